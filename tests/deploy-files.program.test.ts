@@ -57,7 +57,7 @@ describe('B10: the container file', async () => {
     }
   })
 
-  test('it runs as nobody in particular, gets signals from an init process that reaps orphans, and tells how it is', () => {
+  test('it runs as an unprivileged user, has an init process that forwards signals and reaps orphans, and a health check', () => {
     expect(step('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     const program = ['node', '--disable-sigusr1', '/opt/toolway/dist/cli/main.js']
     expect(JSON.parse(step('ENTRYPOINT'))).toEqual(['tini', '-s', '--', ...program])
@@ -112,7 +112,7 @@ describe('B10: the compose file', async () => {
     expect(needed.filter((name) => !given.has(name))).toEqual([])
   })
 
-  test('its configuration loads, and whoever asks the replicas comes by a name that they answer to', async () => {
+  test('its configuration loads, and Prometheus reaches the replicas by names that they accept', async () => {
     const { server, stores } = await loaded(await text('compose/toolway.yaml'))
     const targets = parse(await text('compose/prometheus.yml')).scrape_configs[0].static_configs[0].targets as string[]
     expect(targets).toEqual(replicas.map(([name]) => `${name}:4322`))

@@ -17,7 +17,7 @@ beforeAll(async () => {
   pages = await errorPages()
 })
 
-test('E2: every code has its page, and none has a page that is no code', async () => {
+test('E2: every code has a page, and every page a code', async () => {
   const written = await readdir(new URL('errors', docs))
   expect(written.sort()).toEqual(codes.map((code) => `${code}.md`).sort())
 })

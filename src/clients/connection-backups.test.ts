@@ -82,7 +82,7 @@ describe('B11: connect and undo', () => {
     await expect(undo()).rejects.toThrow('Nothing to undo')
   })
 
-  test('a file that was changed since is left alone, unless it is forced; then a copy is kept', async () => {
+  test('a file that was changed since is not restored unless forced; then a copy is kept', async () => {
     const { connect, undo, bytes, path } = await connecting('{}')
     await connect()
     await writeFile(path, '{"theirs": 1}')

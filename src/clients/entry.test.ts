@@ -48,7 +48,7 @@ describe('B11: our entry in the form of each client', () => {
     })
   })
 
-  test('who cannot refer to a token needs to be told to have it in the file', () => {
+  test('a client that cannot read a token from elsewhere needs it as a literal in the file', () => {
     for (const client of ['zed', 'cline'] as const) {
       expect(() => entry(client, http)).toThrow('cannot read a token from a variable or file')
       const literal: ClientTransport = { ...http, token: { variable: 'X', literal: 'tw_1' } }

@@ -197,7 +197,7 @@ test('text stays as it was written where programs and servers want text', async 
   expect(config.mcpServers.b).toMatchObject({ headers: { X: '1.0' } })
 })
 
-test('an empty section is no section', async () => {
+test('an empty section is ignored', async () => {
   const { load } = await project({ 'toolway.yaml': 'server:\nmcpServers:\nagents:\ncache:\n  ttl:\n' })
   const { config } = await load()
   expect(config.server.port).toBe(4322)

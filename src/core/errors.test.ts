@@ -49,7 +49,7 @@ test('E1: when to come back is a whole number of milliseconds, at least one', ()
   ])
 })
 
-test('what nobody expected becomes INTERNAL and shows nothing of its cause', () => {
+test('an unexpected error becomes INTERNAL and shows nothing of its cause', () => {
   const error = ToolwayError.from(new Error('password=hunter2'))
   expect(error.code).toBe('INTERNAL')
   expect(error.message).not.toContain('hunter2')

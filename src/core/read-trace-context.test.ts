@@ -32,7 +32,7 @@ describe('F16: a place in a trace is read strictly', () => {
     ['a space before it', ` ${traceparent}`],
     ['a line behind it', `${traceparent}\n`],
     ['two of them, as HTTP joins them', `${traceparent}, ${traceparent}`],
-  ])('%s is no place', (_, malformed) => {
+  ])('%s is not a trace context', (_, malformed) => {
     expect(readTraceContext({ traceparent: malformed, tracestate: 'a=1', baggage: 'b=2' })).toBeUndefined()
   })
 

@@ -160,7 +160,7 @@ test.each([
   await expect(openPipeline({ approval }).handle(call)).rejects.toMatchObject(refusal)
 })
 
-test('where nobody can be asked it is refused', async () => {
+test('a call is refused if the client cannot be asked', async () => {
   await expect(openPipeline({ approval }).handle(callOf())).rejects.toMatchObject(refusal)
   const { caller } = callOf()
   const onlyRoots = callOf({ caller: { ...caller, capabilities: { roots: {} } } })
@@ -190,7 +190,7 @@ test('V4: a person who does not answer has not said yes', async () => {
 const unanswered = (signal: AbortSignal) =>
   new Promise<Json>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-describe('V8: people who answer elsewhere', () => {
+describe('V8: people who answer outside the client', () => {
   /** A pipeline whose calls wait for people, and one call of a client without elicitation. */
   const waiting = (by = ['admins', 'client'], changes: Parameters<typeof callOf>[0] = {}) => {
     const budgets = createBudgets()
@@ -283,7 +283,7 @@ describe('V8: people who answer elsewhere', () => {
     await last
   })
 
-  test('the time is limited, and the client hears of progress', async () => {
+  test('the wait is limited, and the client gets progress', async () => {
     const told: unknown[] = []
     const { peer } = callOf()
     const at = waiting(undefined, {
@@ -348,7 +348,7 @@ describe('V8: people who answer elsewhere', () => {
     expect(third.ends()).toMatchObject([{ approval: 'once', approver: 'client' }])
   })
 
-  test('the client is not asked if its user may not answer, and arguments that nobody could read are refused', async () => {
+  test('the client is not asked if its user may not answer, and arguments too long to be shown are refused', async () => {
     const { asked, call } = asking(yes)
     const at = waiting(['key:boss'])
     const result = at.handle(call)

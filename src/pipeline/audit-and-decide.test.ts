@@ -9,7 +9,7 @@ import { emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture
 
 const reading = { readOnly: true, idempotent: true, timeoutMs: 30_000 }
 
-test('F11: a call is written down before and after, with who, what, and the rule that allowed it', async () => {
+test('F11: a call is recorded before and after, with its caller, its subject, and the rule that allowed it', async () => {
   const { handle, records } = openPipeline()
   const seen: number[] = []
   const run = async () => {
@@ -104,7 +104,7 @@ describe('F11: how a call ended', () => {
     expect(ends()[0]).not.toMatchObject({ rule: 'agents.a.deny.servers[0]' })
   })
 
-  test('a result that tells of a refusal in a form of its own is a denial', async () => {
+  test('a result that contains a refusal is a denial', async () => {
     const refusal = new ToolwayError('DENIED_BY_POLICY', 'No.', { rule: 'r', auditReason: 'server_not_allowed' })
     const run = async () => ({ ...resultOf({ content: [], isError: true }), refusal, listing: { returned: 0 } })
     const { handle, ends } = openPipeline()
@@ -112,7 +112,7 @@ describe('F11: how a call ended', () => {
     expect(ends()[0]).toMatchObject({ decision: 'DENY', reason: 'server_not_allowed', rule: 'r', returned: 0 })
   })
 
-  test('a listing tells how many were asked for, shown, and what they cost', async () => {
+  test('the record of a listing has the numbers of requested and returned entries, and of tokens', async () => {
     const run = async () => ({ ...textResult('x'), listing: { requested: 3, returned: 2, tokens: 40 } })
     const { handle, ends } = openPipeline()
     await handle(callOf({ entry: entryOf({ run }) }))
@@ -169,7 +169,7 @@ test('F11: each refusal of the operator is written down, however many there are'
   expect(ends().filter(({ code }) => code === 'TOOL_BLOCKED')).toHaveLength(700)
 })
 
-test('F11: what carries other calls is no write itself, and neither is following or completing', async () => {
+test('F11: a call that only carries others is not a write, nor are subscribing and completing', async () => {
   const { handle, complete, relay, subscribe, ends } = openPipeline()
   const call = callOf()
   await handle(callOf({ entry: entryOf({ traits: { ...entryOf().traits, carries: true } }) }))
@@ -193,7 +193,7 @@ describe('F11: a view', () => {
     ])
   })
 
-  test('writes down what is sought in vain', async () => {
+  test('records failed lookups', async () => {
     const { view, ends } = openPipeline()
     const seen = view(callOf().caller)
     await expect(seen.resolve('tool', 'x'.repeat(900))).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
@@ -204,7 +204,7 @@ describe('F11: a view', () => {
     ])
   })
 
-  test('names the server that a failed lookup was for, even if the caller is not told', async () => {
+  test('names the server that a failed lookup was for, even if the response does not', async () => {
     const down = new ToolwayError('SERVER_UNHEALTHY', 'It cannot be reached.', { server: 'down' })
     const denial = new ToolwayError('DENIED_BY_POLICY', 'Not for you.', { server: 'vault', rule: 'agents.a' })
     const errors = [down, new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.').concealing(denial)]
@@ -306,7 +306,7 @@ test('F11: how each attempt of a repeated call ended is in its record', async ()
   expect(ends()[1]).not.toHaveProperty('attempts')
 })
 
-test('F11: a denial that the caller is not told of is recorded as what it is', async () => {
+test('F11: a denial that is hidden from the caller is recorded as a denial', async () => {
   const missing = new ToolwayError('TOOL_NOT_FOUND', 'There is no tool "read".')
   const { handle, ends } = openPipeline({
     hideDenied: true,

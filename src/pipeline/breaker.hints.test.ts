@@ -26,7 +26,7 @@ describe('B10: a hint that the server fails at another replica', () => {
   test.each([
     { after: 999, state: 'open' },
     { after: 1_000, state: 'closed' },
-  ])('fades with the time that a server is left alone: $after ms later a failure leaves it $state', async (one) => {
+  ])('fades while no calls are made: $after ms later a failure leaves the breaker $state', async (one) => {
     const breakers = breakersOf()
     breakers.hint('files')
     breakers.clock.advance(one.after)

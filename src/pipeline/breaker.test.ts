@@ -9,7 +9,7 @@ import { breakersOf, down, failing, fine, usual } from './breaker.fixture.ts'
 import { type BreakerConfig, breakerConfigs } from './breaker.ts'
 import { timeout } from './timeout.ts'
 
-test('J3: after so many failures in a row nothing is sent, and the caller hears why and when to come back', async () => {
+test('J3: after the configured number of failures in a row nothing is sent, and the error has the reason and a retry time', async () => {
   const breakers = breakersOf()
   await failing(breakers, 2)
   expect(breakers.state()).toMatchObject({ state: 'closed', failures: 2 })
@@ -36,7 +36,7 @@ test('J3: a step of the wall clock neither opens the way to a server that fails 
   expect(breakers.state().state).toBe('half-open')
 })
 
-test('J3: an answer in between begins the count anew', async () => {
+test('J3: a success resets the count', async () => {
   const breakers = breakersOf()
   await failing(breakers, 2)
   await breakers.run(fine)
@@ -243,7 +243,7 @@ describe('half-open', () => {
     expect(breakers.state().retryAfterMs).toBe(1_000)
   })
 
-  test('J3: who is given longer than the bound is not tried sooner', async () => {
+  test('J3: an openFor longer than the upper bound is kept after a failed probe', async () => {
     const breakers = breakersOf({ openFor: 600_000 })
     await failing(breakers, 3)
     breakers.clock.advance(600_000)
@@ -284,7 +284,7 @@ test('J3: calls that began before it opened have no say afterwards', async () =>
   expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
 })
 
-test('J3: listeners hear of every change, and servers do not share a breaker', async () => {
+test('J3: listeners get every change, and servers do not share a breaker', async () => {
   const breakers = breakersOf()
   const heard: string[] = []
   using _ = breakers.onChange((server, state) => heard.push(`${server} ${state}`))
@@ -320,7 +320,7 @@ test('G8: numbers that change while it runs hold from then on, and the last ones
   expect(breakers.state()).toMatchObject({ state: 'open' })
 })
 
-test('G8: a forgotten server begins anew, and leaves neither timer nor word behind', async () => {
+test('G8: a forgotten server starts with a closed breaker, and leaves no timer or event behind', async () => {
   const breakers = breakersOf()
   const old = breakers.begin()
   await failing(breakers, 3)

@@ -59,7 +59,7 @@ describe('places', () => {
     expect(stats()).toMatchObject(idle)
   })
 
-  test('G8: limits that change hold at once, also for those who wait', async () => {
+  test('G8: changed limits apply at once, also to waiting calls', async () => {
     const bulkhead = bulkheadOf()
     const calls = fill(bulkhead, 6)
     bulkhead.options.serverLimit = () => 5
@@ -100,7 +100,7 @@ describe('turns', () => {
     expect(bulkhead.order).toEqual(['default files', 'default busy', 'default quiet'])
   })
 
-  test('B7: one who cannot be served yet keeps its turn', async () => {
+  test('B7: an agent whose call cannot be sent yet keeps its turn', async () => {
     const bulkhead = bulkheadOf({ total: 3, serverLimit: () => 1 })
     const [x, y] = [bulkhead.begin({ server: 'x' }), bulkhead.begin({ server: 'y' })]
     const first = bulkhead.begin({ server: 'x', agent: 'a' })
@@ -112,8 +112,8 @@ describe('turns', () => {
   })
 })
 
-describe('who has to go', () => {
-  test('B7: one who waits too long is told how busy it is and when to come back', async () => {
+describe('refusals and evictions', () => {
+  test('B7: a call that waits too long is refused with the limit and a retry time', async () => {
     const bulkhead = bulkheadOf()
     fill(bulkhead, 2)
     const late = bulkhead.begin()
@@ -145,7 +145,7 @@ describe('who has to go', () => {
     expect(bulkhead.clock.pending).toBe(0)
   })
 
-  test('B7: nobody waits longer than half the time that its call has', async () => {
+  test('B7: a call waits at most half of its timeout', async () => {
     const bulkhead = bulkheadOf()
     fill(bulkhead, 2)
     const hasty = bulkhead.begin({ timeoutMs: 300 })
@@ -183,7 +183,7 @@ describe('who has to go', () => {
     expect(bulkhead.stats().budgets.calls.largest).toBeLessThanOrEqual(6)
   })
 
-  test('V6: a caller has half of the queue, and whoever has the most waiting calls makes way for others', async () => {
+  test('V6: a caller has half of the queue, and the one with the most waiting calls loses one to others', async () => {
     const bulkhead = bulkheadOf({ serverLimit: () => 1, queue: 6 })
     bulkhead.begin({ principal: 'anna' })
     // Many agents and servers do not make a share larger.
@@ -230,7 +230,7 @@ describe('who has to go', () => {
     expect(details).toMatchObject({ retryAfterMs: 6_000 })
   })
 
-  test('B7: an agent that is full is told so, and so is everybody when the whole is', async () => {
+  test('B7: the error names the agent at its limit, or Toolway if the total is reached', async () => {
     const agents = bulkheadOf({ queue: 0, agentLimit: () => 1 })
     agents.begin({ agent: 'a' })
     await expect(agents.begin({ agent: 'a' }).answer).rejects.toThrow(
@@ -241,7 +241,7 @@ describe('who has to go', () => {
     await expect(all.begin().answer).rejects.toThrow('Toolway has reached its limit of one call in flight')
   })
 
-  test('B7: who is called off leaves at once, and takes no turn', async () => {
+  test('B7: a cancelled call leaves the queue at once and takes no turn', async () => {
     const bulkhead = bulkheadOf({ serverLimit: () => 1 })
     const running = bulkhead.begin()
     const [gone, next] = fill(bulkhead, 2)
@@ -268,7 +268,7 @@ describe('who has to go', () => {
     await expect(gone?.answer).rejects.toThrow('called off')
   })
 
-  test('B7: one whose caller has gone already does not even wait', async () => {
+  test('B7: a call that is already cancelled does not wait', async () => {
     const { interceptor, begin, stats } = bulkheadOf({ serverLimit: () => 1 })
     begin()
     const signal = AbortSignal.abort(new Error('gone'))

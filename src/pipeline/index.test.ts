@@ -31,7 +31,7 @@ test('F7: a denied call never reaches its entry, and the error names the rule', 
   expect(ran).toEqual([])
 })
 
-test('F15: every call is told of once to whoever watches, however it ended', async () => {
+test('F15: observers get every call once, however it ended', async () => {
   const told: unknown[] = []
   const watch = { observers: [{ ended: (observed: Observed) => told.push(observed) }], clock: systemClock }
   await openPipeline({ watch }).handle(callOf())

@@ -33,7 +33,7 @@ test('G8: a call that becomes denied while a person is asked does not run, even 
   expect(ends()).toMatchObject([{ decision: 'DENY', rule: denial.rule }])
 })
 
-test('G8: whoever may no longer read a resource hears no more of it', async () => {
+test('G8: a caller that may no longer read a resource gets no more updates of it', async () => {
   let update = () => {}
   const entry = entryOf({
     kind: 'resource',

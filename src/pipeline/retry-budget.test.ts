@@ -13,7 +13,7 @@ test('F12: a server that is seldom called has a reserve, which comes back with t
   expect([1, 2, 3, 4].map(() => budget.spend())).toEqual([true, true, true, false])
 })
 
-test('F12: who wants no retries gets none', () => {
+test('F12: a budget of zero allows no retries', () => {
   const clock = createManualClock()
   const budget = createBudget(0, clock)
   budget.earn()

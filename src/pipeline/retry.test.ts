@@ -116,7 +116,7 @@ describe('how often and when', () => {
     expect(once).toMatchObject({ tries: 1, outcome: unsent })
   })
 
-  test('F12: the caller is told if an attempt may have run, and what was sent once is not unsent', async () => {
+  test('F12: the error says that an attempt may have run, even if a later one was not sent', async () => {
     const { outcome } = await trying().run([unknown, unsent, error('CIRCUIT_OPEN')], harmless)
     expect(outcome).toMatchObject({
       code: 'CIRCUIT_OPEN',
@@ -148,7 +148,7 @@ describe('how often and when', () => {
     expect((await times(0.5)).slice(0, 3)).toEqual([50, 100, 200])
   })
 
-  test('F10, F12: a retry that would come too late is not waited for: the caller hears what went wrong', async () => {
+  test('F10, F12: a retry that would come too late is not waited for: the caller gets the error', async () => {
     const { tries, outcome, at } = await trying({ random: () => 1 }).run([unsent, unsent], callOf({ timeoutMs: 250 }))
     expect({ tries, took: (at[1] as number) - (at[0] as number) }).toEqual({ tries: 2, took: 100 })
     expect(outcome).toMatchObject({ code: 'SERVER_UNAVAILABLE' })

@@ -149,7 +149,7 @@ test('J2: on a read-only server only what is known to be a read may be used', ()
   expect(decide(caller, tool('other', 'write'))).toMatchObject({ allowed: true })
 })
 
-test('J2, B5: an explanation tells of read-only servers and quarantine as the decision does', () => {
+test('J2, B5: an explanation has the same outcome as the decision for read-only servers and quarantine', () => {
   const quarantined = ({ name }: { name: string }) =>
     name === 'changed'
       ? ({ allowed: false, code: 'QUARANTINED', rule: 'policy.pins', reason: 'It has changed.' } as const)

@@ -57,7 +57,7 @@ describe('F8: which limits a call meets', () => {
     expect(rules(limitsOf, tool('web', 'get'), 'other')).toEqual([])
   })
 
-  test('limits for tools are about tools; resources and prompts go by server and default', () => {
+  test('limits for tools apply to tools only; resources and prompts use those of the server and the default', () => {
     const limitsOf = compiled({ perMinute: 600, servers: { web: 5 }, tools: { '*': 1 } })
     expect(rules(limitsOf, { ...tool('files', 'read'), kind: 'prompt' })).toEqual(['limits.perMinute: 600'])
     expect(rules(limitsOf, { ...tool('web', 'a://b'), kind: 'resource' })).toEqual(['limits.servers.web: 5'])
@@ -95,7 +95,7 @@ describe('F8: which limits a call meets', () => {
     expect(rules(compiled({ tools: { 'toolway.search_*': 4 } }), find)).toEqual(['limits.tools.toolway.search_*: 4'])
   })
 
-  test('names that every object has are no limits', () => {
+  test('names of Object.prototype are not limits', () => {
     const limitsOf = compiled({ servers: { files: 1 } }, { ci: { perMinute: 1 } })
     expect(limitsOf('constructor', tool('constructor', 'toString'))).toEqual([])
   })

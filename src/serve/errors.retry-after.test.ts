@@ -19,7 +19,7 @@ test.each([
   [1_001, '2'],
   [60_000, '60'],
   [0, '1'],
-])('F8: %i ms are told to HTTP as %s s, never too early', (ms, seconds) => {
+])('F8: %i ms become a Retry-After of %s s, never too early', (ms, seconds) => {
   expect(retryAfter(ms)).toEqual({ 'Retry-After': seconds })
 })
 

@@ -86,7 +86,7 @@ describe('E1: the form of errors', () => {
     expect(await body.text()).toBe(`{"jsonrpc":"2.0","id":3,"error":${serverError}}`)
   })
 
-  test('what nobody expected is INTERNAL; its cause is for the log alone', async () => {
+  test('an unexpected error is INTERNAL; its cause is only logged', async () => {
     const { result } = await session.ask('tools/call', { name: 'broken' })
     expect(result._meta).toEqual({ 'dev.toolway/error': { code: 'INTERNAL' } })
     expect(JSON.stringify(result)).not.toContain('secret')

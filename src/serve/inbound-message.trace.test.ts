@@ -52,7 +52,7 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
     expect(metaOf({ _meta: { baggage: 'c=3' } }, headers)).toEqual({ _meta: { baggage: 'c=3' } })
   })
 
-  test('leaves what is no request, or no object, alone', () => {
+  test('does not change notifications or an invalid _meta', () => {
     const notification = { kind: 'notification', method: 'x', params: {} } as const
     expect(withTraceContext(notification, { traceparent: inHeader })).toBe(notification)
     const odd = request({ _meta: 'text' })

@@ -41,7 +41,7 @@ test('F8: no more than so many are kept, and only unused ones give way', () => {
   }
 })
 
-test('F8: a call that needs more room than there is takes nothing', () => {
+test('F8: a call that needs more buckets than can be kept takes nothing', () => {
   const buckets = memoryBuckets({ most: 2 })
   buckets.take(from('a'), start)
   buckets.take(from('b', 2), start)

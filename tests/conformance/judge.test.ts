@@ -11,7 +11,7 @@ const results = [
 ]
 
 describe('what is expected to fail', () => {
-  test('B2: failures and warnings nobody expects are told', () => {
+  test('B2: unexpected failures and warnings are reported', () => {
     expect(judge(results, [])).toEqual({ unexpected: ['broken:c FAILURE: C', 'broken:e WARNING: E'], stale: [] })
   })
 

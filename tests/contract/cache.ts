@@ -75,7 +75,7 @@ export function cacheContract(
       expect(await textIn(store, 'files', 'a')).toBe('fresh')
     })
 
-    test('nothing survives when all is cleared, not even what is on its way', async () => {
+    test('clear removes everything, also what is stored later with an earlier mark', async () => {
       const store = await create(roomy)
       const before = await markOf(store, 'files')
       await put(store, 'other', 'a', 'kept')

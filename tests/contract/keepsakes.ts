@@ -23,7 +23,7 @@ export function keepsakesContract(name: string, create: (most: number) => Promis
       expect(await ttlStore.get('b', long)).toBeUndefined()
     })
 
-    test('it goes when its time is over, which begins anew when it is found', async () => {
+    test('an entry expires, and reading it extends its time', async () => {
       const { ttlStore, over } = await create(1_000)
       await ttlStore.set('a', 'text', soon)
       // On a busy machine, its time may be over before it is asked for.
@@ -40,7 +40,7 @@ export function keepsakesContract(name: string, create: (most: number) => Promis
       expect(await ttlStore.get('b', soon)).toBeUndefined()
     })
 
-    test('what was used longest ago makes room, and what is too large for all is not kept', async () => {
+    test('the least recently used entry is evicted, and one larger than the limit is not stored', async () => {
       const { ttlStore } = await create(100)
       for (const key of ['a', 'b', 'c']) await ttlStore.set(key, key.repeat(30), long)
       expect(await ttlStore.get('a', long)).toBe('a'.repeat(30))

@@ -166,7 +166,7 @@ describe.each([
     await until(() => seen.entries().length === before, { what: 'the list of before' })
   })
 
-  test('B2: followed resources tell of changes, counted, until nobody follows', async () => {
+  test('B2: subscribers get every update of a resource until they unsubscribe', async () => {
     // Its own, with one connection: over stdio, each further one has a process that knows nothing of the others.
     await using own = await open()
     const { server } = own

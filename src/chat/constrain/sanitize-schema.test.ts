@@ -115,7 +115,7 @@ test.each<readonly [string, object]>([
     },
   ],
   ['thousands of members that may be left out', { properties: named(5_000, () => ({ type: 'null' })) }],
-])('security: %s hold nobody up, in any form of constraint', (_what, given) => {
+])('security: %s are processed quickly in every form of constraint', (_what, given) => {
   const schema = { type: 'object', ...given }
   const start = cpuMs()
   for (const make of [sanitizeSchema, bestGrammar, strictify]) {

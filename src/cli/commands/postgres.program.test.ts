@@ -179,7 +179,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     expect(JSON.parse((await replay('--until', '1h')).stdout)).toMatchObject({ calls: 0 })
   })
 
-  test('commands that are told --postgres never answer from anything else', async () => {
+  test('commands with --postgres never read from another source', async () => {
     await using none = await folder({ 'toolway.json': {}, 'p.json': {} })
     await using away = await configured('postgres://nobody:hunter2@127.0.0.1:1/none')
     await using empty = await configured(await server.database())

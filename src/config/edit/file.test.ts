@@ -24,7 +24,7 @@ test('B11: behind a symbolic link the file changes and the link stays, also wher
   expect(await readlink(at('link.json'))).toBe('dotfiles/real.json')
 })
 
-test('B11: a file that has changed between the look and the writing is left alone', async () => {
+test('B11: a file that has changed since it was read is not overwritten', async () => {
   const { at } = await place({ 'a.json': 'old' })
   const [before, none] = [await readSnapshot(at('a.json')), await readSnapshot(at('b.json'))]
   await writeFile(at('a.json'), 'theirs')

@@ -245,7 +245,7 @@ command = "x"
     ['opencode.json', '{"theme": "x"}'],
     ['.vscode/mcp.json', '{}'],
     ['.cursor/mcp.json', ''],
-  ])('%s without any server is no mistake', async (path, text) => {
+  ])('%s without any server is valid', async (path, text) => {
     const { load } = await project({ [path]: text })
     const { config, warnings } = await load({ paths: [path] })
     expect({ servers: config.mcpServers, warnings }).toEqual({ servers: {}, warnings: [] })
@@ -253,7 +253,7 @@ command = "x"
 })
 
 describe('B11: nothing of a client is dropped without a word', () => {
-  test("a key that nobody knows is a warning in a client's file, and a near miss an error", async () => {
+  test("an unknown key is a warning in a client's file, and a near miss an error", async () => {
     const { load, problems } = await project({
       '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "flavour": 1}}}',
       'cline_mcp_settings.json': '{"mcpServers": {"a": {"command": "x", "arg": ["y"]}}}',
@@ -318,7 +318,7 @@ describe('B11: nothing of a client is dropped without a word', () => {
     }
   })
 
-  test('sections of ours in such a file are in force, whoever it belongs to', async () => {
+  test("Toolway's own sections in such a file are applied, and it counts as Toolway's", async () => {
     const { load } = await project({
       '.mcp.json': '{"mcpServers": {"a": {"command": "x"}}, "agents": {"b": {"deny": {"servers": ["*"]}}}}',
     })
@@ -342,7 +342,7 @@ describe('B11: nothing of a client is dropped without a word', () => {
     )
   })
 
-  test('a server that rules speak of keeps its name', async () => {
+  test('a server that rules refer to keeps its name', async () => {
     const { problems } = await project({
       '.mcp.json': '{"mcpServers": {"my server": {"command": "x"}}}',
       '.mcp-gateway-rules.json': '{"agents": {"a": {"deny": {"servers": ["my server"]}}}}',

@@ -107,7 +107,7 @@ test.each([
   expect(notes[0]).toContain(note)
 })
 
-test('one server may be off by itself, and auth of type none is none', async () => {
+test('a single server may be disabled, and auth of type none means no auth', async () => {
   const { load } = await project({
     'toolway.toml': '[[mcp_client.servers]]\nname = "a"\nurl = "http://x"\nenabled = false\nauth = { type = "none" }\n',
   })

@@ -20,7 +20,7 @@ test('F13: the same call is answered from what is kept, byte for byte, and says 
   expect(stats()).toMatchObject({ hits: 1, misses: 1, joined: 0, entries: 1, evicted: 0 })
 })
 
-test('F13: nobody can spoil for others what is kept by changing the value they were given', async () => {
+test('F13: changing a cached result that was returned does not change it for others', async () => {
   const { handle } = openCache()
   await handle(asking())
   const hit = await handle(asking())
@@ -132,7 +132,7 @@ describe('F13: what the caller wants', () => {
     expect(textOf(await handle(asking()))).toBe('answer 2')
   })
 
-  test('refresh: asked again, and kept for everybody', async () => {
+  test('refresh: the server is asked again, and the result is cached for all', async () => {
     const { handle } = openCache()
     await handle(asking())
     expect(textOf(await handle(asking(wish('refresh'))))).toBe('answer 2')
@@ -258,7 +258,7 @@ describe('F13: what was answered before counts no more', () => {
     expect(runs).toHaveLength(2)
   })
 
-  test('where callers have changed, for those whom servers can ask', async () => {
+  test('if callers changed, for callers that servers can ask', async () => {
     const { handle, runs, callersChanged } = openCache()
     const capable = { caller: { capabilities: { roots: {} } } }
     for (const call of [{}, capable]) await handle(asking(call))

@@ -74,7 +74,7 @@ describe('guards', () => {
     )
   })
 
-  test('F9: an operator who misspells an argument is told so before anything runs', () => {
+  test('F9: an invalid argument selector is an error before anything runs', () => {
     expect(() => compileGuards([{ ...files, arguments: ['paths[0]'] }], { server: 'files' })).toThrow(
       'mcpServers.files.guards[0].arguments: invalid argument selector "paths[0]"; use a form such as path, paths[] or options.file.',
     )

@@ -59,9 +59,12 @@ describe('F9: guards look at the URIs of resources', () => {
     await expect(read(uri)).rejects.toMatchObject({ code: 'UNSAFE_URL', details: { rule: 'mcpServers.all.guards[2]' } })
   })
 
-  test.each(['file:///data/a\0', 'http://8.8.8.8/\ufffd'])('what is no text is refused: %j', async (uri) => {
-    await expect(read(uri)).rejects.toThrow('The argument "uri" contains')
-  })
+  test.each(['file:///data/a\0', 'http://8.8.8.8/\ufffd'])(
+    'a URI with a NUL or replacement character is refused: %j',
+    async (uri) => {
+      await expect(read(uri)).rejects.toThrow('The argument "uri" contains')
+    },
+  )
 
   test.each([
     'file:///data/a',

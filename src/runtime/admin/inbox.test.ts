@@ -176,7 +176,7 @@ describe('V7: the inbox', () => {
     expect(log.lines).toHaveLength(1)
   })
 
-  test('listeners hear of changes once, at once or within a second, and what is new', async () => {
+  test('listeners get each change once, immediately or within a second, with the new items', async () => {
     const { inbox, set, clock, changed } = opened()
     const told: { view: InboxView; added: readonly InboxItem[] }[] = []
     set(entry('a'))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openTestAdmin } from './admin.fixture.ts'
 
-test('B6: an operator begins to sign in, and comes back to the address they came by; nobody else can', async () => {
+test('B6: only an operator can begin a sign-in, which returns to the address of the request', async () => {
   await using people = await openTestAdmin({
     config: { allowedHosts: ['tools.example.com'], allowedOrigins: ['https://tools.example.com'] },
   })

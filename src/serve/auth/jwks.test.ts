@@ -61,7 +61,7 @@ describe('B6: the published keys', () => {
     expect(provider.requests).toBe(2)
   })
 
-  test('are not fetched more than once in half a minute for keys that nobody knows', async () => {
+  test('are fetched at most once in half a minute for unknown keys', async () => {
     expect(await statusOf(await provider.token())).toBe(200)
     const stranger = await signingKey('stranger')
     for (let number = 0; number < 50; number++) {
@@ -166,7 +166,7 @@ describe('B6: a provider that fails', () => {
     expect(await statusOf(await provider.token({ sub: 'known' }))).toBe(200)
   })
 
-  test('hanging is given five seconds, once for all who wait', async () => {
+  test('hanging is given five seconds, once for all waiting requests', async () => {
     provider.behave(() => {})
     const waiting = Promise.all(
       [provider.token(), provider.token({ sub: 'bert' })].map(async (token) => statusOf(await token)),

@@ -145,7 +145,7 @@ describe('B6: a token that is not as it must be', () => {
   })
 
   test.each(['dpop+jwt', 'DPoP+JWT', 'logout+jwt', 'application/secevent+jwt', 'vc+sd-jwt', 'stat+jwt'])(
-    'of the type %s is no access token',
+    'of the type %s is not an access token',
     async (typ) => {
       const [other, mine] = [await signingKey('a'), await signingKey('b')]
       await expectInvalid(jwt.authenticator()(await jwt.provider.token({}, { header: { typ } })), /typ/)
@@ -165,7 +165,7 @@ describe('B6: a token that is not as it must be', () => {
     expect(await enter(await jwt.provider.token({ nbf: jwt.seconds() + 30 }))).toBeDefined()
   })
 
-  test('signed by somebody else in the name of a published key', async () => {
+  test('signed by another key with the id of a published one', async () => {
     const stranger = await signingKey('first')
     await expectInvalid(jwt.authenticator()(await jwt.provider.token({}, { key: stranger })), /cannot be verified/)
   })
@@ -191,7 +191,7 @@ describe('B6: a token that is not as it must be', () => {
     expect(jwt.provider.requests).toBe(0)
   })
 
-  test('never becomes anybody else, also where no credential is needed or a token would do', async () => {
+  test('is refused even if no credential is needed or a static token is configured', async () => {
     const wrong = await jwt.provider.token({ iss: 'https://evil.example' })
     await expectInvalid(jwt.authenticator({}, undefined)(wrong))
     await expectInvalid(jwt.authenticator({}, 'tw_the-token')(wrong))

@@ -115,7 +115,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     ])
   })
 
-  test('an outcome that comes while nobody waits is kept for whoever comes back', async () => {
+  test('an outcome that arrives between two requests is kept for the next one', async () => {
     const server = await openServer()
     const params = { name: 'withdraw' }
     const { result } = await server.ask('tools/call', params, capable)
@@ -133,7 +133,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
   })
 })
 
-describe('B2: who may come back', () => {
+describe('B2: resuming a call', () => {
   const invalid = { status: 200, error: { code: -32602, data: { reason: 'invalid_request_state' } } }
   const answers = { q1: { roots: [] } }
 
@@ -184,7 +184,7 @@ describe('B2: who may come back', () => {
     expect(await retry(server, params, requestState, answers, anna)).toMatchObject(invalid)
   })
 
-  test('not while somebody waits already, and not with a state of an earlier round', async () => {
+  test('a state of an earlier round is refused', async () => {
     const server = await openServer()
     const params = asking([roots, roots])
     const first = (await server.ask('tools/call', params, capable)).result
@@ -270,7 +270,7 @@ describe('B2: who may come back', () => {
     expect((await answer).value).toEqual({ action: 'accept' })
   })
 
-  test('calls that wait are bounded, and the server hears why it gets no answer', async () => {
+  test('pending calls are bounded, and the server gets an error with the reason', async () => {
     const server = await openServer()
     const waits = async () =>
       expect((await server.ask('tools/call', asking([roots]), capable)).result.resultType).toBe('input_required')
@@ -339,7 +339,7 @@ describe('B2: what a client did not declare it is not asked for', () => {
     expect(result.inputRequests.q1).toEqual(question)
   })
 
-  test('what is no question of the protocol is refused to the server alone', async () => {
+  test('a question that MCP does not define is an error for the server and is not sent to the client', async () => {
     const server = await openServer()
     const { result } = (await server.ask('tools/call', asking([{ method: 'ping' }]), capable)) as unknown as Answer
     expect(result).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'INVALID_ARGUMENTS' } } })

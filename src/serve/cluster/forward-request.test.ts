@@ -65,7 +65,7 @@ describe('B10: what is for people is led to one worker', () => {
     expect(others).toBe(0)
   })
 
-  test('one that is being replaced is told of in the words of the admin API', async () => {
+  test('a worker that is being replaced causes an error in the format of the admin API', async () => {
     const gone = await serve(() => {})
     await open.disposeAsync()
     open = new AsyncDisposableStack()

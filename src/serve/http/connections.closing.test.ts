@@ -87,7 +87,7 @@ describe('B2: a client that goes away has gone for the answer, too', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('an answer to whom nothing can be told any more is no error', async () => {
+  test('a response on a closed connection is not an error', async () => {
     for (const tell of [sendWhole, (response: ServerResponse) => response.writeHead(200).end('{}')]) {
       const { client, one, socket } = await underWay()
       socket.end()
@@ -122,7 +122,7 @@ describe('B7: silence', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('who has had an answer may be idle a little longer than the answer says', async () => {
+  test('a connection may be idle a little longer than its Keep-Alive header says', async () => {
     const { client, one, socket } = await underWay()
     sendWhole(one.response)
     expect((await client.answer()).headers['Keep-Alive']).toBe('timeout=65')
@@ -131,14 +131,14 @@ describe('B7: silence', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('who waits for an answer may wait', async () => {
+  test('a connection that waits for a response is not closed', async () => {
     const { client, one, socket } = await underWay()
     socket.emit('timeout')
     sendWhole(one.response)
     expect((await client.answer()).status).toBe(200)
   })
 
-  test('who does not fetch an answer is cut off, where that is wanted, and where there is nothing more to say', async () => {
+  test('a client that does not read its response is disconnected if a timeout is set or the response is complete', async () => {
     for (const end of [false, true]) {
       const { client, one, socket } = await underWay()
       client.socket.pause()
@@ -178,7 +178,7 @@ describe('B7: leaving', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('whoever is to leave is told with the answer, and only then left', async () => {
+  test('a connection that is to be closed gets Connection: close with its response before that', async () => {
     for (const end of [sendWhole, (response: Parameters<typeof sendWhole>[0]) => response?.end('{}')]) {
       let leaving = false
       const { client, one, asked, body } = await underWay(post('1'), () => leaving)

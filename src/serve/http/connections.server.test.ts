@@ -84,7 +84,7 @@ test('F14: an answer has the headers that node:http would give it', async () => 
   }
 })
 
-test('B6: whoever is refused may go on on the same connection', async () => {
+test('B6: a connection stays usable after a refusal', async () => {
   const { client, request } = await openConversation({ config: { maxBody: 1_000 } })
   const refusals: (readonly [number, string | object, Headers?])[] = [
     [401, ping, { Authorization: undefined }],
@@ -189,7 +189,7 @@ describe('B7: a server that closes', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('for whoever has a successor: all are served, and told to leave with their next answer', async () => {
+  test('with a successor: all are served, and get Connection: close with their next response', async () => {
     const { client, request, access, clock, another, server } = await openConversation()
     const [idle, streaming] = [await another(), await another()]
     await isUsable(idle, request(ping))

@@ -176,7 +176,7 @@ describe('B2: the legacy era over HTTP', () => {
     ['2025-11-25', '2025-11-25'],
     ['2024-11-05', '2024-11-05'],
     ['2031-01-01', '2025-11-25'],
-  ])('a client that speaks %s is answered in %s', async (asked, agreed) => {
+  ])('a client with the revision %s is answered in %s', async (asked, agreed) => {
     const { raw } = await openServer()
     const { json, headers } = await raw({ body: initializeWith({}, asked) })
     expect(headers['mcp-session-id']).toMatch(/^[\w-]{22}$/)

@@ -3,7 +3,7 @@ import { openTestServer } from './server.fixture.ts'
 
 const ask = { headers: { origin: 'https://page.example', authorization: undefined } } as const
 
-test('B2: everybody learns before connecting that there is an MCP server, and which revisions it speaks', async () => {
+test('B2: the server card is public and lists the supported revisions', async () => {
   await using server = await openTestServer()
   const { statusCode, headers, body } = await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', ...ask })
   expect([statusCode, headers['content-type'], headers['access-control-allow-origin']]).toEqual([

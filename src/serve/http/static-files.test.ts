@@ -72,7 +72,7 @@ describe('G10: the dashboard', () => {
     expect((await raw('/', { headers: { 'if-none-match': String(icon.headers.etag) } })).status).toBe(200)
   })
 
-  test('is zipped for whoever can unzip it', async () => {
+  test('is compressed for clients that accept gzip', async () => {
     const { origin } = await open()
     const bytes = await bytesOf(`${origin}/assets/index-BxY12_9a.js`, '/assets/index-BxY12_9a.js', {
       'accept-encoding': 'br, gzip',
@@ -82,7 +82,7 @@ describe('G10: the dashboard', () => {
     expect(gunzipSync(bytes.body).toString()).toBe(script)
   })
 
-  test('that was built anew is served anew', async () => {
+  test('that was built again is served in its new version', async () => {
     const { raw, folder } = await open()
     await raw('/')
     await writeFile(join(folder, 'index.html'), 'second')

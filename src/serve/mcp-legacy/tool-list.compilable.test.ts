@@ -27,7 +27,7 @@ test.each([
   { enum: [] },
   { nullable: true },
   { id: 'a' },
-])('S1: %j, which clients end at, is no schema for a list of theirs', (inner) => {
+])('S1: %j, which clients cannot compile, is detected', (inner) => {
   expect(compiles(about(inner))).toBe(false)
   expect(isCompilable(about(inner))).toBe(false)
 })

@@ -212,7 +212,7 @@ describe('B10: the streams of a session that another replica had before', () => 
     return new SessionStreams({ events: createEventStore().open('anna'), primes: true, clock, first: clock.now() })
   }
 
-  test('whoever comes back for what belongs to no request gets a stream with what has been told since', () => {
+  test('a client that resumes the stream outside requests gets all messages since', () => {
     const streams = former()
     streams.tell(bytes('news'))
     const connection = createTestConnection()

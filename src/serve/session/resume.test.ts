@@ -52,7 +52,7 @@ describe('B2: an answer that has become a stream', () => {
     },
   )
 
-  test('is resumed where it was lost: the call goes on, nothing is lost or told twice, and the answer ends it', async () => {
+  test('is resumed where it was lost: the call continues, nothing is lost or repeated, and the response ends it', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const seen = await lose((await send(called('start'))).body, 2)
@@ -67,7 +67,7 @@ describe('B2: an answer that has become a stream', () => {
     expect(access.calls[0]?.signal.aborted).toBe(false)
   })
 
-  test('is there for whoever comes after the answer; whoever has had it all is told not to come back', async () => {
+  test('can be resumed after the response; a client that has received all of it gets a 204', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const [primed] = await lose((await send(called('start'))).body, 1)
@@ -120,7 +120,7 @@ describe('B2: an answer that has become a stream', () => {
     expect((await heard.next()).value).toMatchObject({ id: 1, result: { content: [{ text: '{"model":"m"}' }] } })
   })
 
-  test('of a cancelled call is over, for those who come back as well', async () => {
+  test('of a cancelled call is over, also for clients that resume it', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const [, begun] = await lose((await send(called('start'))).body, 2)
@@ -187,7 +187,7 @@ describe('B2: the stream for what belongs to no request', () => {
     body.destroy()
   })
 
-  test('begins anew without an id', async () => {
+  test('opened without an id begins with an empty event, then pending notifications', async () => {
     const { session, access } = await openServer()
     const { stream } = await session()
     access.change('tool')

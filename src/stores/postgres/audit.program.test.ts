@@ -82,7 +82,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true })
   })
 
-  test('V4: deaf: a search gives up and the local log goes on', async () => {
+  test('V4: suspended PostgreSQL: a search gives up and the local log continues', async () => {
     const url = await server.database()
     const one = await replica({ url, folder: await folder() })
     one.call('a')

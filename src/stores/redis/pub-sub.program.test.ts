@@ -49,7 +49,7 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
 })
 
 withPart('redis-server', 'B10: a bulletin while Redis is away', () => {
-  test('what is told is lost, nobody waits or fails, and with Redis all hear one another again', async () => {
+  test('without Redis messages are lost and no call waits or fails; with Redis replicas receive them again', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     const options = { redis, seal: createSeal('s'), log: silentLog }

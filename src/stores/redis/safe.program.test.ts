@@ -121,7 +121,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     await using _ = await other?.hold('grant')
   })
 
-  test('B10: a lock that ran out is let go by nobody but who has it now', async () => {
+  test('B10: an expired lock is not released if another process holds it now', async () => {
     const redis = await connect()
     const locks = redisLocks({ redis, clock, log })
     const holding = await locks.hold('grant')
@@ -130,7 +130,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(await redis.ask((client) => client.get(lockKey(redis, 'grant')))).toBe('another')
   })
 
-  test('B10: who waits looks now and then, and not all the time', async () => {
+  test('B10: a waiting process polls at intervals', async () => {
     const redis = await connect()
     let asked = 0
     const counting: SharedRedis = {

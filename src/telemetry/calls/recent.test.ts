@@ -25,7 +25,7 @@ const begin = ({ observer }: RecentCalls, call: Partial<Call> = {}) => observer.
 const end = ({ observer }: RecentCalls, told: Told = {}) => observer.ended(observedOf(told))
 const ids = (views: readonly CallSummary[]) => views.map(({ id }) => id)
 
-test('G10: what is told here is what the admin API promises', () => {
+test('G10: the types match those of the admin API', () => {
   expectTypeOf<CallSummary>().toExtend<contract.CallView>()
   expectTypeOf<CallTimeline>().toExtend<Omit<contract.CallDetail, 'audit' | 'captured' | 'rerun'>>()
 })
@@ -171,7 +171,7 @@ test('B6, G10: what a server says instead of an error code is shortened and reda
   expect(calls.find('a')?.code).toMatch(/^rpc x{290} \[red…$/)
 })
 
-test('G10: more running calls than there is room for are seen when they are over', () => {
+test('G10: running calls beyond the limit are listed once they have ended', () => {
   const { calls } = open({ maxRunning: 2 })
   for (const id of ['1', '2', '3']) begin(calls, { id })
   expect(ids(calls.list()).sort()).toEqual(['1', '2'])

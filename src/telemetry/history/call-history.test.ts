@@ -73,7 +73,7 @@ test('V6: calls that wait to be written are bounded per agent and in all; every 
   ])
 })
 
-test('V12: while the store is slow there is one batch on its way, and what is lost is counted', async () => {
+test('V12: while the store is slow only one batch is in flight, and lost calls are counted', async () => {
   const { clock, batches, answer, recorder, tell } = recording()
   const slow = Promise.withResolvers<boolean>()
   answer.write = () => slow.promise

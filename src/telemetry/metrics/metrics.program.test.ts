@@ -126,7 +126,7 @@ test('F15: denials are there with zero before the first, so that it shows in rat
   expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'TIMEOUT' })).toBeUndefined()
 })
 
-test('F15: operations by kind, agent and outcome; what is no tool is in no series of tools', () => {
+test('F15: operations are counted by kind, agent and outcome; series of tools contain tools only', () => {
   using metrics = metricsOf()
   const entry = entryOf({ kind: 'resource', server: 'files', name: 'file:///a' })
   tell(metrics.observer, { agent: 'dev', operation: 'read_resource', call: { entry } })

@@ -69,13 +69,13 @@ describe('F16: the span of a call', () => {
     expect(Number(span?.endTimeUnixNano) - Number(span?.startTimeUnixNano)).toBeCloseTo(10e6, -4)
   })
 
-  test('begins a trace where nobody has', () => {
+  test('begins a trace if the client has none', () => {
     const [span] = spansOf({})
     expect(span).not.toHaveProperty('parentSpanId')
     expect(span?.flags).toBe(0x101)
   })
 
-  test('of a call inside another one is part of that, and not somebody else’s', () => {
+  test('of a nested call has the outer call as its parent, not the client', () => {
     const [span] = spansOf({ call: { parent: 'c0', trace: client } })
     expect(span).toMatchObject({ kind: 1, parentSpanId: 'cccccccccccccccc', flags: 0x101 })
   })
@@ -111,7 +111,7 @@ describe('F16: the span of a call', () => {
     expect(span?.attributes).not.toHaveProperty('gen_ai.operation.name')
   })
 
-  test('tells what the cache did', () => {
+  test('has an attribute for the cache', () => {
     expect(spansOf({ trail: { steps: [], trace: own, cache: 'hit' } })[0]?.attributes['toolway.cache']).toBe('hit')
   })
 
@@ -164,7 +164,7 @@ describe('F16: the spans of what happens on the way', () => {
     expect(Number(last?.endTimeUnixNano)).toBeLessThan(Number(call?.endTimeUnixNano))
   })
 
-  test('B6: of a server’s address only host and port are told', () => {
+  test('B6: only the host and port of a server’s address are attributes', () => {
     const trail = { steps: [{ name: 'attempt', start: 1_001, end: 1_003, trace: first } as const], trace: own }
     const spans = spansOf({ call: { entry: entryOf({ server: 'web' }) }, trail })
     expect(spans[1]?.attributes).toMatchObject({

@@ -25,7 +25,7 @@ test('F16, G8: those of the configuration before go on where nothing has changed
   expect((await choose(undefined, traces)).traces).toBeUndefined()
 })
 
-test('F16: what was asked for in vain is said', async () => {
+test('F16: an invalid endpoint causes a warning', async () => {
   const { traces, warnings } = await choose(undefined, undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: 'nowhere' })
   expect(traces).toBeUndefined()
   expect(warnings).toHaveLength(1)

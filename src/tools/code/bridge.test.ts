@@ -91,7 +91,7 @@ try { await ${call} } catch (error) { caught = error }
   expect(answer.calls).toMatchObject([{ status, code }])
 })
 
-test('B9: an error that nobody catches is told with its code and the line of the call', async () => {
+test('B9: an uncaught error has its code and the line of the call', async () => {
   const { run } = createCodeTool({ servers: { s: broken } })
   expect(await run('const a = 1\n\nawait tools.s.failing()')).toMatchObject({
     status: 'error',
@@ -211,7 +211,7 @@ test('B9: a result that is too large for a program is refused, and the list stil
   }
 })
 
-test('B9: whoever waits is told of progress, call by call', async () => {
+test('B9: progress is sent after each call, if it was requested', async () => {
   const told: unknown[] = []
   const peer = { ...mutePeer, notify: (method: string, params: Json) => void told.push([method, params.value]) }
   const { run } = createCodeTool({ servers: { s: [echo('t')] } })

@@ -127,7 +127,7 @@ test('S7: an environment belongs to one principal as one agent, whatever others 
   expect(await run('typeof secret', { args, caller: { ...one, session: 'b' } })).toMatchObject({ value: 'undefined' })
 })
 
-test('B9: tools is no object of the language: what that asks for by itself is no call', async () => {
+test('B9: tools is a plain proxy: awaiting, printing or serializing it makes no call', async () => {
   const { run, inner } = createCodeTool({ servers: { files: [echo('read')] } })
   const { value } = await run(`const awaited = await tools.files
 let words

@@ -160,7 +160,7 @@ test('F6: a cancelled batch cancels its calls, and leaves nothing behind', async
   expect(gateway.clock.pending).toBe(0)
 })
 
-test('F6: a batch tells its own progress and keeps the token from its calls, whose numbers would run backwards', async () => {
+test('F6: a batch reports its own progress and does not pass the token to its calls, whose progress could decrease', async () => {
   const gateway = createBatchGateway()
   const told: unknown[] = []
   const calls = [30, 10, 20].map((ms) => ({ server: 'a', tool: 'slow', args: { ms } }))

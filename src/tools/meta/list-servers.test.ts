@@ -50,7 +50,7 @@ test('G4: with metadata also transport, era, since and last error; what is not k
   })
 })
 
-test('G4: list_servers waits for servers that nobody has heard of yet', async () => {
+test('G4: list_servers waits for servers that have not been ready yet', async () => {
   let waited = false
   const waiting = createTestGateway({
     servers: { files: [echo('read')] },

@@ -59,7 +59,7 @@ describe('plugins', () => {
     expect(plugins.places).toContain(join(folder.path, 'indexed/shout.ts'))
   })
 
-  test('G8: a changed module is loaded anew, also when only what it imports has changed; the same one is not', async () => {
+  test('G8: a changed module is loaded again, also if only one of its imports changed; an unchanged one is not', async () => {
     await using folder = await pluginFolder()
     const main = toolSource('t', 'word()').replace('import *', "import { word } from './word.ts'\nimport *")
     await folder.write({
@@ -75,7 +75,7 @@ describe('plugins', () => {
     expect(await said(first.tools[0])).toBe('old')
   })
 
-  test('G8: a module that was broken is loaded once it is mended', async () => {
+  test('G8: a broken module is loaded once it is repaired', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'a.ts': 'export const x = ' })
     expect(await folder.problems('a.ts')).toHaveLength(1)

@@ -147,7 +147,7 @@ describe('files', () => {
     expect(await keep(join(folder.path, 'out'), '{id}.md')).toBe(join(real.path, 'id1.md'))
   })
 
-  test('J4: a folder that cannot be written to is told with what to mend', async () => {
+  test('J4: the error for a folder that cannot be written names the setting', async () => {
     await using folder = await temporaryFolder()
     await writeFile(join(folder.path, 'file'), '')
     const failure = await keep(join(folder.path, 'file'), 'x').catch((error: unknown) => error)

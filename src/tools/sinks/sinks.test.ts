@@ -61,7 +61,7 @@ describe('sinks', () => {
     expect(tools[0]?.definition.inputSchema).toMatchObject({ required: ['content'] })
   })
 
-  test('J4: standard output gets the text without what could speak to a terminal', async () => {
+  test('J4: standard output gets the text without control characters for a terminal', async () => {
     const printed: string[] = []
     const [console] = sinks({ console: { kind: 'stdout' } }, { stdout: (text) => void printed.push(text) })
     const { uri, id } = await write(console, { content: 'a\x1b[2Jb\n' })
@@ -165,7 +165,7 @@ describe('writing the same again', () => {
     expect((await write(tool, args)).uri).toBe('x:2')
   })
 
-  test.each(['', '../x', 'a b', 'a\nb', 'x'.repeat(129), 7, null, {}])('J4: %j is no id', async (id) => {
+  test.each(['', '../x', 'a b', 'a\nb', 'x'.repeat(129), 7, null, {}])('J4: %j is not a valid id', async (id) => {
     const { tool, written } = counting()
     expect((await refusalOf(runTool(tool, { content: 'a', metadata: { id } }))).code).toBe('INVALID_ARGUMENTS')
     expect(written).toEqual([])

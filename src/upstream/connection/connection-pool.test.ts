@@ -63,7 +63,7 @@ test('G3: callers that cannot be asked share one line', async () => {
   expect(peers).toHaveLength(1)
 })
 
-test('G3: over stdio, who can be asked gets a line of its own, because the wire cannot tell callers apart', async () => {
+test('G3: over stdio, a caller that can be asked gets its own connection, because messages do not name a caller', async () => {
   const { use, peers } = linesWith(stdio)
   const a = await use({ session: 'a', capabilities: asking })
   const b = await use({ session: 'b', capabilities: asking })
@@ -75,17 +75,17 @@ test('G3: over stdio, who can be asked gets a line of its own, because the wire 
   ])
 })
 
-test('G3: over stdio, who wants log messages gets a line of its own', async () => {
+test('G3: over stdio, a caller that wants log messages gets its own connection', async () => {
   const { use } = linesWith(stdio)
   expect(await use({ session: 'a' }, { logLevel: 'info' })).not.toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
-test('G3: a server that never logs needs no line for those who want log messages', async () => {
+test('G3: a server that never logs needs no own connection for callers that want log messages', async () => {
   const { use } = linesWith(stdio, 'legacy', false)
   expect(await use({ session: 'a' }, { logLevel: 'info' })).toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
-test('G3: over HTTP, too, who can be asked gets a line of its own, and the others share one', async () => {
+test('G3: over HTTP, too, a caller that can be asked gets its own connection, and the others share one', async () => {
   const { use } = linesWith(http)
   const a = await use({ session: 'a', capabilities: asking })
   expect(await use({ session: 'a', capabilities: asking })).toBe(a)
@@ -176,7 +176,7 @@ test('G3: a line over which something is followed is not in use by a call', asyn
   expect(peers).toHaveLength(1)
 })
 
-test("G3: a line that somebody gets log messages on is not everybody's", async () => {
+test('G3: a connection on which a caller gets log messages is not shared', async () => {
   const { use } = linesWith(stdio, 'modern')
   const own = await use({ session: 'a' }, loud)
   expect(own.owned).toBe(true)
@@ -202,7 +202,7 @@ test('T5: calls go on when a server of the stateless era is replaced by one with
   expect(peers.slice(1).some(({ disposed }) => disposed)).toBe(false)
 })
 
-test('G3: lines of callers that never say goodbye are bounded', async () => {
+test('G3: connections of callers that never end their session are bounded', async () => {
   const { use, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
   for (let caller = 0; caller < 260; caller++) await use({ session: `s${caller}`, principal: `p${caller % 5}` })
   await clock.pass(0)
@@ -223,7 +223,7 @@ test('V6: one caller has at most a quarter of the connections of a server, and c
   await use({ session: 'loud', principal: 'bert' })
 })
 
-test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {
+test('B7: disposal closes shared, owned, short-lived and spare connections', async () => {
   const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 2 })
   await use({ session: 'a' })
   await lines[Symbol.asyncDispose]()

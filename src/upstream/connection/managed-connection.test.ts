@@ -46,7 +46,7 @@ function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
   return { line, clock, peers, events, echo, backoff }
 }
 
-test('G2: a line is opened on first use, once for all who wait', async () => {
+test('G2: a connection is opened on first use, once for all waiting callers', async () => {
   const { line, peers, echo } = lineWith()
   expect(peers).toHaveLength(0)
   await Promise.all([echo(), echo(), line.open(never)])
@@ -135,7 +135,7 @@ test('G2: an idle line is closed, one in use is not, and the next call wakes it'
   expect(clock.pending).toBe(0)
 })
 
-test('G2: one who stops waiting for a slow server does not disturb the others', async () => {
+test('G2: a caller that stops waiting for a slow server does not affect the others', async () => {
   const slow = Promise.withResolvers<InitializedConnection>()
   const clock = createManualClock()
   const callbacks = { opened() {}, closed() {}, failed() {} }
@@ -187,7 +187,7 @@ test('F12: a call that was sent is not sent again when another one finds the lin
   await line[Symbol.asyncDispose]()
 })
 
-test('G2, T5: a process that keeps crashing is left alone after its restarts, says so, and gets one start a window', async () => {
+test('G2, T5: a process that keeps crashing is not restarted beyond its limit, reports that, and gets one start per window', async () => {
   const { clock, peers, echo, events } = lineWith({ restarts: { max: 2, window: 60_000 } })
   for (let crash = 0; crash < 3; crash++) {
     await echo()
@@ -210,7 +210,7 @@ test('F12: whatever fails while the line is being opened, the call was surely no
   await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
 })
 
-test('T5: who comes to a server that is known to be down does not wait long for an attempt that hangs', async () => {
+test('T5: a call to a server that is known to be down does not wait long for an attempt that hangs', async () => {
   const clock = createManualClock()
   let attempts = 0
   const hanging = Promise.withResolvers<InitializedConnection>()

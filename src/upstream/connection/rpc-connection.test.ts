@@ -90,7 +90,7 @@ test('V6: if a message that is too long ends a connection with several requests,
   }
 })
 
-test('F10: a cancelled request tells the server which one, and a late answer is dropped', async () => {
+test('F10: cancelling a request sends its id to the server, and a late response is dropped', async () => {
   const { connection, peer } = await open({})
   const caller = new AbortController()
   const answer = connection.request(ask('tools/call', caller.signal))
@@ -225,7 +225,7 @@ test('G3: on a line of one caller everything is for that caller, also outside a 
   expect(log).toEqual(['ann asked roots/list'])
 })
 
-test('G3: one who wants no log messages is not in the way of one who does', async () => {
+test('G3: a caller that wants no log messages does not stop those of another', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.logsByRequest = true
@@ -277,7 +277,7 @@ test('G3, V3: calls of a stateless owner take turns, so that each question reach
   expect(clock.pending).toBe(0)
 })
 
-test('V3: a cancelled call costs the calls of the same owner nothing, whatever becomes of it at the server', async () => {
+test('V3: a cancelled call does not affect other calls of the same owner', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.owned = true
@@ -324,7 +324,7 @@ test("T2: a client's own error reaches the server unchanged", async () => {
   await connection[Symbol.asyncDispose]()
 })
 
-test('B2: what a listener hears is told to the listener', async () => {
+test('B2: notifications with the id of a listen request go to its listener', async () => {
   const { connection, peer: server } = await open({})
   const heard: string[] = []
   const listening = connection.request({ ...ask('subscriptions/listen'), heard: (method) => heard.push(method) })
@@ -340,7 +340,7 @@ test('B2: what a listener hears is told to the listener', async () => {
   expect(other).toEqual(['notifications/tools/list_changed', 'notifications/prompts/list_changed'])
 })
 
-test('G3: a call that was called off may still speak up, and is not mistaken for another', async () => {
+test('G3: a question of a cancelled call is not sent to another caller', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   const gone = new AbortController()
@@ -413,7 +413,7 @@ describe.each(Object.entries(endings))('if %s', (_, end) => {
   })
 })
 
-test('an answer that is no answer ends its request instead of letting it wait', async () => {
+test('an invalid response ends its request instead of letting it wait', async () => {
   const { connection, peer: server } = await open({})
   const answer = connection.request(ask('tools/call'))
   server.say({ id: 1, result: null })
@@ -431,7 +431,7 @@ test('G3: on the stream of one request, a response to another request is rejecte
   expect(JSON.parse(String((await second).result))).toEqual({ to: 'b', truly: true })
 })
 
-test('V1: a notification that the protocol does not define reaches nobody, one that it does has only its members', async () => {
+test('V1: a notification that MCP does not define is dropped, and a defined one keeps only its members', async () => {
   const { connection, peer: server } = await open({}, { kind: 'http' })
   const seen: unknown[] = []
   const request = connection.request({
@@ -446,7 +446,7 @@ test('V1: a notification that the protocol does not define reaches nobody, one t
   expect(seen).toEqual([['notifications/message', '{"level":"info","data":1}']])
 })
 
-test('V1: an answer with two spellings of a member reaches nobody else, and fails where it is clear whose it is', async () => {
+test('V1: a response with two spellings of a member reaches no other call, and fails its own if that is unambiguous', async () => {
   const { connection, peer: server } = await open({})
   const [first, second] = [connection.request(ask('a')), connection.request(ask('b'))]
   server.say({ id: 1, ID: 2, result: { for: 'whom' } })

@@ -4,7 +4,7 @@ import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { readChallenge } from './authorization.ts'
 
-test('B6: a challenge tells where the metadata is, what is lacking and why', () => {
+test('B6: a challenge is parsed into metadata URL, scopes and error', () => {
   const header =
     'Bearer realm="x", resource_metadata="https://a.example/m?x=\\"1\\"", scope="a b a", error=insufficient_scope'
   expect(readChallenge(403, [header])).toEqual({

@@ -13,7 +13,7 @@ const answering = (issuer: TestIssuer, body: object, status = 200) => {
 }
 
 describe('what a token endpoint says', () => {
-  test('B6: what is no bearer token is none, and nothing of it is kept', async () => {
+  test('B6: a response without a valid bearer token is refused, and nothing of it is kept', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const vault = memoryVault()

@@ -11,7 +11,7 @@ import { startResource } from './resource.fixture.ts'
 import { createOAuthHttp, reachOf } from './web.ts'
 
 describe('an evil authorization server', () => {
-  test('B6: metadata that is about another issuer is not believed, not even by a slash', async () => {
+  test('B6: metadata of another issuer is rejected, even if it differs only by a slash', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     for (const wrong of ['https://evil.example.com', `${issuer.url}/`]) {
@@ -119,7 +119,7 @@ describe('an evil authorization server', () => {
     expect(other.asked).toEqual([])
   })
 
-  test('B6: it cannot lead what it is sent to somebody else, by a redirect of its endpoints', async () => {
+  test('B6: redirects of its endpoints are not followed', async () => {
     await using issuer = await startIssuer()
     await using other = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
@@ -135,7 +135,7 @@ describe('an evil authorization server', () => {
     expect(other.asked).toEqual([])
   })
 
-  test('B6: pages instead of metadata, and errors, end the attempt and name whom to ask', async () => {
+  test('B6: pages instead of metadata, and errors, end the attempt with an error that names the server', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const begin = () => openOAuth().begin('files', serverConfig(resource.url), redirect)
@@ -171,7 +171,7 @@ describe('an evil authorization server', () => {
 })
 
 describe('an evil server', () => {
-  test('B6: metadata another resource, or at another origin, is refused before anybody is asked', async () => {
+  test('B6: metadata of another resource, or at another origin, is refused before a request to the authorization server', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const begin = () => openOAuth().begin('files', serverConfig(resource.url), redirect)
@@ -211,7 +211,7 @@ describe('an evil server', () => {
     expect((await lookup('localhost', { all: true })).length).toBeGreaterThan(0)
   })
 
-  test('B6: one with an address out there, too, counts as out there', async () => {
+  test('B6: a host with a public and a private address counts as public', async () => {
     const named = (...places: ('public' | 'private')[]) => {
       let next = 0
       return reachOf(new URL('http://localhost/'), () => places[next++ % places.length] ?? 'public')

@@ -67,7 +67,7 @@ withPart('redis-server', 'B10: grants that replicas share', () => {
 })
 
 withPart('redis-server', 'B10: grants, and Redis away', () => {
-  test('tokens go on until they end, a refresh waits for Redis, and nobody has to sign in for that', async () => {
+  test('without Redis, tokens are used until they expire, and a refresh waits for it without a new sign-in', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     await using issuer = await startIssuer({ expiresIn: 100 })

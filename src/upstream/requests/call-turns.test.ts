@@ -126,7 +126,7 @@ test('G3: a tool that was quiet and asks takes turns from then on', async () => 
   expect(sent).toEqual(['a', 'b', 'c'])
 })
 
-test('V3: a call that is cancelled while it waits or runs makes room at once', async () => {
+test('V3: a call that is cancelled while it waits or runs lets the next one run at once', async () => {
   const { sent, run } = started()
   const [first, second] = [new AbortController(), new AbortController()]
   void run('slow', 'a', first.signal).catch(() => {})
@@ -139,7 +139,7 @@ test('V3: a call that is cancelled while it waits or runs makes room at once', a
   expect(sent).toEqual(['a', 'c'])
 })
 
-test('B7: when the connection is closed nobody waits any more', async () => {
+test('B7: closing the connection ends all waiting', async () => {
   const { clock, turns, sent, run } = started()
   for (const call of ['a', 'b']) void run('slow', call)
   turns.close()

@@ -9,7 +9,7 @@ const seal = createSeal('a secret for the test')
 const question = { method: 'elicitation/create', params: { message: 'Who?' } }
 const asking = (more: object) => Buffer.from(JSON.stringify({ resultType: 'input_required', ...more }))
 
-test('B2: only the result type tells that a server wants more', () => {
+test('B2: only the result type shows that a server needs input', () => {
   expect(isInputRequired(asking({}))).toBe(true)
   expect(isInputRequired(Buffer.from('{"content":[{"text":"\\"input_required\\""}],"resultType":"complete"}'))).toBe(
     false,

@@ -50,7 +50,7 @@ test('B2: everything else of the result stays to the byte', () => {
   expect(bytes.replace(/"taskId" : "[^"]+"/, '"taskId" : "t1"')).toBe(text)
 })
 
-test('B2/G3: what a server tells of a task reaches the one whose it is, under the id that it was given, until it ends', () => {
+test('updates of a task reach its caller, with the id that it was given, until it ends', () => {
   const heard: unknown[] = []
   const news = createTaskUpdates()
   const peer = { ...call.peer, notify: (method: string, { value }: Json) => heard.push([method, value]) }
@@ -78,7 +78,7 @@ test('security: tasks without end are not followed without end', () => {
   expect(heard).toEqual([1, 1_000])
 })
 
-test('V6: whoever starts too many tasks loses the news of its own oldest one, and nobody else does', () => {
+test('V6: a caller that starts too many tasks loses updates of its own oldest one, and of no other caller', () => {
   const budget = createBudget('tasks', { what: 'tasks', limit: 4, perCaller: 2 })
   const [news, elsewhere] = [createTaskUpdates(budget), createTaskUpdates(budget)]
   const heard: string[] = []

@@ -67,7 +67,7 @@ describe('sessions', () => {
     expect(methods.slice(-4)).toEqual(['tools/list', 'ping', 'tools/call', 'ping'])
   })
 
-  test('F12: all whom a forgotten session refuses are told the same: that they may have run', async () => {
+  test('F12: all calls that a lost session refuses get the same error: they may have run', async () => {
     const waiting: (() => void)[] = []
     const { server, transport } = await rogue(
       onPost((_, response) => {
@@ -253,7 +253,7 @@ describe('sessions', () => {
 })
 
 describe("the server's own stream", () => {
-  test('F4: what the server says of its own accord arrives, and the stream is taken up again after its last event', async () => {
+  test('F4: messages outside requests arrive, and the stream is resumed after its last event', async () => {
     let opened = 0
     const { server, heard } = await rogue((got, response) => {
       if (got.method !== 'GET') return
@@ -404,7 +404,7 @@ describe('ending', () => {
     expect(heard.failures.size).toBe(0)
   })
 
-  test('security: an answer that nobody needs and that never ends does not keep its connection', async () => {
+  test('security: a response without end that is not needed does not keep its connection', async () => {
     const clock = createManualClock()
     const closed = Promise.withResolvers<void>()
     const { transport } = await rogue(
@@ -419,7 +419,7 @@ describe('ending', () => {
     await closed.promise
   })
 
-  test('security: disposing closes every stream and connection, tells nobody, and ends the session', async () => {
+  test('security: disposing closes every stream and connection without an event, and ends the session', async () => {
     const clock = countingClock()
     const { server, transport, heard } = await rogue(
       (got, response) => {

@@ -26,7 +26,7 @@ function pipeWith(taking: 'at once' | 'when told') {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('F12: a message that the pipe took at once was sent, whatever becomes of the pipe before it says so', async () => {
+test('F12: a message that the pipe accepted at once counts as sent, even if the pipe breaks afterwards', async () => {
   const { pipe, send, writes } = pipeWith('at once')
   const sent = send('{"a":1}')
   await turn()

@@ -148,7 +148,7 @@ describe('an open line', () => {
     expect(heard.downs).toBe(0)
   })
 
-  test('F12, V4: a message that nobody takes does not wait for ever', async () => {
+  test('F12, V4: a message that is not acknowledged times out', async () => {
     const { opening } = await older(() => {})
     const { transport } = await opening()
     transport.established('2024-11-05')
@@ -158,7 +158,7 @@ describe('an open line', () => {
     })
   })
 
-  test('security: disposing closes the stream and tells nobody', async () => {
+  test('security: disposing closes the stream without an event', async () => {
     const { server, opening } = await older(() => {})
     const { transport, heard } = await opening()
     const pending = thrown(call(transport))

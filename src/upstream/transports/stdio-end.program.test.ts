@@ -12,7 +12,7 @@ test('G2: a program that floods stdout instead of answering the handshake is sto
 })
 
 describe('a server that dies in mid-call', () => {
-  test('F12: pending calls are OUTCOME_UNKNOWN, the sentence has code and last words, later ones are SERVER_UNAVAILABLE', async () => {
+  test('F12: pending calls are OUTCOME_UNKNOWN with exit code and last stderr line, later ones are SERVER_UNAVAILABLE', async () => {
     const { transport, heard, pid, start } = await established({ env: { TOKEN: 'super-secret-token' } })
     await start('exit', { code: 3, words: 'disk full for super-secret-token' })
     const error = await heard.down
@@ -24,7 +24,7 @@ describe('a server that dies in mid-call', () => {
     expect(heard.downs).toBe(1)
   })
 
-  test('B6: its last words are redacted by whoever knows how its secrets can be spelt', async () => {
+  test('B6: its last stderr line is redacted', async () => {
     const redact = (text: string) => text.replaceAll('c3VwZXI=', '[hidden]')
     const { heard, start } = await established({ redact })
     await start('exit', { code: 3, words: 'no such user c3VwZXI=' })
@@ -43,7 +43,7 @@ describe('a server that dies in mid-call', () => {
     await heard.down
   })
 
-  test('F12: half an answer is no answer', async () => {
+  test('F12: an incomplete response is dropped', async () => {
     const { heard, start } = await established()
     await start('half-line-exit')
     await heard.down

@@ -105,7 +105,7 @@ describe('starting', () => {
     expect(isRunning(transport.pid as number)).toBe(false)
   })
 
-  test('E1: a process that ends before the handshake is SERVER_UNAVAILABLE, with its last words', async () => {
+  test('E1: a process that ends before the handshake is SERVER_UNAVAILABLE, with its last stderr line', async () => {
     const { heard } = await started({ args: ['-e', 'console.error("no licence"); process.exit(7)'] })
     const error = await heard.down
     expect(error).toMatchObject({

@@ -93,7 +93,7 @@ describe('G10: what an operator sees', () => {
     expect((await ask('servers/everythin')).json.error.message).toContain('did you mean "everything"?')
   })
 
-  test('tools are searched and paged; one shows its schema, its pin and who may use it', async () => {
+  test('tools are searched and paged; one shows its schema, its pin and the agents that may use it', async () => {
     const first = (await ask('tools?server=probe&limit=2')).json
     expect(first.tools).toHaveLength(2)
     const second = (await ask(`tools?server=probe&limit=500&cursor=${first.nextCursor}`)).json
@@ -189,7 +189,7 @@ describe('G10: what an operator does', () => {
     expect(children).toMatchObject([{ parent: call, server: 'probe', name: 'echo' }])
   })
 
-  test('the stream of events tells of a call while it happens', async () => {
+  test('the stream of events has a call while it runs', async () => {
     const leaving = new AbortController()
     const headers = { authorization: `Bearer ${gateway.token}` }
     const { body } = await fetch(`${originOf(gateway)}/admin/api/events`, { headers, signal: leaving.signal })
@@ -301,7 +301,7 @@ describe('G8, G10: the configuration', () => {
     expect(json.files).toMatchObject([{ dialect: expect.any(String) }])
   })
 
-  test('is reloaded, what changed is told in words, and what is wrong leaves the one before in force', async () => {
+  test('is reloaded, the response lists the changes, and an invalid one leaves the previous one in force', async () => {
     const dev = { ...config.agents.dev, perMinute: 5 }
     const { everything, ...others } = config.mcpServers
     const probe = { ...others.probe, env: { PROBE_TOKEN: 'another-secret-value' } }

@@ -57,7 +57,7 @@ test('B7: the concurrency of an agent holds for it, and for no other', async () 
   expect(await Promise.all(calls)).toEqual(['held', 'held', 'held', 'held'])
 })
 
-test('B7: limits.concurrency holds for all servers together, and limits.queue for those who wait', async () => {
+test('B7: limits.concurrency applies to all servers together, and limits.queue to waiting calls', async () => {
   await using here = await crowded(({ url }, other) => ({
     mcpServers: { one: { url }, two: { url: other.url } },
     limits: { concurrency: 1, queue: 1 },

@@ -63,7 +63,7 @@ test.each([
   expect(recorder.got('tools/list').length).toBe(ours + (asked ? 1 : 0))
 })
 
-test('S1, G8: a changed discovery.mode is taken over for the servers that are there', async () => {
+test('S1, G8: a changed discovery.mode is applied to existing servers', async () => {
   await using recorder = await startRecordingMcpServer()
   const config = (mode: string) => ({ mcpServers: { one: { url: recorder.url } }, discovery: { mode } })
   await using toolway = await startToolway(config('runtime'))

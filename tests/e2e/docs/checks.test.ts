@@ -47,7 +47,7 @@ test('output is compared as a whole, but for what is left out', () => {
   expect(isOutput('a.c\n', 'abc\n')).toBe(false)
 })
 
-test('a page is told in stories, blocks with their marks', () => {
+test('a page is parsed into stories of code blocks with their marks', () => {
   const page = '```sh test exit=4\nfalse\n```\n<!-- fresh folder -->\n```yaml a.yaml\nversion: 1\n```\n'
   expect(storiesOf(page)).toEqual([
     [{ line: 1, language: 'sh', marks: ['test', 'exit=4'], text: 'false\n' }],

@@ -61,7 +61,7 @@ test.concurrent('B11: real servers over every transport are found well, with too
   expect(at.left()).toEqual([])
 })
 
-test.concurrent('B11: broken programs are told apart, each with what to do', async () => {
+test.concurrent('B11: broken programs are distinguished, each with a remedy', async () => {
   const run = (program: string): ServerEntry => ({ command: process.execPath, args: ['-e', program] })
   await using at = await patient({
     absent: { command: 'no-such-command' },
@@ -98,7 +98,7 @@ test.concurrent('B11: broken programs are told apart, each with what to do', asy
 
 const probeFile = (): string => (stdioServers.probe().args as string[])[0] as string
 
-test.concurrent('B11: servers that are called are told apart by how they refuse', async () => {
+test.concurrent('B11: remote servers are distinguished by how they refuse', async () => {
   const refusing = (script: Script) => rogueHttp(script)
   await using stranger = await refusing((_, response) => json(response, '{}', 401))
   await using forbidden = await refusing((_, response) => json(response, '{}', 403))

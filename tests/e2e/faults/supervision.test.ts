@@ -85,7 +85,7 @@ test('T4, J3: a breaker that opens while the server is connected changes its hea
   expect(Date.parse(since)).toBeGreaterThanOrEqual(before)
 })
 
-test.concurrent('G2: an unused process is stopped; health tells, the tools stay, and the next call wakes it', async () => {
+test.concurrent('G2: an unused process is stopped; its health shows that, the tools stay, and the next call starts it', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(await startToolway({ mcpServers: { probe: { ...stdioServers.probe(), idle: '300ms' } } }))
   const echo = async (client: Awaited<ReturnType<typeof connect>>) => {

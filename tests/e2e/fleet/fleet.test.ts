@@ -31,7 +31,7 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
   const client = (sdk: 'v1' | 'v2' = 'v1'): Promise<TestClient> =>
     connect(sdk, { endpoint: fleet.endpoint }).then((one) => open.use(one))
 
-  test('B10, G3: callers of both eras hear and are asked what is their own, whichever replica they come to', async () => {
+  test('B10, G3: callers of both eras get only their own messages and questions, on any replica', async () => {
     const talkers = await connectTalkers(fleet.endpoint, ['v1', 'v2', 'modern', 'modern'], open)
     for (let round = 0; round < 3; round++) await converseAll(talkers, 'talks__converse', round)
     expect(Math.min(...fleet.balancer.counts)).toBeGreaterThan(10)

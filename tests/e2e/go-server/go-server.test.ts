@@ -174,7 +174,7 @@ withPart('go', 'a server written in Go', () => {
       expect((await send('completion/complete', beside)).error?.code).toBe(-32602)
     })
 
-    test('members that nobody knows and misspelt keys of _meta do not arrive', async () => {
+    test('unknown members and misspelt keys of _meta do not arrive', async () => {
       const params = `{"name":"${server}__read","later":1,"_meta":{"example.com/Agent":"x"}}`
       expect(textOf((await send('tools/call', params)).result)).toMatchObject({ ran: 'read', agent: '', task: false })
       const agent = `{"name":"${server}__read","_meta":{"dev.toolway/Agent":"root"}}`

@@ -180,7 +180,7 @@ describe.skipIf(why !== undefined)(
       expect(tree.slice(2)).toEqual([...branch, ...branch])
     })
 
-    test('what goes wrong is told, by whom it went wrong', async () => {
+    test('errors are in the spans of the component that failed', async () => {
       const failed = await http.call('piped__work', { fail: true })
       const denied = await http.call('execute_tool', { server: 'probe', tool: 'die', args: {} })
       const wrong = await http.call('probe__fail', { error: { code: -32050, message: 'disk full' } })
@@ -245,7 +245,7 @@ describe.skipIf(why !== undefined)(
       expect(call?.attributes).toMatchObject({ 'network.transport': 'pipe' })
     })
 
-    test('off, nothing is told to anybody: `_meta` goes on as it came, headers end here', async () => {
+    test('off, no spans are sent: `_meta` is passed on unchanged, headers are not', async () => {
       await using other = await startToolway({ mcpServers: only('remote') })
       await using client = await tracedClient({ endpoint: other }, collector)
       await client.client.listTools()

@@ -149,7 +149,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     expect((await refusalOf(runTool(tool, { word: 'x' }))).code).toBe('OUTCOME_UNKNOWN')
   })
 
-  test('S2: one that nobody uses is ended after a while, and started again when it is needed', async () => {
+  test('S2: an idle process is ended after a while, and started again when it is needed', async () => {
     const clock = createManualClock()
     await using folder = await pluginFolder({ clock, modules })
     await folder.write({ 'a.js': plainSource('where', '({ pid: process.pid })', 'isolated: true,') })
