@@ -71,7 +71,7 @@ describe('B10: the container file', async () => {
     }
   })
 
-  test('it is built with the scripts that there are', async () => {
+  test('it is built with scripts that exist', async () => {
     const { scripts, engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
     const runs = stages.flatMap(({ steps }) => steps.filter(({ name }) => name === 'RUN')).map(({ rest }) => rest)
     for (const run of runs) {
@@ -93,7 +93,7 @@ describe('B10: the compose file', async () => {
     for (const [name, { environment }] of replicas) expect(environment?.TOOLWAY_NAME).toBe(name)
   })
 
-  test('what it names is there: services, volumes, secrets, files', () => {
+  test('the services, volumes, secrets and files that it names exist', () => {
     for (const [name, service] of services) {
       for (const other of dependenciesOf(service)) expect(file.services, name).toHaveProperty(other)
       for (const secret of service.secrets ?? []) expect(file.secrets, name).toHaveProperty(secret)
@@ -145,7 +145,7 @@ describe('B10: the Kubernetes manifests', async () => {
   const pod = spec.template.spec
   const [container] = pod.containers
 
-  test('what they name is there', () => {
+  test('the objects that they name exist', () => {
     expect(one('Service', spec.serviceName).spec.clusterIP).toBe('None')
     expect(one('ServiceAccount', pod.serviceAccountName)).toBeDefined()
     expect(one('HorizontalPodAutoscaler').spec.scaleTargetRef.name).toBe(one('StatefulSet').metadata.name)

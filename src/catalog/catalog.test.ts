@@ -104,7 +104,7 @@ describe('listing', () => {
     expect([told('junior'), told('boss')]).toEqual(['Lists a (2).', 'Lists a (2),b (1).'])
   })
 
-  test('G6: what many agents see is not kept for ever, and stays right', () => {
+  test('G6: the lists of many agents are cached up to a limit, and stay correct', () => {
     let asked = 0
     const { catalog } = setUp([fakeSource('a', { tools: ['x'] })], { decide: decideBy(() => ++asked > 0) })
     const agents = Array.from({ length: 200 }, (_, index) => callerOf({ agent: `agent${index}` }))
@@ -148,7 +148,7 @@ describe('changes', () => {
     expect(heard).toHaveLength(2)
   })
 
-  test('F4: a server that says the same again is not news', () => {
+  test('F4: a server that lists the same again causes no notification', () => {
     const files = fakeSource('files', { tools: [{ name: 'a', description: 'A' }] })
     const { clock, heard } = watch([files])
     files.offer({ tools: [{ name: 'a', description: 'A' }] })
@@ -169,7 +169,7 @@ describe('changes', () => {
     expect(heard).toEqual([['tool']])
   })
 
-  test('S1: a server that goes stale is news, because its tools are marked', () => {
+  test('S1: a server that becomes stale causes a notification, because its tools are marked', () => {
     const files = fakeSource('files', { tools: ['a'] })
     const { clock, heard, view } = watch([files])
     files.become('unhealthy')

@@ -62,7 +62,7 @@ test('F2: with flat, a URI that templates of two servers match is ambiguous', ()
   ])
 })
 
-test('F2: with flat, a server cannot take the form that leads to another one', () => {
+test('F2: with flat, a server cannot take the URI form of another one', () => {
   const thief = fakeSource('thief', { resources: ['x://1', 'x://a/1', 'toolway://a/x://1'], priority: 9 })
   const { snapshot: flat } = snapshotOf(
     [fakeSource('a', { resources: ['x://1'] }), thief],

@@ -17,7 +17,7 @@ const forms = [
   ['', 'toolway://everything/'],
 ] as const
 
-test.each(forms)('F1: %s is served as %s and comes back', (original, served) => {
+test.each(forms)('F1: %s is served as %s and converted back', (original, served) => {
   expect(servedUri('everything', original)).toBe(served)
   expect(originalUri('everything', served)).toBe(original)
   expect(originalUri('everythin', served)).toBeUndefined()
@@ -70,7 +70,7 @@ const anyUri = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 20 }),
 )
 
-test('F2: the served form leads back to the same server and URI, for any URI', () => {
+test('F2: the served form is converted back to the same server and URI, for any URI', () => {
   fc.assert(
     fc.property(anyServer, anyUri, (server, uri) => {
       expect(originalUri(server, servedUri(server, uri))).toBe(uri)

@@ -330,7 +330,7 @@ describe('finding', () => {
     await expect(found).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'slow' } })
   })
 
-  test('T1: a tool’s own name leads to the served one', async () => {
+  test('T1: the error for a tool’s own name suggests the served one', async () => {
     const { view } = setUp(sources)
     await expect(view.resolve('tool', 'read_file')).rejects.toThrow('Did you mean "files__read_file"?')
   })

@@ -33,7 +33,7 @@ test('B3: nothing is shown twice: other modes list the search by its own name, a
   expect(named(view.list('tool')).filter((name) => name === 'search_tools')).toEqual([])
 })
 
-test('F3: an alias leads to the one entry, whatever servers call their tools', async () => {
+test('F3: an alias finds its entry, whatever servers call their tools', async () => {
   const { view } = setUp([meta, native, files], { naming })
   for (const spelling of ['search_tools', 'toolway.search_tools', 'toolway::find_tool', 'find_tool']) {
     expect((await view.resolve('tool', spelling)).entry, spelling).toBe(find)

@@ -54,7 +54,7 @@ describe('B11: connect and undo', () => {
     expect(await readdir(at('state'))).toEqual([])
   })
 
-  test('without a file before, there is none afterwards, nor the folders that were made for it', async () => {
+  test('if there was no file before, undo removes it and the folders created for it', async () => {
     const { connect, undo, at } = await connecting(undefined, 'windsurf', 'home/.codeium/windsurf/mcp_config.json')
     await connect()
     expect(await undo()).toEqual({ restored: false, forced: false })

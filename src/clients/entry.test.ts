@@ -19,7 +19,7 @@ const http: ClientTransport = {
 const entry = (client: ClientKind, way: ClientTransport) => entryFor(client, clientLabels[client], way)
 
 describe('B11: our entry in the form of each client', () => {
-  test.each(clientKinds)('%s: what it starts is this program, in its own form', async (client) => {
+  test.each(clientKinds)('%s: the entry starts this program, in the format of the client', async (client) => {
     const name = client === 'codex' ? 'config.toml' : 'settings.json'
     const text = clientText(client, name, '').edited(entry(client, stdio))
     const { tree, problems } = await parseDocument({ path: name, text: text.replaceAll(ownName, 'us') })
@@ -66,7 +66,7 @@ test.each([
   ['cursor', 'mcp.json', '{"mcpServers": []}'],
   ['codex', 'config.toml', 'mcp_servers = { a = { command = "x" } }'],
   ['codex', 'config.toml', 'a = '],
-] as const)('B11: %s %s: what cannot be edited safely is refused: %s', (client, name, text) => {
+] as const)('B11: %s %s: a file that cannot be edited safely is refused: %s', (client, name, text) => {
   expect(() => clientText(client, name, text).edited(entry(client, stdio))).toThrow(FileProblem)
 })
 

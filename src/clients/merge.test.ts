@@ -29,7 +29,7 @@ describe('B11: servers of several clients become one list', () => {
     expect(notes).toEqual(['gh from Codex is the same server as github'])
   })
 
-  test('another server under the same name is kept beside it, and that is said', () => {
+  test('another server of the same name is kept under another name, with a note', () => {
     const { servers, notes } = merge([
       found('github', github, 'cursor'),
       found('github', { ...github, env: { TOKEN: 'b' } }, 'zed'),

@@ -43,7 +43,7 @@ test('files are looked for in order: named, variable, this folder, .mcp.json, th
   expect((await load({ cwd: empty, env: { XDG_CONFIG_HOME: 'elsewhere' } })).config.server.port).toBe(6)
 })
 
-test('a second file in the same place is not read, and that is said', async () => {
+test('a second file in the same place is not read, and a warning says so', async () => {
   const { load } = await project({ 'toolway.json': portJson(1), 'toolway.yml': port(2) })
   const { config, warnings } = await load()
   expect(config.server.port).toBe(2)

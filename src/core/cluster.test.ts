@@ -46,7 +46,7 @@ function registry() {
 
 const ours = { ours: true, lost: false }
 
-test('B10: what is claimed is held by one, until that one is gone', async () => {
+test('B10: a lease has one holder, until that one is gone', async () => {
   const { join, leave } = registry()
   const [a, b] = [join('a'), join('b')]
   expect(await acquireLease(a, 'x')).toEqual(ours)

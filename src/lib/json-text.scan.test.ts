@@ -91,7 +91,7 @@ describe('members', () => {
     )
   })
 
-  test('F14: long strings are read as JSON.parse reads them, wherever something stands in them', () => {
+  test('F14: long strings are read as JSON.parse reads them, with special characters at any position', () => {
     const special = fc.constantFrom(
       '"',
       '\\"',

@@ -32,7 +32,7 @@ const refusal = {
   details: { rule: 'mcpServers.files.approve[0]', auditReason: 'not_approved' },
 }
 
-test('a tool that needs a yes runs when a person has said it, having seen what is to be done', async () => {
+test('a tool that needs approval runs after a person has approved the call as shown', async () => {
   const { asked, call } = asking({ action: 'accept', content: { approve: true } }, { to: '/etc/x\u202e' })
   await expect(openPipeline({ approval }).handle(call)).resolves.toMatchObject({ isError: false })
   expect(asked).toMatchObject([
@@ -155,7 +155,7 @@ test.each([
   { action: 'decline' },
   { action: 'cancel' },
   {},
-])('anything but a yes is a no: %j', async (answer) => {
+])('an answer without approve: true is a refusal: %j', async (answer) => {
   const { call } = asking(answer)
   await expect(openPipeline({ approval }).handle(call)).rejects.toMatchObject(refusal)
 })
@@ -174,7 +174,7 @@ test('V8: a client that can only open URLs is not asked with a form', async () =
   expect(asked).toEqual([])
 })
 
-test('V4: a person who does not answer has not said yes', async () => {
+test('V4: a question without an answer in time is a refusal', async () => {
   const { call } = asking({})
   const silent = { ...call.peer, ask: (_: string, __: Json, signal: AbortSignal) => unanswered(signal) }
   const { handle, clock } = openPipeline({ approval })

@@ -62,7 +62,7 @@ describe('F11: how a call ended', () => {
     return ends()[0]
   }
 
-  test('a refusal is a denial with the word and the rule of it', async () => {
+  test('a refusal is a denial with its reason and rule', async () => {
     const details = { rule: 'agents.a.deny.servers[0]', auditReason: 'server_not_allowed' }
     expect(await end(new ToolwayError('DENIED_BY_POLICY', 'No.', details))).toMatchObject({
       decision: 'DENY',
@@ -90,7 +90,7 @@ describe('F11: how a call ended', () => {
     })
   })
 
-  test('what a tool itself reports as failure is allowed, and marked', async () => {
+  test('a result with isError is recorded as allowed, with is_error', async () => {
     const { handle, ends } = openPipeline()
     await handle(callOf({ entry: entryOf({ run: async () => resultOf({ content: [], isError: true }) }) }))
     expect(ends()[0]).toMatchObject({ decision: 'ALLOW', is_error: true })
@@ -138,12 +138,12 @@ describe('F11: the answer', () => {
     expect(answered).toBe(2)
   })
 
-  test('does not leave where its record cannot be written', async () => {
+  test('is withheld if its record cannot be written', async () => {
     const audit = keptAudit({ end: () => Promise.reject(unavailable()) })
     await expect(openPipeline({ audit }).handle(callOf())).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
   })
 
-  test('what must not go on unrecorded does not begin', async () => {
+  test('a call whose first record cannot be written does not run', async () => {
     let ran = false
     const run = async () => {
       ran = true
@@ -161,7 +161,7 @@ describe('F11: the answer', () => {
   })
 })
 
-test('F11: each refusal of the operator is written down, however many there are', async () => {
+test('F11: each refusal of the operator is recorded, however many there are', async () => {
   const denial = { allowed: false, code: 'TOOL_BLOCKED', rule: 'r', reason: 'No.' } as const
   const { handle, ends } = openPipeline({ decide: () => denial })
   const caller = { ...callOf().caller, admin: true }
@@ -185,7 +185,7 @@ test('F11: a call that only carries others is not a write, nor are subscribing a
 })
 
 describe('F11: a view', () => {
-  test('writes down what it lists', () => {
+  test('records its lists', () => {
     const { view, ends } = openPipeline()
     expect(view(callOf().caller).page('tool').count).toBe(2)
     expect(ends()).toMatchObject([
@@ -228,7 +228,7 @@ describe('F11: a view', () => {
     expect(ends()).toMatchObject([{ operation: 'find' }, { operation: 'tasks/get' }])
   })
 
-  test('writes down a list that a bad cursor makes impossible', () => {
+  test('records a list that fails because of an invalid cursor', () => {
     const page = () => {
       throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown.')
     }

@@ -7,7 +7,7 @@ const fill = (bulkhead: ReturnType<typeof bulkheadOf>, count: number, asked: Ask
 
 const idle = { inFlight: 0, queued: 0 }
 
-describe('places', () => {
+describe('slots', () => {
   test('B7: a full server lets its calls wait, and no other one', async () => {
     const bulkhead = bulkheadOf()
     const calls = fill(bulkhead, 4)
@@ -30,7 +30,7 @@ describe('places', () => {
     expect(bulkhead.stats().agents).toEqual({ a: { inFlight: 2, queued: 0, limit: 2 } })
   })
 
-  test('B7: the whole has a limit, which tools of our own count against, too', async () => {
+  test('B7: the total is limited, and native tools count towards it', async () => {
     const bulkhead = bulkheadOf({ total: 2 })
     const [native] = fill(bulkhead, 1, { server: 'native' })
     bulkhead.begin({ server: 'x' })
@@ -41,23 +41,26 @@ describe('places', () => {
     expect(bulkhead.stats().servers.native).toBeUndefined()
   })
 
-  test('B7: what only carries other calls takes no place from them', async () => {
+  test('B7: a call that only carries others takes no slot', async () => {
     const bulkhead = bulkheadOf({ total: 1, queue: 0 })
     expect(fill(bulkhead, 5, { server: 'toolway', carries: true }).every(({ sent }) => sent)).toBe(true)
     expect(bulkhead.begin().sent).toBe(true)
     expect(bulkhead.stats()).toMatchObject({ inFlight: 1, queued: 0 })
   })
 
-  test.each(['native', 'files'])('B7: what runs in %s and does not listen gives its place back', async (server) => {
-    const { interceptor, stats } = bulkheadOf()
-    const controller = new AbortController()
-    const call = callOf({ entry: entryOf({ server }), signal: controller.signal })
-    const answer = interceptor(call, () => new Promise(() => {}))
-    expect(stats().inFlight).toBe(1)
-    controller.abort(new Error('too late'))
-    await expect(answer).rejects.toThrow('too late')
-    expect(stats()).toMatchObject(idle)
-  })
+  test.each(['native', 'files'])(
+    'B7: a call in %s that ignores its signal frees its slot when aborted',
+    async (server) => {
+      const { interceptor, stats } = bulkheadOf()
+      const controller = new AbortController()
+      const call = callOf({ entry: entryOf({ server }), signal: controller.signal })
+      const answer = interceptor(call, () => new Promise(() => {}))
+      expect(stats().inFlight).toBe(1)
+      controller.abort(new Error('too late'))
+      await expect(answer).rejects.toThrow('too late')
+      expect(stats()).toMatchObject(idle)
+    },
+  )
 
   test('G8: changed limits apply at once, also to waiting calls', async () => {
     const bulkhead = bulkheadOf()
@@ -255,7 +258,7 @@ describe('refusals and evictions', () => {
     expect(bulkhead.stats()).toMatchObject(idle)
   })
 
-  test('B7: one that is called off just as its turn comes gives its place to the next', async () => {
+  test('B7: a call that is cancelled just as its turn comes passes its slot on', async () => {
     const bulkhead = bulkheadOf({ serverLimit: () => 1 })
     const running = bulkhead.begin()
     const [gone, next] = fill(bulkhead, 2)

@@ -82,14 +82,14 @@ describe('what an observer gets', () => {
     expect(step?.end).toBeGreaterThanOrEqual(step?.start as number)
   })
 
-  test('what only carries other calls makes no attempt', async () => {
+  test('a call that only carries others makes no attempt', async () => {
     const entry = entryOf({ traits: { readOnly: true, idempotent: true, timeoutMs: 1, carries: true } })
     const { observed } = await watched(async () => textResult('x'), { call: callOf({ entry }) })
     expect(observed.trail.steps).toEqual([])
   })
 })
 
-describe('F16: the place of a call in a trace', () => {
+describe('F16: the trace context of a call', () => {
   const place = (traceparent: string): TraceContext => ({ traceparent })
   const tracing: Tracing = { enter: () => place('own'), attempt: () => place('attempt') }
 
@@ -106,7 +106,7 @@ describe('F16: the place of a call in a trace', () => {
     expect(observed.trail.steps[0]?.trace).toEqual(place('attempt'))
   })
 
-  test('what has no place of its own stands where its call does', async () => {
+  test('an attempt without its own context has that of its call', async () => {
     const seen: Call[] = []
     const run: Handler = async (call) => {
       seen.push(call)

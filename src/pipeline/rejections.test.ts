@@ -60,7 +60,7 @@ test('F11: a flood of wrong tokens hides neither a refused host nor a malformed 
   expect(ends().slice(10)).toMatchObject([{ detail: 'host: evil.example' }, { detail: 'not JSON' }])
 })
 
-test('F11: a malformed request, and what was wrong with it, is written down and logged, cut and without control characters', () => {
+test('F11: a malformed request is recorded and logged with its fault, shortened and without control characters', () => {
   const warned: object[] = []
   const log = { ...silentLog, warn: (fields: object) => void warned.push(fields) }
   const { rejected, ends } = openPipeline({ log })

@@ -88,7 +88,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(replay({ agents }, [...lookups, list]).calls).toBe(0)
   })
 
-  test('what reads on a server that becomes read-only is said by the proposed readTools, not by the record', () => {
+  test('on a server that becomes read-only, the proposed readTools decide what is a read, not the record', () => {
     const mcpServers = serversOf({ files: { readOnly: true, readTools: ['ec*'] } })
     const { denied, allowed } = replay({ mcpServers }, [
       past({ tool: 'echo', write: true }),
@@ -109,7 +109,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     })
   })
 
-  test('where the proposal trusts annotations, what was taken for a read is one', () => {
+  test('if the proposal trusts annotations, recorded reads are reads', () => {
     const calls = [past(), past({ tool: 'write', write: true })]
     const deniedWith = (server: Partial<ServerConfig>) =>
       replay({ mcpServers: serversOf({ files: { readOnly: true, ...server } }) }, calls).denied.map(({ tool }) => tool)

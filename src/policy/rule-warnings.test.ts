@@ -12,7 +12,7 @@ const warnings = (
 
 const all = agentOf({ allow: { servers: ['*'] } })
 
-test('G6: the rules of the example leave no doubt', () => {
+test('G6: the rules of the example cause no warning', () => {
   const agents = {
     researcher: agentOf({
       allow: { servers: ['filesystem', 'everything'], tools: { everything: ['echo', 'get-*'] } },

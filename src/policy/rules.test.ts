@@ -158,7 +158,7 @@ describe('G7: team.role inherits from team and narrows it', () => {
     expect(ask('team.reader', 'postgres', 'query')).toBe('DENIED_BY_POLICY: agents.team (default deny)')
   })
 
-  test('a generation that is missing is skipped', () => {
+  test('a missing ancestor is skipped', () => {
     expect(ask('team.reader.night.shift', 'files', 'read')).toBe('allow: agents.team.reader.allow.tools.files[0]')
     expect(ask('team.reader.night.shift', 'search', 'x')).toBe('DENIED_BY_POLICY: agents.team.reader (default deny)')
   })
@@ -192,7 +192,7 @@ describe('F7: global policy comes first', () => {
     expect(setUp(all, { blockedTools: ['files.edit', '*.edit'] })('a', 'files', 'edit')).toMatch(/\[0\]$/)
   })
 
-  test('what it lets through is still up to the agent', () => {
+  test('a call that it allows still needs a rule of the agent', () => {
     expect(setUp({ a: agentOf({}) }, { allowedTools: ['files.read'] })('a', 'files', 'read')).toMatch(/default deny/)
   })
 })
@@ -247,7 +247,7 @@ test('agents, servers and tools may be called like the properties of every objec
   for (const name of odd) expect(ask('__proto__', 'constructor', name)).toMatch(/default deny/)
 })
 
-test('more entries than are remembered are decided all the same', () => {
+test('more entries than are cached are decided correctly', () => {
   const { decide } = compileRules({
     agents: { a: agentOf({ allow: { tools: { files: ['*7'] } } }) },
     policy: openPolicy,

@@ -23,7 +23,7 @@ test.each([
   expect(retryAfter(ms)).toEqual({ 'Retry-After': seconds })
 })
 
-test('F8: a refusal at the server says when to come back, in the answer and in its header', () => {
+test('F8: a refusal has a retry time, in the response and in its header', () => {
   const refusal = HttpError.of('RATE_LIMITED', 'Later.', {
     rule: 'r',
     retryAfterMs: 1_500,

@@ -33,7 +33,7 @@ describe('E1: the form of errors', () => {
     expect(error).toMatchObject({ code: -32602, data: { code } })
   })
 
-  test('a refused resource or prompt is a JSON-RPC error with a number of our own and the same object', async () => {
+  test("a refused resource or prompt is a JSON-RPC error with one of Toolway's numbers and the same object", async () => {
     const refused = {
       code: -31004,
       message: 'not for you',

@@ -72,14 +72,17 @@ describe('F16: in front ends', () => {
   test.each([
     ['sessions', '2025-11-25'],
     ['none', '2026-07-28'],
-  ])('headers count where calls are traced, in the era with %s; what was asked is known', async (era, revision) => {
-    await using server = await openTestServer({ traced: () => true })
-    const headers = era === 'none' ? modern : (await server.session()).headers
-    const body = call(era === 'none' ? envelope : undefined)
-    await server.raw({ body, headers: { ...headers, traceparent: inHeader, tracestate: 'a=1' } })
-    expect(server.access.calls[0]?.input.meta).toEqual({ traceparent: inHeader, tracestate: 'a=1' })
-    expect(server.access.calls[0]?.peer.request).toEqual({ id: 'r1', revision })
-  })
+  ])(
+    'headers count if calls are traced, in the era with %s; the id and revision of the request are known',
+    async (era, revision) => {
+      await using server = await openTestServer({ traced: () => true })
+      const headers = era === 'none' ? modern : (await server.session()).headers
+      const body = call(era === 'none' ? envelope : undefined)
+      await server.raw({ body, headers: { ...headers, traceparent: inHeader, tracestate: 'a=1' } })
+      expect(server.access.calls[0]?.input.meta).toEqual({ traceparent: inHeader, tracestate: 'a=1' })
+      expect(server.access.calls[0]?.peer.request).toEqual({ id: 'r1', revision })
+    },
+  )
 
   test('for each message of a batch', async () => {
     await using server = await openTestServer({ traced: () => true })
@@ -90,7 +93,7 @@ describe('F16: in front ends', () => {
     expect(places.sort()).toEqual([inHeader, inMeta])
   })
 
-  test('where they are not, `_meta` goes on as it came and headers mean nothing', async () => {
+  test('if they are not, `_meta` is passed on unchanged and headers are ignored', async () => {
     await using server = await openTestServer()
     const { headers } = await server.session()
     const meta = { traceparent: inMeta, tracestate: 'whatever, even = this' }

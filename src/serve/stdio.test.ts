@@ -230,7 +230,7 @@ describe('the end of a stdio client', () => {
     expect(access.calls[0]?.signal.aborted).toBe(true)
   })
 
-  test('the last line counts even without its end', async () => {
+  test('the last line is read even without a line break', async () => {
     const { initialize, input, next, served } = start()
     await initialize()
     input.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }))

@@ -30,7 +30,7 @@ test('F13: the least recently used entry is evicted', () => {
   expect(store.usage()).toMatchObject({ entries: 3, evicted: 1 })
 })
 
-test('F13: what had expired anyway was not dropped before its time', () => {
+test('F13: removing an expired entry does not count as an eviction', () => {
   const { store, put } = open({ maxEntries: 1, maxBytes: 1 << 20 })
   put('a')
   put('b', 100, { now: start + 1_000 })

@@ -180,7 +180,7 @@ describe('B6: the keys of the configuration', () => {
     expect(known([configured]).find(configured.hash)).toEqual(configured)
   })
 
-  test('count alone where the key file has one of the same name, and that is said', async () => {
+  test('replace a key of the same name in the key file, with a warning', async () => {
     const ci = keyOf('ci')
     await add(ci)
     const keys = known([configured])

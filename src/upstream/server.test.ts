@@ -123,7 +123,7 @@ test('V25, B5: a listing saved by an earlier version offers no tool whose name h
   expect(peers).toHaveLength(0)
 })
 
-test('S1: what is remembered for too long is checked behind the answer', async () => {
+test('S1: a stored list that is too old is used, and refreshed in the background', async () => {
   const { store, server: first } = serverWith()
   await first.ready()
   const { server, names, clock } = serverWith({ store, tools: () => ['read', 'write'] })
@@ -249,7 +249,7 @@ test('F5: an unknown protocol version is a warning with both versions, not a fai
   expect(warnings.join()).toMatch(/2099-01-01.*2025-11-25/)
 })
 
-describe('B5: a server that comes back with another definition', () => {
+describe('B5: a server that returns with another definition', () => {
   const methods = (peer: { heard: { method?: string }[] } | undefined) =>
     peer?.heard.map(({ method }) => method).filter((method) => method?.startsWith('tools/'))
 
@@ -281,7 +281,7 @@ describe('B5: a server that comes back with another definition', () => {
     expect(methods(peers[2])).toEqual(['tools/list', 'tools/call'])
   })
 
-  test('one that does not answer a list is called all the same, after a while', async () => {
+  test('one that does not answer a list is called nevertheless, after a while', async () => {
     let hangs = false
     const { server, peers, clock } = serverWith({ hangs: () => hangs })
     await server.ready()
@@ -361,7 +361,7 @@ test('V4: each time limit knows the setting that it comes from', async () => {
   expect(read).toEqual({ timeoutKey: 'mcpServers.files.timeout', ms: 3_600_000, key: 'mcpServers.files.maxTimeout' })
 })
 
-test('F2: tools that the operator excludes are not even in the catalog', async () => {
+test('F2: tools that the operator excludes are not in the catalog', async () => {
   const { server, names } = serverWith({
     tools: () => ['read', 'edit_file', 'edit'],
     changes: { tools: { include: ['*'], exclude: ['edit_*'] } },
@@ -379,7 +379,7 @@ test('a disabled server is never started', async () => {
   expect(server.status().health).toBe('disabled')
 })
 
-test('B7: disposal leaves no timer and no open line', async () => {
+test('B7: disposal leaves no timer and no open connection', async () => {
   const { server, clock, peers } = serverWith()
   await server.ready()
   await server[Symbol.asyncDispose]()

@@ -98,7 +98,7 @@ describe('createEventReader', () => {
 })
 
 describe('eventBytes', () => {
-  test('what is written is read again', () => {
+  test('a written event is read back', () => {
     const json = fc.jsonValue().map((value) => JSON.stringify(value))
     fc.assert(
       fc.property(json, fc.option(fc.stringMatching(/^[a-z0-9-]+$/), { nil: undefined }), (data, id) => {

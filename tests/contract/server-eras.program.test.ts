@@ -94,7 +94,7 @@ describe.each([
     server?: UpstreamServer
   }
 
-  test('B2/F5: its era is found out, its lists are read, its tools run', async () => {
+  test('its era is detected, its lists are read, its tools run', async () => {
     const { server } = shared
     await server.ready()
     expect(server.status()).toMatchObject({ health: 'healthy', era, transport: kind })
@@ -200,7 +200,7 @@ describe.each([
     await second?.[Symbol.asyncDispose]()
   })
 
-  test('F10: a call that is called off ends at once and leaves the line usable', async () => {
+  test('F10: a cancelled call ends at once and leaves the connection usable', async () => {
     await shared.server.ready()
     const entry = find('tool', 'test_tool_with_progress')
     const controller = new AbortController()

@@ -240,7 +240,7 @@ describe('B6: token formats in free text', () => {
   })
 })
 
-describe('B6: honest texts', () => {
+describe('B6: texts without tokens', () => {
   const root = join(import.meta.dirname, '../../..')
   // They show addresses with passwords.
   const withPasswords = ['docs/postgres.md', 'src/audit/redact/patterns.ts', 'deploy/compose/toolway.yaml']

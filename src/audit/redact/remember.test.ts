@@ -21,7 +21,7 @@ test.each([
   ['correct horse battery', '[redacted]'],
   ['read_text_file', 'read_text_file'],
   ['', ''],
-])('B6: the name %s is written down as %s, also the second time', (given, shown) => {
+])('B6: the name %s is recorded as %s, also the second time', (given, shown) => {
   const { texts, redact } = asked()
   const name = memoize(redact)
   expect([name(given), name(given)]).toEqual([shown, shown])

@@ -61,7 +61,7 @@ test('F11: a lane that was replaced by another of the same length is found', asy
   expect(await kinds()).toContain('changed')
 })
 
-test('F11: what retention removes is not missed', async () => {
+test('F11: segments that retention removes are not missed', async () => {
   const clock = createManualClock()
   const retainMs = 60_000
   for (let round = 0; round < 4; round++) {

@@ -49,7 +49,7 @@ test('F11: a write that has run and cannot be recorded says that it has run', as
   expect(lastGap()).toMatchObject({ unrecorded: { writes: 2 } })
 })
 
-test('F11: what was refused or withheld may be tried again, and when; what has run may not', async () => {
+test('F11: a refused write or withheld result may be retried, and the error says when; a write that has run may not', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files, unrecordedReads: 'refuse' })
   files.writesFail = { code: 'EIO', bytes: 0 }
@@ -76,7 +76,7 @@ test('F11: a denial stays a denial, and is counted', async () => {
   expect(audit.status().unrecorded.denials).toBe(1)
 })
 
-test('F11: reads go on unrecorded where that is allowed, and are tried again after a moment', async () => {
+test('F11: reads continue unrecorded where that is allowed, and writing is tried again after a moment', async () => {
   const files = unreliableFiles()
   const clock = createManualClock()
   const log = createKeptLog()
@@ -183,7 +183,7 @@ test('F11: a file that cannot be begun leaves nothing behind, and is begun when 
   expect(await verify(folder.path)).toMatchObject({ ok: true })
 })
 
-test('F11: what could not be cut off spoils its file, not the chain', async () => {
+test('F11: a partial record that cannot be truncated spoils its file, not the chain', async () => {
   const files = unreliableFiles()
   {
     await using audit = await openLog(folder.path, { files })
@@ -215,7 +215,7 @@ test('F11: a disk that is full at the start does not keep Toolway from starting'
   expect(await verify(folder.path)).toMatchObject({ ok: true })
 })
 
-test('F11: a folder that cannot be had is an error of the start', async () => {
+test('F11: a folder that cannot be created is an error of the start', async () => {
   await expect(openLog('/dev/null/audit')).rejects.toThrow(/ENOTDIR/)
 })
 

@@ -109,7 +109,7 @@ test('B5: a merge never approves what neither side had approved, and there is on
   )
 })
 
-test('B5: what is written is read back', () => {
+test('B5: a written record is read back', () => {
   fc.assert(
     fc.property(records, (record) => {
       expect(plain(parseRecord(recordText(record)) as ServerPins)).toMatchObject(plain(record))

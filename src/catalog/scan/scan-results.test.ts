@@ -55,7 +55,7 @@ describe('B5: results', () => {
     )
   })
 
-  test('an honest result is handed on as the same object', async () => {
+  test('a result without findings is returned as the same object', async () => {
     const honest = JSON.stringify({
       content: [
         { type: 'text', text: 'Two files.\r\nNo more. 👨‍👩‍👧' },
@@ -67,7 +67,7 @@ describe('B5: results', () => {
     expect(log.lines).toEqual([])
   })
 
-  test('what Toolway itself answers is not scanned', async () => {
+  test('results of Toolway itself are not scanned', async () => {
     const { result, before } = await scanned(
       'strip',
       JSON.stringify({ content: [{ type: 'text', text: poisoned }] }),

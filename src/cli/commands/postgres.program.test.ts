@@ -144,7 +144,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     expect(first).toMatch(/read_a.*,[\da-f-]{36}$/)
   })
 
-  test('audit tail --postgres -f goes on with what arrives from anywhere', async () => {
+  test('audit tail --postgres -f continues with records of all replicas', async () => {
     const url = await server.database()
     await using place = await configured(url)
     await using replicas = await twoReplicas(url, place.cwd)

@@ -70,7 +70,7 @@ test('B11: a server takes the place of the one of its name, where that stood', (
   )
 })
 
-test('B11: what only a person can edit safely is left to one', () => {
+test('B11: a file that cannot be edited safely is refused', () => {
   const text = 'mcpServers = { a = { command = "x" } }\n'
   expect(() => serversText('toolway.toml', text).set(server)).toThrow('cannot be edited safely')
   expect(() => serversText('toolway.toml', text).remove('a')).toThrow('cannot be edited safely')
@@ -118,7 +118,7 @@ test('B11: whatever servers say, one that is set is there, and one that is remov
   )
 })
 
-test('B11: what is added behind the others and removed again leaves the file as it was', () => {
+test('B11: adding and removing a server leaves the file as it was', () => {
   fc.assert(
     fc.property(definition, definition, (first, second) => {
       const before = `# mine\nmcpServers:\n${serversBlock([{ name: 'a', definition: first }])}\n# end\nserver: {}\n`

@@ -16,7 +16,7 @@ describe('B11: servers join a configuration and everything that is there stays a
     )
   })
 
-  test('where there are none yet, in any spelling of none', () => {
+  test('to a file without servers, in any spelling of none', () => {
     expect(addServers('', [one])).toBe(`mcpServers:\n${block}`)
     expect(addServers('version: 1', [one])).toBe(`version: 1\n\nmcpServers:\n${block}`)
     expect(addServers('mcpServers:\nserver: {}\n', [one])).toBe(`mcpServers:\n${block}server: {}\n`)

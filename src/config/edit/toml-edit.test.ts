@@ -53,7 +53,7 @@ test('B11: a table goes, and is replaced, also where it is written as a value or
   expect(tomlText('mcp_servers.toolway = {}\na = 1').remove(path)).toBe('a = 1')
 })
 
-test('B11: what is not TOML is refused', () => {
+test('B11: a text that is not TOML is refused', () => {
   expect(() => tomlText('a = ')).toThrow('it is not valid TOML')
 })
 

@@ -74,7 +74,7 @@ describe('B11: the files of other clients are configurations as they stand', () 
     expect(notes.join('\n')).toContain('prompt perplexity-key is read from the variable INPUT_PERPLEXITY_KEY')
   })
 
-  test('VS Code: what is asked for and not there is an error that names the server, the field and the variable', async () => {
+  test('VS Code: a missing input is an error that names the server, the field and the variable', async () => {
     const { problems } = await project({ '.vscode/mcp.json': files.vscode, '.env': '' })
     expect(await problems({ paths: ['.vscode/mcp.json'] })).toMatchObject([
       { key: 'mcpServers.perplexity.env.PERPLEXITY_API_KEY', message: expect.stringContaining('INPUT_PERPLEXITY_KEY') },
@@ -252,7 +252,7 @@ command = "x"
   })
 })
 
-describe('B11: nothing of a client is dropped without a word', () => {
+describe("B11: nothing of a client's file is dropped silently", () => {
   test("an unknown key is a warning in a client's file, and a near miss an error", async () => {
     const { load, problems } = await project({
       '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "flavour": 1}}}',

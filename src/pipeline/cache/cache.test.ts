@@ -63,11 +63,11 @@ describe('F13: what a server says about keeping counts, where it wants less', ()
     expect(await kept({ ttlMs: 60_000 }, 10)).toBe(false)
   })
 
-  test.each([[0], [-1], ['60000'], [null], [{}]])('a time of %j is none', async (ttlMs) => {
+  test.each([[0], [-1], ['60000'], [null], [{}]])('a time of %j means that nothing is cached', async (ttlMs) => {
     expect(await kept({ ttlMs }, 0)).toBe(false)
   })
 
-  test('only the top of a result says so', async () => {
+  test('only members at the top level of a result count', async () => {
     expect(await kept({ structuredContent: { ttlMs: 0, resultType: 'task', cacheScope: 'private' } }, 0)).toBe(true)
   })
 
@@ -79,7 +79,7 @@ describe('F13: what a server says about keeping counts, where it wants less', ()
   })
 })
 
-describe('F13: what is not kept', () => {
+describe('F13: results that are not cached', () => {
   const runsOf = async (call: Parameters<typeof asking>[0], body: ResultBody = text('x'), changes = {}) => {
     const { handle, runs, does } = openCache(changes)
     does(async () => answerOf(body))
@@ -139,7 +139,7 @@ describe('F13: what the caller wants', () => {
     expect(textOf(await handle(asking()))).toBe('answer 2')
   })
 
-  test('a word that we do not know is taken as no-store', async () => {
+  test('an unknown value counts as no-store', async () => {
     const { handle, runs } = openCache()
     for (const value of ['no-cache', null, true]) await handle(asking(wish(value)))
     expect(runs).toHaveLength(3)
@@ -169,7 +169,7 @@ describe('F13: resources and prompts are kept only where their server says so', 
     expect(await runsOf({ ttlMs: 1_000, cacheScope: 'public' }, ['ann', 'bob', 'ann', 'bob'])).toBe(1)
   })
 
-  test('one template stands for many resources', async () => {
+  test('resources of one template are cached by their URI', async () => {
     const { handle, runs, does } = openCache()
     does(async () => answerOf({ contents: [], ttlMs: 1_000, cacheScope: 'public' }))
     const template = readTool({ kind: 'template', name: 'file:///{name}' })
@@ -178,7 +178,7 @@ describe('F13: resources and prompts are kept only where their server says so', 
   })
 })
 
-describe('F13: what was answered before counts no more', () => {
+describe('F13: cached results are dropped', () => {
   test('after invalidate, for that server alone', async () => {
     const { handle, runs, invalidate } = openCache({ servers: { mail: { command: 'mail' } } })
     const mail = readTool({ server: 'mail' })
@@ -220,7 +220,7 @@ describe('F13: what was answered before counts no more', () => {
     expect(textOf(await handle(asking()))).toBe('answer 1')
   })
 
-  test('where it was asked for before, and came after', async () => {
+  test('if they were requested before the change and arrived after it', async () => {
     const { handle, does, invalidate, runs } = openCache()
     does(async () => {
       if (runs.length === 1) invalidate('files')

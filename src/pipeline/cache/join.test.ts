@@ -31,7 +31,7 @@ describe('F13: identical calls in flight are joined', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('other arguments, other agents are not', async () => {
+  test('calls with other arguments or of other agents are not', async () => {
     const { handle, held } = openHeldBack()
     for (const args of [{ path: 'a' }, { path: 'b' }]) void handle(asking({ args }))
     void handle(asking({ args: { path: 'a' }, caller: { agent: 'other' } }))
@@ -72,7 +72,7 @@ describe('F13: identical calls in flight are joined', () => {
   })
 })
 
-describe('F13: each waits for itself', () => {
+describe('F13: joined callers are independent', () => {
   test('a caller that cancels does not affect the others, even if it was the first', async () => {
     const { handle, last, runs } = openHeldBack()
     const controllers = [0, 1, 2].map(() => new AbortController())
@@ -168,7 +168,7 @@ describe('F13: failures', () => {
     expect(runs).toHaveLength(1)
   })
 
-  test('one that is made for one caller is not', async () => {
+  test('an error that is meant for one caller is not shared', async () => {
     const { handle, held } = openHeldBack()
     const all = [handle(asking()), handle(asking())]
     await settled()

@@ -42,7 +42,7 @@ describe('F13: which results are kept', () => {
     expect(treatment(mistaken, listed('files.*'))).toBe('kept')
   })
 
-  test('those of our own tools only where they are listed under their own name', () => {
+  test('those of native tools only if they are listed with their source', () => {
     const time = readTool({ server: 'native', name: 'time' })
     expect(treatment(time)).toBe('nothing')
     expect(treatment(time, listed('*', '*.time', 'n*'))).toBe('nothing')

@@ -21,7 +21,7 @@ const read = {
 }
 
 describe('arguments against the schema of a tool', () => {
-  test('F9: what fits passes, and after the first call without waiting', async () => {
+  test('F9: valid arguments pass, and after the first call without waiting', async () => {
     await validate(read, { path: '/a' }, 'files.read')
     expect(
       validate(

@@ -72,7 +72,7 @@ describe('F9: guards look at the URIs of resources', () => {
     'file:///data/100%25.txt',
     'file:///data/why.txt?line=3',
     'http://8.8.8.8/a?b#c',
-  ])('what lies inside is read: %j', async (uri) => {
+  ])('a URI inside the roots or of a public host is read: %j', async (uri) => {
     await read(uri)
   })
 

@@ -92,7 +92,7 @@ describe('V7: the inbox', () => {
     expect(inbox.view()).toMatchObject({ items: { length: 101, 100: { id: 'a' } }, left: 200, dismissed: 0 })
   })
 
-  test('a dismissed item returns when it changes, and when it ended and comes back; other processes know', async () => {
+  test('a dismissed item returns when it changes, and when it ended and occurs again; other processes know', async () => {
     const { inbox, set, ids } = opened()
     set(entry('a'), entry('b'))
     await inbox.dismiss('a', 'token')

@@ -91,7 +91,7 @@ describe('B6: a browser that logs in', () => {
     expect((await raw('/admin/api/config', { headers: browser })).status).toBe(401)
   })
 
-  test('is worth what its credential is worth now: a revoked key ends it, and so does another right', async () => {
+  test('has the current rights of its credential: a revoked key or changed rights end it', async () => {
     let identity: typeof operator | undefined = operator
     const known = people()
     const { logIn, raw } = await open({
@@ -188,7 +188,7 @@ describe('V12: a login after a restart', () => {
     return { stored, clock, start: () => createLogins(clock, store) }
   }
 
-  test('is known again with its credential and rights, as long as it would have been without', async () => {
+  test('is restored with its credential and rights, and expires at the same time as before', async () => {
     const { clock, start } = kept()
     const { id } = await start().open('Bearer dev', { ...dev, stepUp: () => 'x' })
     clock.advance(loginMs - 1_000)
@@ -222,7 +222,7 @@ describe('V12: a login after a restart', () => {
     expect(await another.find(login.id)).toBeUndefined()
   })
 
-  test('goes on in its process while the store cannot be used, and if it never was stored', async () => {
+  test('continues in its process while the store is unavailable, and if it was never stored', async () => {
     const clock = createManualClock()
     const answer: { found: StoredLogin | null | undefined; added: boolean } = { found: undefined, added: true }
     const store: LoginStore = { add: async () => answer.added, find: async () => answer.found, remove: async () => {} }
@@ -237,7 +237,7 @@ describe('V12: a login after a restart', () => {
     expect([await logins.find(login.id), await logins.find(own.id)]).toEqual([undefined, own])
   })
 
-  test('what is stored reveals neither the id nor the credential, and cannot be given to another login', async () => {
+  test('the stored record reveals neither the id nor the credential, and cannot be used for another login', async () => {
     const { stored, start } = kept()
     const login = await start().open('Bearer operator', operator)
     const other = await start().open('Bearer dev', dev)

@@ -10,7 +10,7 @@ afterEach(async () => {
 const open = async (settings?: Parameters<typeof openTestAdmin>[0]) => stack.use(await openTestAdmin(settings))
 
 describe('requests', () => {
-  test('a query is checked: what is unknown, twice or out of bounds is a 400 that names it', async () => {
+  test('a query is checked: an unknown, repeated or invalid parameter is a 400 that names it', async () => {
     const { api } = await open()
     for (const [path, named] of [
       ['stats', '"by"'],
@@ -28,7 +28,7 @@ describe('requests', () => {
     }
   })
 
-  test('what is empty in a query counts as left out, and numbers are numbers', async () => {
+  test('an empty parameter counts as missing, and numbers are numbers', async () => {
     const { api, asked } = await open()
     await api('tools?query=&server=files&cursor=&limit=7')
     await api('audit?from=5&decision=DENY')
@@ -38,7 +38,7 @@ describe('requests', () => {
     ])
   })
 
-  test('bad JSON, a wrong shape, what nests too deeply and a wrong content type are refused with a sentence', async () => {
+  test('invalid JSON, a wrong shape, deep nesting and a wrong content type are refused with a message', async () => {
     const { api, raw } = await open()
     const headers = { authorization: 'Bearer operator', ...json }
     const path = '/admin/api/tools/files__read/call'
@@ -66,7 +66,7 @@ describe('requests', () => {
     expect(login.status).toBe(413)
   })
 
-  test('unknown paths, ids and methods are refused in the words of the API', async () => {
+  test('unknown paths, ids and methods are errors in the format of the API', async () => {
     const { api, raw } = await open()
     for (const path of ['', 'nothing', 'servers/', 'servers/files/explode', 'calls/%E0%A4%A']) {
       const { status, json } = await raw(`/admin/api/${path}`, { headers: { authorization: 'Bearer operator' } })
@@ -223,7 +223,7 @@ describe('B6: access', () => {
     ])
   })
 
-  test('V5: the arguments of a tried tool keep their bytes, on one line; what can be read in two ways is refused', async () => {
+  test('V5: the arguments of a tried tool keep their bytes, on one line; ambiguous ones are refused', async () => {
     const { raw, asked } = await open()
     const headers = { authorization: 'Bearer operator', ...json }
     const send = (body: string) => raw('/admin/api/tools/files__read/call', { method: 'POST', headers, body })

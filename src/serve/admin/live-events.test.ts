@@ -58,7 +58,7 @@ const pass = async ({ clock }: TestAdmin, ms: number) => {
 }
 
 describe('G10: the stream of events', () => {
-  test('begins with all there is to know, so that nothing has to be fetched', async () => {
+  test('begins with the whole state, so that nothing has to be fetched', async () => {
     const fixture = await open()
     const { told, heard, headers } = await follow(fixture)
     await heard('inbox')

@@ -20,7 +20,7 @@ test('B6: only an operator can begin a sign-in, which returns to the address of 
   ).toBe(403)
 })
 
-test('B6: the answer comes without a credential, and leads to the page of the server, or to one that runs nothing', async () => {
+test('B6: the callback needs no credential, and redirects to the page of the server or shows an error page without scripts', async () => {
   await using people = await openTestAdmin()
   const good = await people.raw('/oauth/callback?code=c&state=known&iss=https%3A%2F%2Fid', {
     headers: { accept: 'text/html' },

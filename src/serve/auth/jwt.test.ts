@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => jwt[Symbol.asyncDispose]())
 
 describe('B6, G7: a token of the identity provider', () => {
-  test.each(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])('signed with %s lets its subject in', async (alg) => {
+  test.each(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])('signed with %s authenticates its subject', async (alg) => {
     const key = await signingKey('k', alg)
     jwt.provider.publish(key)
     expect(await jwt.authenticator()(await jwt.provider.token({}, { key }))).toEqual({
@@ -88,7 +88,7 @@ describe('B6, G7: a token of the identity provider', () => {
   })
 })
 
-describe('B6: a token that is not as it must be', () => {
+describe('B6: an invalid token', () => {
   test.each<[string, () => object, RegExp]>([
     ['expired', () => ({ exp: jwt.seconds() - 31 }), /expired/],
     ['not valid yet', () => ({ nbf: jwt.seconds() + 31 }), /not valid yet/],

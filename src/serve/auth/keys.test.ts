@@ -63,7 +63,7 @@ describe('B6, G7: API keys', () => {
     })
   })
 
-  test('may act as every agent if * says so', async () => {
+  test('may act as every agent with *', async () => {
     const all = await stored('all', { agents: ['*'] })
     expect(authenticatorWith()(all)).toMatchObject({ agents: '*' })
   })
@@ -138,7 +138,7 @@ describe('B6, G7: API keys', () => {
     }
   })
 
-  test('of the file stop working when it is damaged; the token and those of the configuration go on', async () => {
+  test('of the file stop working when it is damaged; the token and those of the configuration still work', async () => {
     const ci = newApiKey('ci')
     const bot = await stored('bot')
     const enter = authenticatorWith([{ id: 'ci', hash: ci.hash, agents: [], admin: false }], 'tw_token')

@@ -49,7 +49,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     expect(server.access.calls).toHaveLength(1)
   })
 
-  test('what is asked at once is asked in one answer; what is missing or no answer is asked again, under a new state', async () => {
+  test('simultaneous questions are sent in one response; missing and invalid answers are requested again, under a new state', async () => {
     const server = await openServer()
     const params = asking([name, sample, roots])
     const first = (await server.ask('tools/call', params, capable)).result
@@ -74,7 +74,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     expect(JSON.parse(result.content[0].text)).toEqual([{ roots: [] }, { action: 'cancel' }])
   })
 
-  test('prompts ask likewise', async () => {
+  test('prompts can ask in the same way', async () => {
     const server = await openServer()
     const params = { name: 'ask_prompt' }
     const first = (await server.ask('prompts/get', params, capable)).result
@@ -83,7 +83,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     expect(result.messages[0].content.text).toBe('{"roots":[]}')
   })
 
-  test('each leg has its own progress token and log level; what is said in between is kept for the next', async () => {
+  test('each request has its own progress token and log level; messages in between are kept for the next one', async () => {
     const server = await openServer()
     const params = { name: 'chat_while_away', arguments: {} }
     const first = await server.ask('tools/call', params, { ...capable, progressToken: 'one', logLevel: 'debug' })
@@ -236,7 +236,7 @@ describe('B2: resuming a call', () => {
     await closed
   })
 
-  test('places are counted for each principal and for all, and are free again when a call is over', () => {
+  test('pending calls are counted for each principal and for all, until they end', () => {
     const parked = createPendingCalls(
       createManualClock(),
       createBudget('questions', { what: 'calls', limit: 2, perCaller: 1 }),
@@ -314,7 +314,7 @@ describe('B2: what a client did not declare it is not asked for', () => {
     expect(answer).toMatchObject({ status: 400, error: { code: -32021 } })
   })
 
-  test('F12: a call that goes on without the answer and whose outcome is unknown says so', async () => {
+  test('F12: a call that continues without the answer and whose outcome is unknown says so', async () => {
     const server = await openServer()
     const answer = await server.ask('tools/call', { name: 'ask_then_break' }, { capabilities: {} })
     expect(answer).toMatchObject({ status: 200, result: { isError: true } })

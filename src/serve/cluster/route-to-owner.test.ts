@@ -238,7 +238,7 @@ test('B10: a replica that stops takes over no sessions', async () => {
   expect(adopted).toEqual([])
 })
 
-test('B10: a machine that does not even refuse counts as gone after a second', async () => {
+test('B10: a machine that does not respond at all counts as gone after a second', async () => {
   const known = new Map([['gone', await silentAddress()]])
   const { url } = await replica({ known, takeOver: () => ({ record: 'it' }) })
   expect(await ask(url)).toEqual([200, 'held'])

@@ -112,7 +112,7 @@ describe('B2: a client that goes away has gone for the answer, too', () => {
   })
 })
 
-describe('B7: silence', () => {
+describe('B7: idle connections', () => {
   test('a connection that sends no request is closed', async () => {
     const { port, sockets } = await take(echo)
     const client = await clientOf(port)
@@ -169,8 +169,8 @@ describe('B7: silence', () => {
   })
 })
 
-describe('B7: leaving', () => {
-  test('an answer that says so is the last one, and what came behind it is not even begun', async () => {
+describe('B7: closing connections', () => {
+  test('a response with Connection: close is the last one, and requests behind it are not started', async () => {
     const { client, one, asked } = await underWay(post('1') + post('2'))
     one.response.writeHead(200, { Connection: 'close', 'Content-Length': 2 }).end('{}')
     expect((await client.answer()).headers).toMatchObject({ Connection: 'close' })

@@ -134,7 +134,7 @@ test.each([
   ['a body in chunks', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }, [200]],
   ['a question before the body', { Expect: '100-continue' }, [100, 200]],
   ['an end', { Connection: 'close' }, [200]],
-] as const)('F14: %s, behind whole requests, is answered as ever', async (_, headers, statuses) => {
+] as const)('F14: %s, behind complete requests, is answered as usual', async (_, headers, statuses) => {
   const { client, request } = await openConversation()
   for (let count = 0; count < 3; count++) await isUsable(client, request(ping))
   const body = JSON.stringify({ jsonrpc: '2.0', ...ping })

@@ -129,7 +129,7 @@ describe('B2: cancellation', () => {
     expect(await (await pending).body.json()).toMatchObject({ id: 1, result: {} })
   })
 
-  test('a client that goes away before its answer, with nothing to come back to, has cancelled its call', async () => {
+  test('a client that disconnects before its response, with no event to resume from, cancels its call', async () => {
     const { session, access } = await openServer()
     const { send } = await session()
     const leaving = new AbortController()
@@ -236,7 +236,7 @@ describe('F4: list_changed on the GET stream', () => {
     body.destroy()
   })
 
-  test('a session keeps a few streams; the oldest gives way', async () => {
+  test('a session keeps a few streams; the oldest is closed', async () => {
     const { session } = await openServer()
     const { stream } = await session()
     const streams = []

@@ -261,7 +261,7 @@ describe('opening and closing the server', () => {
     await expect(raw({ method: 'GET', path: '/livez' })).rejects.toThrow()
   })
 
-  test('what outlives the grace time is cancelled and cut off', async () => {
+  test('calls that outlast the grace period are cancelled and disconnected', async () => {
     const { server, session, access, clock } = await openServer({ config: { shutdownGrace: 5_000 } })
     const { send } = await session()
     const pending = send(
@@ -298,7 +298,7 @@ describe('opening and closing the server', () => {
     await until(() => sockets().length === 0, { what: 'the sockets to close' })
   })
 
-  test('closing twice is closing once', async () => {
+  test('closing twice at the same time is harmless', async () => {
     const { server } = await openServer()
     await Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()])
   })

@@ -57,7 +57,7 @@ describe('B2: logging', () => {
 describe('B2: subscriptions', () => {
   const updated = (uri: string) => ({ method: 'notifications/resources/updated', params: { uri } })
 
-  test('tell of a change on the stream of the session, under the URI that the client used', async () => {
+  test('cause notifications on the stream of the session, with the URI that the client used', async () => {
     const { session, access } = await openServer()
     const { ask, stream, id } = await session()
     const uri = 'test://7?q=%41 "ü"'
@@ -81,7 +81,7 @@ describe('B2: subscriptions', () => {
     expect((await second.next()).value).toMatchObject(updated('test://2'))
   })
 
-  test('twice is once, also at the same time; and so is taking it back', async () => {
+  test('that are repeated, also at the same time, count once; and so does unsubscribing', async () => {
     const { session, access } = await openServer()
     const { ask } = await session()
     const uri = 'test://static'
@@ -155,7 +155,7 @@ describe('G3: what a session means to servers', () => {
 })
 
 describe('B2: the response to initialize', () => {
-  test('what servers offer stands beside what is our own, which they cannot change', async () => {
+  test("has the capabilities and instructions of servers beside Toolway's own, which they cannot change", async () => {
     const { raw, access } = await openServer()
     access.offered = {
       capabilities: { tasks: { list: {} }, experimental: { x: 1 }, tools: { listChanged: false } },
@@ -190,7 +190,7 @@ describe('E1: keys that occur twice', () => {
     '{"name":"echo","arguments":{"a":1,"a":2}}',
     '{"name":"echo","arguments":{"deep":[{"a":1,"\\u0061":2}]}}',
     '{"name":"echo","_meta":{"x":1,"x":1}}',
-  ])('are refused wherever they stand: %s', async (params) => {
+  ])('are refused at any depth: %s', async (params) => {
     const { session, raw, access } = await openServer()
     const { headers } = await session()
     const body = `{"jsonrpc":"2.0","id":"i","method":"tools/call","params":${params}}`

@@ -42,7 +42,7 @@ test.each([
   expect(isCompilable(about(inner))).toBe(true)
 })
 
-test('B2: a schema may have a name, its parts may not: references would lead elsewhere', () => {
+test('B2: a schema may have an $id, its parts may not: it would change the base of references', () => {
   const named = { $id: 'https://example.com/a', ...about({ $ref: '#/$defs/known' }) }
   expect([compiles(named), isCompilable(named)]).toEqual([true, true])
   const inside = about({ $id: 'https://example.com/b', properties: { b: { $ref: '#/$defs/known' } } })

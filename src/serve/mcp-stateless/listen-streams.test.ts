@@ -215,7 +215,7 @@ describe('B2: subscriptions/listen', () => {
     expect(() => begin(wanted)).toThrow(overloaded)
   })
 
-  test('B7: a stream that is asked for in a wrong way takes no place', () => {
+  test('B7: an invalid request for a stream does not count towards the limit', () => {
     const { begin } = start(2)
     expect(() => begin({ resourceSubscriptions: 'all' })).toThrow()
     begin({ toolsListChanged: true })

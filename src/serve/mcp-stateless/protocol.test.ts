@@ -117,7 +117,7 @@ describe('B2: the stateless era over HTTP', () => {
     expect(completed).toMatchObject({ resultType: 'complete', completion: { total: 1 } })
   })
 
-  test('T2: what the caller says goes on, but for what belongs to this hop', async () => {
+  test('T2: the members of a request are forwarded, except for those of this hop', async () => {
     const { ask, access } = await openServer()
     const rest = { inputResponses: { a: 1 }, requestState: 'of a server' }
     const meta = { traceparent: '00-1', 'example.com/x': { y: 1 } }
@@ -230,7 +230,7 @@ describe('E1: failures in the stateless era', () => {
   })
 })
 
-describe('B2: what is said on the way', () => {
+describe('B2: messages during a call', () => {
   test('progress comes on the stream of its request, under the token of its request', async () => {
     const { call } = await openServer()
     const { headers, body } = await call('progress', { steps: 2 }, { progressToken: 'mine', id: 9 })
@@ -269,14 +269,14 @@ describe('B2: what is said on the way', () => {
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('what this era has no word for is not said', async () => {
+  test('notifications that this era does not have are not sent', async () => {
     const { call } = await openServer()
     const { headers, body } = await call('visited', {}, { logLevel: 'debug' })
     await body.dump()
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('to close the stream is to cancel', async () => {
+  test('closing the stream cancels the call', async () => {
     const { call, access } = await openServer()
     const aborting = new AbortController()
     const waiting = call('wait', {}, { signal: aborting.signal }).catch(() => {})

@@ -97,7 +97,7 @@ describe('S6: the official client of OpenAI, unchanged', () => {
     expect((await openai.models.retrieve('large')).id).toBe('large')
   })
 
-  test('meets its own errors', async () => {
+  test('throws its own error classes', async () => {
     const { openai, chat, baseURL } = await open()
     const ask = (model: string, client = openai) => client.chat.completions.create({ model, messages })
     await expect(ask('gpt-4')).rejects.toThrow(NotFoundError)

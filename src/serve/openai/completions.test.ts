@@ -158,7 +158,7 @@ describe('S6: an answer piece by piece', () => {
     ])
   })
 
-  test('a failure in the midst of it is an error event, and nothing follows', async () => {
+  test('a failure in the middle is an error event, and nothing follows', async () => {
     const error = new ToolwayError('RATE_LIMITED', 'Slow down.', { retryAfterMs: 10 })
     const { post } = await open(failing(error, { kind: 'text', text: 'Hel' }))
     const { statusCode, body } = await post({ stream: true })

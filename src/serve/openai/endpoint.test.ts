@@ -159,11 +159,14 @@ describe('models', () => {
     expect(chat.asked.map(({ model }) => model)).toEqual(['large', 'local'])
   })
 
-  test.each([undefined, createTestChat(undefined, [])])('where none is configured, it is said how to', async (chat) => {
-    const { ask, get } = await open({ chat: () => chat })
-    const { status, error } = await ask({ model: 'gpt-4', messages: [hi] })
-    expect([status, error.code]).toEqual([404, 'model_not_found'])
-    expect(error.message).toMatch(/models.*chat\.model/)
-    expect((await get('/v1/models')).json).toEqual({ object: 'list', data: [] })
-  })
+  test.each([undefined, createTestChat(undefined, [])])(
+    'without a configured one the error says how to configure one',
+    async (chat) => {
+      const { ask, get } = await open({ chat: () => chat })
+      const { status, error } = await ask({ model: 'gpt-4', messages: [hi] })
+      expect([status, error.code]).toEqual([404, 'model_not_found'])
+      expect(error.message).toMatch(/models.*chat\.model/)
+      expect((await get('/v1/models')).json).toEqual({ object: 'list', data: [] })
+    },
+  )
 })

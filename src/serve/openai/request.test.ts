@@ -15,8 +15,8 @@ function refused(body: object | string) {
   throw new Error('nothing was refused')
 }
 
-describe('S6: a request in the words of OpenAI', () => {
-  test('the least there can be', () => {
+describe('S6: a request in the format of OpenAI', () => {
+  test('the smallest request', () => {
     expect(read({})).toEqual({ asked: { messages: [user], stream: false }, includeUsage: false, agent: undefined })
   })
 
@@ -100,7 +100,7 @@ describe('S6: a request in the words of OpenAI', () => {
   })
 })
 
-describe('what cannot be had is refused, and named', () => {
+describe('unsupported fields are refused by name', () => {
   test.each([
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],

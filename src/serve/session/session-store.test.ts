@@ -71,7 +71,7 @@ describe('G3: sessions', () => {
     expect(sessions.find(listening.id, 'anna')).toBe(listening)
   })
 
-  test('are bounded: the longest idle one gives way, never one in use', () => {
+  test('are bounded: the longest idle one is evicted, never one in use', () => {
     const { clock, sessions, open } = setUp(3)
     const listening = open()
     listening.streams.listen(createTestConnection())
@@ -184,7 +184,7 @@ describe('G3: sessions', () => {
   })
 })
 
-describe('G3: the way to a client outside any request', () => {
+describe('G3: messages to a client outside any request', () => {
   const waiting = new AbortController().signal
 
   function openWith(capabilities: object) {
@@ -194,7 +194,7 @@ describe('G3: the way to a client outside any request', () => {
   const heard = ({ received }: ReturnType<typeof createTestConnection>) =>
     received.filter(({ message }) => message).map(({ message }) => JSON.parse(message))
 
-  test('is its own stream, and its answer comes back', async () => {
+  test('is its own stream, and its answer is returned', async () => {
     const { peer, streams, clientRequests: asks } = openWith({ roots: {} })
     const listener = createTestConnection()
     streams.listen(listener)
@@ -274,7 +274,7 @@ describe('B10: sessions of one of several replicas', () => {
     expect(kept).toEqual(ids)
   })
 
-  test('are let go where another has gone on with them, when nothing is under way in them', async () => {
+  test('are dropped if another replica has taken them over and no request is in flight', async () => {
     const { state, sessions, open } = setUpFleet()
     const [idle, busy] = [open(), open()]
     busy.requests.set(1, { cancel() {} })

@@ -138,7 +138,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true })
   })
 
-  test('what is asked for right after it was recorded is found, and the end of the process is copied, too', async () => {
+  test('a record is found right after it was written, and the end of the process is copied, too', async () => {
     const url = await server.database()
     const one = await replica({ url, folder: await folder(), postgres: { everyMs: 60_000 } })
     one.call('a')

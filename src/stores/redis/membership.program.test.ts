@@ -129,7 +129,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await until(() => one.addressOf('other') === undefined, { what: 'the decision' })
   })
 
-  test('after Redis was away those that were known still are, until they have had the time to come back', async () => {
+  test('after Redis was away, known replicas stay known until they have had time to return', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)
     const clock = createManualClock()

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { keepsakesContract } from '../../../tests/contract/keepsakes.ts'
 import { locksContract } from '../../../tests/contract/locks.ts'
+import { ttlStoreContract } from '../../../tests/contract/ttl-store.ts'
 import { vaultContract } from '../../../tests/contract/vault.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
@@ -47,7 +47,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
   })
 
-  keepsakesContract('Redis', async (most) => {
+  ttlStoreContract('Redis', async (most) => {
     const redis = await connect()
     return {
       ttlStore: redisTtlStore(redis, clock, most),
@@ -147,7 +147,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
 })
 
 withPart('redis-server', 'B10: a Redis that is away', () => {
-  test('B6: nothing can be read, which is not to say that there is nothing; what is written waits for its return', async () => {
+  test('B6: while Redis is down, reads fail instead of returning nothing, and writes wait for it', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     const vault = redisVault({ redis, key, clock })

@@ -32,7 +32,7 @@ function recording(options: Partial<HistoryRecorderOptions> = {}) {
   return { clock, batches, answer, recorder, calls, tell, redact }
 }
 
-test('V12: what happens within two seconds is written in one batch, and without calls no timer runs', async () => {
+test('V12: calls within two seconds are written in one batch, and without calls no timer runs', async () => {
   const { clock, batches, tell } = recording()
   expect(clock.pending).toBe(0)
   tell({ ms: 1 }, { ms: 2, outcome: { kind: 'tool_error' } }, { outcome: { kind: 'denied' } })

@@ -19,7 +19,7 @@ test('F15: calls of tools are counted by where they run', () => {
   expect(sampled(text, 'toolway_tool_native_calls_total', { tool: 'files.read' })).toBeUndefined()
 })
 
-test('F15: another entry for the same tool goes on counting in the same series', () => {
+test('F15: another entry for the same tool counts in the same series', () => {
   using metrics = metricsOf()
   tell(metrics.observer, { call: { entry: read } }, { call: { entry: { ...read } } })
   expect(sampled(metrics.text(), 'toolway_tool_forwarded_calls_total', { server: 'files', tool: 'files.read' })).toBe(2)
@@ -36,7 +36,7 @@ test('F15: durations fall into buckets from half a millisecond to half a minute'
   expect(sampled(metrics.text(), `${name}_count`, labels)).toBe(5)
 })
 
-test('F15: what was refused or cached says nothing about how long a server takes, and still counts as a call', () => {
+test('F15: refused and cached calls are not in the durations of a server, but count as calls', () => {
   using metrics = metricsOf()
   const call = { entry: read }
   tell(
@@ -141,7 +141,7 @@ test('F15: operations are counted by kind, agent and outcome; series of tools co
   expect(sampled(text, 'toolway_tool_forwarded_calls_total', { server: 'files', tool: 'files.read' })).toBe(1)
 })
 
-test('F15: what others know is read when the page is asked for', () => {
+test('F15: gauges are read when the page is requested', () => {
   using metrics = metricsOf()
   const text = metrics.text()
   const of = (name: string, labels = {}) => sampled(text, `toolway_${name}`, labels)
@@ -258,7 +258,7 @@ test('F15: every name has our prefix and a sentence about it', () => {
   }
 })
 
-test.skipIf(spawnSync('promtool', ['--version']).error !== undefined)('F15: promtool finds nothing to say', () => {
+test.skipIf(spawnSync('promtool', ['--version']).error !== undefined)('F15: promtool reports no problems', () => {
   using metrics = metricsOf()
   tell(metrics.observer, {}, { outcome: timedOut }, { trail: { cache: 'hit', steps: [] } })
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: metrics.text() })

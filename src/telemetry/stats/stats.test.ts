@@ -60,7 +60,7 @@ test('G9: refusals take no time and say nothing about how long calls take', () =
   expect(stats.total()).toMatchObject({ calls: 1, denials: 1, errors: 0, averageMs: null, p50Ms: null })
 })
 
-test('G9: what was never called has zeros and no percentiles', () => {
+test('G9: a tool that was never called has zeros and no percentiles', () => {
   const { stats } = open()
   const nothing = { calls: 0, errors: 0, denials: 0, perSecond: 0 }
   const noTimes = { averageMs: null, p50Ms: null, p95Ms: null, p99Ms: null }

@@ -135,8 +135,8 @@ describe('F16: the span of a call', () => {
   })
 })
 
-describe('F16: the spans of what happens on the way', () => {
-  test('each attempt is a call to a server, with what is known of that', () => {
+describe('F16: the spans inside a call', () => {
+  test('each attempt is a client span, with the attributes of its server', () => {
     const steps = [
       { name: 'attempt', start: 1_001, end: 1_003, error: 'SERVER_UNAVAILABLE', trace: first },
       { name: 'attempt', start: 1_005, end: 1_009, trace: second },
@@ -188,7 +188,7 @@ describe('F16: the spans of what happens on the way', () => {
     expect(new Set([approve?.spanId, attempt?.spanId, queue?.spanId]).size).toBe(3)
   })
 
-  test('what was going on when the call was over ended with it', () => {
+  test('a step that is running when the call ends, ends with it', () => {
     const trail = { steps: [{ name: 'attempt', start: 1_001, trace: first } as const], trace: own }
     const [call, attempt] = spansOf({ outcome: { kind: 'failed', code: 'TIMEOUT' }, trail })
     expect(attempt).toMatchObject({ attributes: { 'error.type': 'TIMEOUT' }, endTimeUnixNano: call?.endTimeUnixNano })
@@ -199,7 +199,7 @@ describe('F16: the spans of what happens on the way', () => {
     expect(spansOf({ outcome: { kind: 'tool_error' }, trail })[1]?.attributes['error.type']).toBe('tool_error')
   })
 
-  test('what runs in this process is sent nowhere', () => {
+  test('a call inside this process has no client span', () => {
     const trail = { steps: [{ name: 'attempt', start: 1_001, end: 1_002 } as const], trace: own }
     expect(spansOf({ call: { entry: entryOf({ server: 'native' }) }, trail })).toHaveLength(1)
   })

@@ -79,7 +79,7 @@ describe('F16: spans leave in batches', () => {
     expect(exporter.stats()).toEqual({ sent: 3, dropped: 0, queued: 0 })
   })
 
-  test('at once when there are enough; those of one call are never parted', async () => {
+  test('at once when there are enough; those of one call stay together', async () => {
     const { push, receiver, exporter, arrived, passing } = await exporting()
     for (const name of names(200)) push(`${name} a`, `${name} b`, `${name} c`)
     await arrived(1)
@@ -128,7 +128,7 @@ describe('F16: a receiver that does not take them', () => {
     expect(receiver.received.map((batch) => batch.names)).toEqual([['span a', 'span b'], ['span c']])
   })
 
-  test('one that is not there: tried five times, then dropped; the next ones go on as soon as it is back', async () => {
+  test('one that is unavailable: tried five times, then dropped; the next ones are sent as soon as it is back', async () => {
     const { push, receiver, exporter, passing, log } = await exporting()
     receiver.answers((number) => (number <= 5 ? { status: 503 } : taken))
     push('a')
@@ -215,7 +215,7 @@ test('G1: a receiver behind a company proxy gets them through it, and the log na
 })
 
 describe('F16: at the end', () => {
-  test('what waits is sent', async () => {
+  test('queued spans are sent', async () => {
     const { push, receiver, exporter, clock } = await exporting()
     for (const name of names(600)) push(name)
     await exporter[Symbol.asyncDispose]()

@@ -9,7 +9,7 @@ const unsampled = traceparent.replace(/1$/, '0')
 const tracing = (sampling: TraceSampling = everything) => createTracing(sampling, (server) => server === 'files')
 const saying = (meta: Call['input']['meta']): Call => callOf({ input: { ...callOf().input, meta } })
 
-describe('F16: where a call stands in a trace', () => {
+describe('F16: the position of a call in a trace', () => {
   test('as a child of the client span in `_meta`, with the rest of the trace context', () => {
     const place = tracing().enter(saying({ traceparent, tracestate: 'a=1', baggage: 'b=2', other: 3 }))
     expect(place).toEqual({ traceparent: expect.any(String), tracestate: 'a=1', baggage: 'b=2' })
@@ -18,12 +18,12 @@ describe('F16: where a call stands in a trace', () => {
     expect(isSampled(place)).toBe(true)
   })
 
-  test('behind the call that made it, whatever the client said', () => {
+  test('as a child of the call that made it, even if the client sent another context', () => {
     const trace = { traceparent: '00-11111111111111111111111111111111-2222222222222222-01' }
     expect(traceIdOf(tracing().enter({ ...saying({ traceparent }), trace }))).toBe('1'.repeat(32))
   })
 
-  test.each([{}, { traceparent: 'nonsense', tracestate: 'a=1' }])('at the beginning of one with %j', (meta) => {
+  test.each([{}, { traceparent: 'nonsense', tracestate: 'a=1' }])('as the root of a new trace with %j', (meta) => {
     const [one, other] = [tracing().enter(saying(meta)), tracing().enter(saying(meta))]
     expect(readTraceContext(one)).toEqual(one)
     expect(Object.keys(one)).toEqual(['traceparent'])

@@ -116,7 +116,7 @@ test('B9: search and describe work inside, show what the caller may use, and are
   ])
 })
 
-test('B9: nothing recursive: what runs other calls is refused inside a program', async () => {
+test('B9: tools that run other calls are refused inside a program', async () => {
   const { run, inner } = createCodeTool({ servers: { files: [echo('read')] } })
   const calls = [
     "tools.native.execute_code({ code: '1' })",
@@ -148,7 +148,7 @@ test('S7: a program has so many calls, so many at once, and the others wait thei
   expect(most).toBe(4)
 })
 
-test('B9: at the deadline what is under way is cancelled and called unknown, what has waited was never sent', async () => {
+test('B9: at the deadline calls in flight are cancelled with an unknown outcome, and waiting ones were never sent', async () => {
   const signals: AbortSignal[] = []
   const never = defineTool({
     name: 'never',
@@ -182,7 +182,7 @@ test('B9: a program that ends without waiting leaves nothing running', async () 
   await expect(late).rejects.toMatchObject({ code: 'CANCELLED' })
 })
 
-test('B9: what needs a person’s yes fails closed inside a program, also where the client could ask', async () => {
+test('B9: a call that needs approval fails closed inside a program, even if the client could be asked', async () => {
   let asked = 0
   const peer = { ...mutePeer, ask: async () => Json.of({ action: 'accept', content: { approve: ++asked > 0 } }) }
   const caller = { ...user, capabilities: { elicitation: {} } }

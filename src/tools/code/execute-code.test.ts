@@ -106,7 +106,7 @@ test('B10: an environment that was lost with its process says so; what the sandb
   expect((await fixture.run('1')).reset).toBeUndefined()
 })
 
-test('S7: a language that cannot be had is refused with what is missing', async () => {
+test('S7: an unavailable language is refused with the available ones', async () => {
   const { run } = createCodeTool({ servers: {}, executor: createFixtureExecutor(['javascript'], [noPython]) })
   const refusal = await refusalOf(run('1', { args: { language: 'python' } }))
   expect(refusal).toMatchObject({

@@ -96,7 +96,7 @@ test.each(spellings)('G6: a denied tool stays denied from inside a program: %s',
   expect(ran).toBe(0)
 })
 
-test('G6: what is denied is neither found nor described from inside a program', async () => {
+test('G6: a denied tool is neither found nor described from inside a program', async () => {
   const { run } = createCodeTool({ servers: { files: [echo('wipe-all'), echo('read')] }, denied: ['files.wipe-all'] })
   const { value } = await run(`const found = await search('echoes wipe-all read', { detail: 'full' })
 ;[found.map(({ name }) => name), await describe('files.wipe-all', 'files.wipe_all', 'files__wipe-all', 'files.read')]`)

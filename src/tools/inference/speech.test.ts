@@ -16,7 +16,7 @@ describe('speech', () => {
     expect(asked?.headers.authorization).toBe(`Bearer ${key}`)
   })
 
-  test('F17: a recording is written down, by the model that is named for it', async () => {
+  test('F17: a recording is transcribed by the model that is configured for it', async () => {
     await using writer = await scriptedServer({ '/audio/transcriptions': answers(200, { text: 'Hello you' }) })
     await using model = await over(
       {},

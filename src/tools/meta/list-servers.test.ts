@@ -33,7 +33,7 @@ test('G4: list_servers gives name, description, status and number of tools of ea
   })
 })
 
-test('G4: with metadata also transport, era, since and last error; what is not known is null', async () => {
+test('G4: with metadata also transport, era, since and last error; unknown values are null', async () => {
   const { servers } = structuredOf<{ servers: object[] }>(
     await gateway().ask('list_servers', { include_metadata: true }),
   )

@@ -8,7 +8,7 @@ const asked = { server: 'files', tool: 'read', args: {} }
 test.each([
   ['execute_tool', asked],
   ['execute_tools', { calls: [asked, asked] }],
-])('F16: what %s runs stands behind it in the trace', async (tool, args) => {
+])('F16: calls that %s runs have it as their parent in the trace', async (tool, args) => {
   const gateway = createTestGateway({ servers: { files: [echo('read')] } })
   await gateway.ask(tool, args, { trace })
   const [, ...inner] = gateway.calls

@@ -42,7 +42,7 @@ test('T4: the sentence about servers leaves out disabled ones, and is empty if t
   )
 })
 
-test('T4: what is behind stays within 600 characters; descriptions give way first, then names', () => {
+test('T4: the sentence about servers has at most 600 characters; descriptions are dropped first, then names', () => {
   const some = Array.from({ length: 10 }, (_, index) => server(`server-${index}`, 5, 'd'.repeat(75)))
   expect(serversSentence(some)).toContain('server-0 (5), server-1 (5)')
   expect(serversSentence(some)).toContain('server-9 (5).')

@@ -156,7 +156,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     expect(await folder.problems('shared')).toEqual([expect.stringContaining('move the plugin')])
   })
 
-  test('J4: a link is as safe as the place it stands in and the place it leads to', async () => {
+  test('J4: a link is as safe as its own folder and its target', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'real/tool.ts': toolSource('t'), 'open/tool.ts': toolSource('u') })
     await mkdir(join(folder.path, 'links'))
@@ -186,7 +186,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     ])
   })
 
-  test.skipIf(process.getuid?.() !== 0)('J4: what belongs to another user is refused', async () => {
+  test.skipIf(process.getuid?.() !== 0)('J4: a file of another user is refused', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'tool.ts': toolSource('t') })
     await chown(join(folder.path, 'tool.ts'), 12345, 12345)

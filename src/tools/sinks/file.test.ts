@@ -116,7 +116,7 @@ describe('names of files', () => {
 })
 
 describe('files', () => {
-  test('J4: what is there already stays as it is', async () => {
+  test('J4: an existing file is not overwritten', async () => {
     await using folder = await temporaryFolder()
     await writeFile(join(folder.path, 'a.md'), 'old')
     const paths = [

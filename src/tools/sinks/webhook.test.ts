@@ -113,7 +113,7 @@ describe('webhooks', () => {
     expect([hook.deliveries.length, elsewhere.deliveries.length]).toEqual([1, 0])
   })
 
-  test('J4: what was acknowledged is never sent again, however the rest of the answer ends', async () => {
+  test('J4: an acknowledged delivery is never repeated, even if the response is incomplete', async () => {
     await using hook = await receiver(breaksOff)
     expect(await post(hook.url).outcome).toMatchObject({ attempts: 1, status: 200 })
     expect(hook.deliveries).toHaveLength(1)

@@ -25,7 +25,7 @@ const hearing = (who: string, seen: unknown[]) =>
   peer({ notify: (_, params) => seen.push([who, (params.value as { progress: number }).progress]) })
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('B2: a result comes back as the bytes in which the server wrote it', async () => {
+test('B2: a result is returned as the bytes that the server wrote', async () => {
   const { connection } = await open({ 'tools/call': () => ({ content: [], surprise: { deep: [1] } }) })
   expect((await connection.request(ask('tools/call'))).result.toString()).toBe('{"content":[],"surprise":{"deep":[1]}}')
 })
@@ -102,7 +102,7 @@ test('F10: cancelling a request sends its id to the server, and a late response 
   peer.say({ id: 'stranger', result: {} })
 })
 
-test('F12: when the line goes down every pending request fails, later ones at once', async () => {
+test('F12: when the connection is lost every pending request fails, later ones at once', async () => {
   const { connection, peer } = await open({})
   let closed = ''
   connection.onClosed = (error) => {
@@ -148,7 +148,7 @@ test('B2: progress reaches the request whose token it carries, and no other', as
   ])
 })
 
-test('B2: a ping of the server is answered; what was not offered to it is refused', async () => {
+test('B2: a ping of the server is answered; a request for an undeclared capability is refused', async () => {
   const { peer } = await open({})
   peer.say({ id: 'p', method: 'ping' })
   peer.say({ id: 7, method: 'sampling/createMessage', params: {} })
@@ -173,7 +173,7 @@ test('security: a server that asks and does not take the answers is not answered
   expect(peer.heard).toHaveLength(65)
 })
 
-test('what is not JSON-RPC is ignored', async () => {
+test('messages that are not JSON-RPC are ignored', async () => {
   const { connection, peer } = await open({ ping: () => ({}) })
   peer.say({ nonsense: true })
   peer.say({ id: 1, method: 5 })
@@ -297,7 +297,7 @@ test('V3: a cancelled call does not affect other calls of the same owner', async
   await connection[Symbol.asyncDispose]()
 })
 
-test('G3: a question that the server calls off is called off', async () => {
+test('G3: a question that the server cancels is cancelled at the client', async () => {
   const { connection, peer: server } = await open({})
   let signal: AbortSignal | undefined
   const asked = peer({
@@ -375,7 +375,7 @@ test('G3: a question is asked again where the call it was asked through ends fir
   await connection[Symbol.asyncDispose]()
 })
 
-test('F12: what was under way when the line was closed may have run', async () => {
+test('F12: calls in flight when the connection is closed may have run', async () => {
   const { connection } = await open({})
   const under = connection.request(ask('tools/call'))
   await connection[Symbol.asyncDispose]()

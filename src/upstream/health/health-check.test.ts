@@ -81,7 +81,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('T5: one that knows no ping is alive all the same', async () => {
+test('T5: a server that does not support ping counts as alive', async () => {
   const { clock, pings, lost } = await checked({ ping: () => ({ error: { code: -32601, message: 'what?' } }) })
   await clock.pass(120_000)
   expect([pings(), lost]).toEqual([3, []])

@@ -52,7 +52,7 @@ withPart('redis-server', 'B10: grants that replicas share', () => {
     }
   })
 
-  test('what one forgets is forgotten by all', async () => {
+  test('a grant that one replica forgets is forgotten by all', async () => {
     await using issuer = await startIssuer({ expiresIn: 100 })
     await using resource = await startResource({ issuers: [issuer] })
     const config = serverConfig(resource.url)
@@ -97,7 +97,7 @@ withPart('redis-server', 'B10: grants, and Redis away', () => {
   })
 })
 
-test('B6: a token that was renewed and could not be written down is used, and is the one that is renewed again', async () => {
+test('B6: a renewed token that could not be stored is used, and its refresh token is the next one used', async () => {
   await using issuer = await startIssuer({ expiresIn: 100 })
   await using resource = await startResource({ issuers: [issuer] })
   const [clock, config, kept] = [createManualClock(), serverConfig(resource.url), memoryVault()]

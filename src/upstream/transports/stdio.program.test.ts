@@ -174,7 +174,7 @@ describe('a server that writes nonsense', () => {
   test.each([
     ['a message of 20 MB that responds to no request', 20, 'none'],
     ['a line of more than 512 MiB', 520, 'first'],
-  ])('security: %s closes the line and kills the process', async (_, megabytes, order) => {
+  ])('security: %s closes the connection and kills the process', async (_, megabytes, order) => {
     const { heard, pid, start } = await established()
     await start('long-line', { megabytes, order })
     expect(await heard.down).toMatchObject({

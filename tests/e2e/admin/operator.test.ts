@@ -181,7 +181,7 @@ describe('G10: what an operator does', () => {
     expect(listed).toMatchObject([{ id: denied.call, code: 'DENIED_BY_POLICY' }])
   })
 
-  test('a call of a meta-tool leads to the calls that it made', async () => {
+  test('a call of a meta-tool lists the calls that it made', async () => {
     const body = { arguments: { calls: [{ server: 'probe', tool: 'echo', args: { message: 'child' } }] } }
     const { call, error } = (await ask('tools/execute_tools/call', { body })).json
     expect(error).toBeNull()
@@ -251,14 +251,14 @@ describe('G10: what an operator does', () => {
     expect(answer.content).toEqual([{ type: 'text', text: 'Echo: back' }])
   })
 
-  test('what is disabled in the configuration, or is a part of Toolway, is not for the operator to turn on or off', async () => {
+  test('servers that are disabled in the configuration, and native tools, cannot be enabled or disabled here', async () => {
     const idle = await ask('servers/idle/enable', { method: 'POST' })
     expect([idle.status, idle.json.error.message]).toEqual([400, expect.stringContaining('mcpServers.idle.disabled')])
     expect((await ask('servers/native/disable', { method: 'POST' })).status).toBe(400)
     expect((await ask('servers/nobody/restart', { method: 'POST' })).status).toBe(404)
   })
 
-  test('F11: what the operator did stands in the audit log, which is searched page by page', async () => {
+  test('F11: actions of the operator are in the audit log, which is searched page by page', async () => {
     const { rows } = (await ask('audit?operation=*_server')).json
     expect(rows.map((row: { operation: string }) => row.operation)).toEqual(
       expect.arrayContaining(['restart_server', 'disable_server', 'enable_server']),

@@ -54,7 +54,7 @@ const failed = (code: string | RegExp, server: string) => ({
 })
 
 describe('a rogue server over stdio', () => {
-  test.each(['garbage', 'pieces'])('T3: %s on its output: the answer is found all the same', async (tool) => {
+  test.each(['garbage', 'pieces'])('T3: %s on its output: the response is found nevertheless', async (tool) => {
     const { content } = await client.callTool(`rogue.${tool}`, { message: 'größe' })
     expect(content).toEqual([{ type: 'text', text: 'Echo: größe' }])
     await echo('rogue')

@@ -89,7 +89,7 @@ test('S1, F4: each server is asked again as often as its own refresh says, else 
   await listed(other, 4)
 })
 
-test('F15: connections, restarts and sessions on /metrics are those that there are', async () => {
+test('F15: connections, restarts and sessions on /metrics are the real numbers', async () => {
   await using recorder = await startRecordingMcpServer()
   const gone = { url: `http://127.0.0.1:${await unusedPort()}/mcp` }
   const mcpServers = { one: { url: recorder.url }, gone, probe: stdioServers.probe() }

@@ -63,7 +63,7 @@ describe.concurrent('tasks of revision 2025-11-25', () => {
     },
   )
 
-  test.each(['http', 'stdio'])('F10: a task of the server over %s is called off', async (server) => {
+  test.each(['http', 'stdio'])('F10: a task of the server over %s is cancelled', async (server) => {
     const { taskId } = await start(server, { topic: 'x' })
     expect(await caller.request('tasks/cancel', { taskId })).toMatchObject({ taskId, status: 'cancelled' })
     expect(await caller.request('tasks/get', { taskId })).toMatchObject({ status: 'cancelled' })
@@ -148,7 +148,7 @@ describe.concurrent.each(['http', 'stdio'])('tasks of the extension, of a modern
     expect(await settled(task.taskId, 'completed')).toMatchObject({ result: { content: [{ text: 'Hello, Ann!' }] } })
   })
 
-  test('F10: a task is called off', inTurn, async () => {
+  test('F10: a task is cancelled', inTurn, async () => {
     const { taskId } = await begin('slow_compute', { seconds: 60 })
     await ask('tasks/cancel', { taskId })
     expect(await settled(taskId, 'cancelled')).toMatchObject({ taskId })

@@ -179,7 +179,7 @@ describe('two JSON files, servers and rules', () => {
   })
 })
 
-describe('the smaller files', () => {
+describe('files with servers only', () => {
   test('T1, T2: a TOML file with [mcp] proxies calls to its servers', async () => {
     await using design = await startDesign({ 'registry.toml': 'registry.toml' })
     const caller = await callerOf(design)

@@ -29,7 +29,7 @@ async function patient(mcpServers: Readonly<Record<string, ServerEntry>>) {
   return { cwd: folder.path, left: () => marked(mark), [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 
-test.concurrent('B11: real servers over every transport are found well, with tools, era and times', async () => {
+test.concurrent('B11: real servers over every transport are reported as healthy, with tools, era and times', async () => {
   await using folder = await temporaryFolder()
   await using streamable = await startEverything('streamableHttp')
   await using sse = await startEverything('sse')
@@ -145,7 +145,7 @@ async function listening(server: Server) {
   return { port, [Symbol.asyncDispose]: () => new Promise<void>((closed) => server.close(() => closed())) }
 }
 
-test.concurrent('B11: an interrupted doctor ends with 130 and takes along what it started', async () => {
+test.concurrent('B11: an interrupted doctor exits with 130 and ends the processes that it started', async () => {
   await using at = await patient({ mute: behindShell(stdioServers.probe({ mute: true })) })
   const doctor = startDoctor(at)
   const ended = new Promise((resolve) => doctor.once('exit', resolve))

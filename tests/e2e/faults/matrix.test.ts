@@ -192,7 +192,7 @@ describe('F12, G2: every fault is reported as what it is, and no call is repeate
     expect([remote.http?.followed, remote.sse?.followed]).toEqual([0, 0])
   })
 
-  test('G2: all the while the bystander answered', () => {
+  test("G2: another client's calls to a healthy server succeeded throughout", () => {
     const { answered, failures, slowestMs } = bystander
     console.info(`the bystander answered ${answered} times, at most after ${slowestMs.toFixed(0)} ms`)
     expect(failures).toEqual([])

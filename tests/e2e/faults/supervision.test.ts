@@ -45,7 +45,7 @@ test.concurrent('G2, T5: a server that keeps crashing gets its restarts and no m
   })
 })
 
-test.concurrent('T4, J3: health says so while the breaker is open, and the calls that it refuses say when to come back', async () => {
+test.concurrent('T4, J3: health shows that the breaker is open, and the calls that it refuses have a retry time', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(
     await startToolway({
@@ -110,7 +110,7 @@ test.concurrent('G2: an unused process is stopped; its health shows that, the to
   expect(toolway.servers()).toHaveLength(1)
 })
 
-test.concurrent('T5: a server that hangs is found out by a check and replaced, without a call', async () => {
+test.concurrent('T5: a server that hangs is detected by a check and replaced, without a call', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(
     await startToolway({

@@ -51,7 +51,7 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
     expect(allowed).toBeLessThanOrEqual(1.01 * (perMinute + back))
   })
 
-  test('B10, F13: what one replica has fetched the others give again, to the same agent and to no other', async () => {
+  test('B10, F13: results cached by one replica are used by the others, for the same agent and no other', async () => {
     const key = 'the same'
     expect(await looks(fleet, { key, kept: await keptOne(fleet) })).toEqual([1, 1, 1])
     expect(await looks(fleet, { key, agent: 'other', kept: await keptOne(fleet) })).toEqual([2, 2, 2])

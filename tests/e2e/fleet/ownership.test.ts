@@ -152,7 +152,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(JSON.stringify(await caller.request('tasks/result', { taskId }))).toContain('bees')
   })
 
-  test('J5: a client that comes back with its results to another replica finds its conversation', async () => {
+  test('J5: a client that returns with its results to another replica finds its conversation', async () => {
     const chat = async ({ url }: Endpoint, messages: readonly object[]) => {
       const parameters = { type: 'object', properties: { colour: { type: 'string' } } }
       const tools = [{ type: 'function', function: { name: 'paint', description: 'Paints the wall.', parameters } }]

@@ -78,7 +78,7 @@ withPart('redis-server', 'B10: streams of a fleet', () => {
     expect(connections).toBeGreaterThan(4)
   })
 
-  test('B10: a stream begins before there is anything to say on it, also where it leads to another replica', async () => {
+  test('B10: a stream opens before there is a message on it, also through another replica', async () => {
     const session = await rawSession(fleet.endpoint, { revision: '2025-06-18' })
     for (const { url } of fleet.replicas) {
       const stream = await fetch(url, { headers: session.headers, signal: AbortSignal.timeout(5_000) })

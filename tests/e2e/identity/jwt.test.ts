@@ -31,7 +31,7 @@ describe('B6: tokens of an identity provider', () => {
     expect(provider.requests).toBe(1)
   })
 
-  test('another token of the same subject goes on with its session; one of another subject does not see it', async () => {
+  test('another token of the same subject can use its session; one of another subject cannot', async () => {
     const { headers } = await enter(await provider.token())
     const session = String(headers['mcp-session-id'])
     const ping = async (token: string) =>

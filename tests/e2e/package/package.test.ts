@@ -106,7 +106,7 @@ describe.concurrent('the package', () => {
     expect(texts.join('')).toContain('needs Node')
   })
 
-  test('publint has nothing to say', async () => {
+  test('publint reports no problems', async () => {
     const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
     const { messages } = await publint({ pkgDir: packed.folder, strict: true, pack: false })
     expect(messages.map((message) => formatMessage(message, manifest, { color: false }))).toEqual([])

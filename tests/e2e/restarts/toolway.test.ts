@@ -43,7 +43,7 @@ test.each(['v1', 'v2'] as const)(
 )
 
 test.each(['legacy', 'modern'] as const)(
-  'B2: a modern client in front of a %s server notices nothing',
+  'B2: a restart does not affect a modern client in front of a %s server',
   async (eras) => {
     await using open = new AsyncDisposableStack()
     const toolway = await startAgainAndAgain(eras, open)
@@ -71,7 +71,7 @@ async function connectSlow(kind: CallerKind, toolway: Awaited<ReturnType<typeof 
   return { caller, asked: () => asked }
 }
 
-test('B2: not even between two rounds of a call, because what a server wants to know again was sealed with a kept key', async () => {
+test('B2: also between two rounds of a call, because the state was sealed with a stored key', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = await startAgainAndAgain('modern', open)
   const { caller, asked } = await connectSlow('modern', toolway)

@@ -20,7 +20,7 @@ const why = 'why' in installed ? installed.why : undefined
 
 // On other people's machines nothing is installed; where we test for all, silence would be a lie.
 if (why !== undefined && process.env.CI) {
-  test('a real OTLP receiver can be had', () => expect.fail(why))
+  test('a real OTLP receiver is available', () => expect.fail(why))
 }
 
 const program = serverProgram('traced')
@@ -159,7 +159,7 @@ describe.skipIf(why !== undefined)(
       expect(attempt?.attributes['server.port']).toBe(String(everythingPort))
     })
 
-    test('what a meta-tool runs stands behind it', async () => {
+    test('calls of a meta-tool are its children', async () => {
       const one = await http.call('execute_tool', { server: 'piped', tool: 'work', args: {} })
       const asked = (server: string) => ({ server, tool: 'work', args: {} })
       const many = await http.call('execute_tools', { calls: [asked('piped'), asked('remote')] })
@@ -202,7 +202,7 @@ describe.skipIf(why !== undefined)(
       ])
     })
 
-    test('what runs in Toolway itself is sent nowhere', async () => {
+    test('native tools have no client span', async () => {
       const { traceId } = await http.call('native__hash', { text: 'x', algorithm: 'sha256' })
       const spans = await collector.whole(traceId, 2)
       expect(treeOf(spans)).toEqual([
@@ -277,7 +277,7 @@ describe.skipIf(why !== undefined)(
       expect((await collector.whole(off.traceId, 2)).map(({ service }) => service)).not.toContain('toolway')
     })
 
-    test('without a receiver calls go on as if nothing were, and the end is not put off', async () => {
+    test('without a receiver calls succeed, and shutdown is not delayed', async () => {
       const nowhere = { mcpServers: only('remote'), telemetry: { traces: { otlp: 'http://127.0.0.1:9' } } }
       const other = await startToolway(nowhere)
       const client = await tracedClient({ endpoint: other }, collector)

@@ -49,7 +49,7 @@ interface Verified {
 }
 
 describe('V25: state in files that 0.1.0 wrote', () => {
-  test('F11: the audit log verifies, is searched, and goes on', async () => {
+  test('F11: the audit log verifies, is searched, and continues', async () => {
     await using open = new AsyncDisposableStack()
     const folder = await thawed(open)
     await using first = await startToolway(frozenConfig(2), { folder })

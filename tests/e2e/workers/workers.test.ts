@@ -126,7 +126,7 @@ describe('B10: three workers are one gateway', () => {
     }
   })
 
-  test('B10: the sessions of a worker that is killed go on, and another one takes its place', async () => {
+  test('B10: the sessions of a killed worker continue, and another worker replaces it', async () => {
     const callers = await Promise.all([client('v1'), client('v1'), client('v2')])
     for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
     const before = workers()
@@ -184,7 +184,7 @@ describe('B10: three workers are one gateway', () => {
     expect((await now(await client('v2'))).isError).not.toBe(true)
   })
 
-  test('B10, F11: SIGTERM ends all, one that just starts too, and what each has written down is as it was', async () => {
+  test('B10, F11: SIGTERM ends all workers, also one that is starting, and the audit log verifies', async () => {
     process.kill(toolway.pid, 'SIGUSR2')
     await until(() => workers().length === 4, { what: 'a worker that takes the place of another one' })
     const told = performance.now()

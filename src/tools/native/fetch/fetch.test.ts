@@ -121,7 +121,7 @@ describe('fetch', () => {
     expect((await refusalOf(fetching({ url: `${web.origin}/large` }))).message).toContain('too large')
   })
 
-  test('S2: what is neither text nor an image is refused by name', async () => {
+  test('S2: a response that is neither text nor an image is refused with its type', async () => {
     await using web = await site({
       '/pdf': gives('application/octet-stream', '%PDF-1.7'),
       '/zip': gives('application/zip', 'PK'),

@@ -63,7 +63,7 @@ const echo: Answer = async (request, response) => {
 }
 
 describe('G1: HTTP to a server', () => {
-  test('security: a server that keeps its connections busy gets no more of them than others could need', async () => {
+  test('security: a server that keeps its connections busy gets at most maxConnections', async () => {
     const { url, sockets } = await serving((_, response) => response.writeHead(200).write('and so on'))
     await using channel = createHttpChannel(url, systemClock, { maxConnections: 2 })
     const endless = () => channel.request(post(), () => ({ data() {}, end() {}, lost() {} }))

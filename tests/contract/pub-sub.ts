@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { PubSub } from '../../src/core/cluster.ts'
 import { until } from '../fixtures/until.ts'
 
-/** What every way to tell others must do. `create` gives this many that hear one another. */
-export function bulletinContract(name: string, create: (count: number) => Promise<readonly PubSub[]>): void {
-  describe(`B10: what replicas tell one another by ${name}`, () => {
+/** What every PubSub must do. `create` returns this many that are connected to each other. */
+export function pubSubContract(name: string, create: (count: number) => Promise<readonly PubSub[]>): void {
+  describe(`B10: messages between replicas in ${name}`, () => {
     const joined = async () => {
       const [one, other, third] = (await create(3)) as [PubSub, PubSub, PubSub]
       await connected([one, other, third])
