@@ -42,7 +42,7 @@ describe('B10: the container file', async () => {
   const last = stages.at(-1)?.steps ?? []
   const step = (name: string) => last.findLast((one) => one.name === name)?.rest ?? ''
 
-  test('all that it copies is there, and gets to the builder', async () => {
+  test('all files that it copies exist and are not excluded from the build', async () => {
     const ignored = (await text('Dockerfile.dockerignore')).split('\n')
     const known = new Set(stages.map(({ name }) => name))
     const copies = stages.flatMap(({ steps }) => steps.filter(({ name }) => name === 'COPY')).map(copied)

@@ -41,7 +41,7 @@ test('F3: an original URI is found if one server lists it, and ambiguous if seve
   expect(found('demo://nobody')).toEqual([])
 })
 
-test('F2: with flat, URIs stay as they are; the loser and whatever is unlisted get the server’s form', () => {
+test('F2: with flat, URIs stay as they are; the loser and unlisted ones get the server’s form', () => {
   const { snapshot: flat, warnings } = snapshotOf(sources, namingOf({ strategy: 'flat' }))
   expect(flat.items.resource.map(({ name }) => name)).toEqual(['demo://x', 'demo://only-a', 'demo://b/x'])
   expect(warnings).toHaveLength(1)

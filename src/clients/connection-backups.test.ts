@@ -41,7 +41,7 @@ const real: readonly (readonly [ClientKind, string, string])[] = [
 ]
 
 describe('B11: connect and undo', () => {
-  test.each(real)('%s (%s): the entry is there, then every byte is as it was', async (client, name, content) => {
+  test.each(real)('%s (%s): connect adds the entry, and undo restores every byte', async (client, name, content) => {
     const { connect, undo, bytes, path, at } = await connecting(content, client, name)
     await chmod(path, 0o644)
     await connect()
@@ -151,7 +151,7 @@ describe('B11: connect and undo', () => {
   })
 
   test.each(['cursor', 'vscode', 'zed', 'opencode'] as const)(
-    'whatever a file of %s looks like, undo gives back every byte of it',
+    'undo restores every byte of any file of %s',
     async (client) => {
       const key = shapes[client].servers[0] as string
       const { connect, undo, bytes, path } = await connecting('{}', client, 'settings.json')

@@ -70,7 +70,7 @@ test.each([
   expect(() => clientText(client, name, text).edited(entry(client, stdio))).toThrow(FileProblem)
 })
 
-test('B11: a list in the place of the servers is named as the reason', () => {
+test('B11: the error for a list of servers instead of an object names its key', () => {
   expect(() => clientText('vscode', 'mcp.json', '{"servers": []}').edited(entry('vscode', stdio))).toThrow(/^servers /)
 })
 

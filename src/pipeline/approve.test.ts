@@ -96,7 +96,7 @@ test('V8: approve: the client learns that the inbox has the rest, if there is on
   expect(await message(100_000, shared)).not.toContain('toolway approvals')
 })
 
-test('approve: no text can pose as the end of an argument, and what hides in one is spelt out wherever it stands', async () => {
+test('approve: no text can pose as the end of an argument, and hidden characters are escaped everywhere', async () => {
   expect(await shown({ a: '"… (9 characters),"b":1', 'c\u200bd': ['\u202e'] })).toBe(
     '{"a":"\\"… (9 characters),\\"b\\":1","c\\u{200b}d":["\\u{202e}"]}',
   )

@@ -240,7 +240,7 @@ describe('F11: a view', () => {
   })
 })
 
-test('F11: the rule of the record is the one that let the call in, whatever the rules are when it ends', async () => {
+test('F11: the record has the rule that allowed the call, even if the rules change before it ends', async () => {
   let rule = 'first'
   const decide = () => ({ allowed: true, rule }) as const
   const run = async () => {

@@ -20,7 +20,7 @@ describe('slots', () => {
     expect(calls[3]?.sent).toBe(true)
   })
 
-  test('B7: an agent has as many calls in flight as it may, whatever the servers; others are not concerned', async () => {
+  test('B7: the limit of an agent applies to its calls to all servers, and to no other agent', async () => {
     const bulkhead = bulkheadOf({ agentLimit: (agent) => (agent === 'a' ? 2 : undefined) })
     const calls = ['x', 'y', 'z'].map((server) => bulkhead.begin({ agent: 'a', server }))
     expect(calls.map(({ sent }) => sent)).toEqual([true, true, false])

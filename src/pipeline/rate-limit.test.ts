@@ -59,7 +59,7 @@ test('F8: a step of the wall clock neither refills a limit nor makes callers wai
   await expect(call()).resolves.toBeDefined()
 })
 
-test('F8: every entry of a server counts alike, whichever object stands for it', async () => {
+test('F8: all entries of a server count towards its limit', async () => {
   const { call } = limited(compileLimits({ limits: { servers: { files: 2 }, tools: {} }, agents: {} }))
   await call({ entry: entryOf() })
   await call({ entry: entryOf({ name: 'write' }) })

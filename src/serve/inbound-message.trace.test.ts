@@ -15,8 +15,8 @@ const request = (params: object = {}): InboundRequest => ({
 const metaOf = (params: object, headers: object) =>
   (withTraceContext(request(params), { ...headers }) as InboundRequest).params
 
-describe('F16: a place in a trace that comes in HTTP headers', () => {
-  test('counts as if it stood in `_meta`', () => {
+describe('F16: a trace context in HTTP headers', () => {
+  test('is used as if it were in `_meta`', () => {
     const headers = { traceparent: inHeader, tracestate: 'a=1', baggage: 'b=2', other: '3' }
     expect(metaOf({ name: 'x', _meta: { progressToken: 7 } }, headers)).toEqual({
       name: 'x',
@@ -25,20 +25,20 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
     expect(metaOf({}, { traceparent: inHeader })).toEqual({ _meta: { traceparent: inHeader } })
   })
 
-  test('does not count where `_meta` has one itself', () => {
+  test('is ignored if `_meta` has one', () => {
     const params = { _meta: { traceparent: inMeta } }
     const inbound = request(params)
     expect(withTraceContext(inbound, { traceparent: inHeader, tracestate: 'a=1' })).toBe(inbound)
   })
 
-  test('counts where what `_meta` has is malformed, and then nothing of that is left', () => {
+  test('replaces a malformed one in `_meta`', () => {
     const params = { _meta: { traceparent: 'nonsense', tracestate: 'a=1' } }
     const text = JSON.stringify(metaOf(params, { traceparent: inHeader }))
     expect(JSON.parse(text)).toEqual({ _meta: { traceparent: inHeader } })
   })
 
   test.each([{}, { traceparent: 'nonsense' }, { tracestate: 'a=1', baggage: 'not a list' }])(
-    'is nothing with %j',
+    'is ignored with %j',
     (headers) => {
       const inbound = request({ _meta: {} })
       expect(withTraceContext(inbound, headers)).toBe(inbound)

@@ -5,7 +5,7 @@ import { Json } from '../core/json.ts'
 import type { ScriptedPeer } from './peer.fixture.ts'
 import { serverWith } from './server.fixture.ts'
 
-test('nothing is started before the first request; then the tools are known', async () => {
+test('G2/S1: nothing is started before the first request; then the tools are known', async () => {
   const { server, peers, names } = serverWith()
   await server.start()
   expect(peers).toHaveLength(0)
@@ -339,11 +339,14 @@ test('J2/F12: traits come from the operator', async () => {
 test.each([
   [{}, { readOnly: false, idempotent: false }],
   [{ trustAnnotations: true }, { readOnly: true, idempotent: true }],
-])('a tool is treated as read-only or idempotent only if its annotations are trusted: %j', async (changes, traits) => {
-  const { server } = serverWith({ changes, annotations: { readOnlyHint: true, idempotentHint: true } })
-  await server.ready()
-  expect(server.entries()).toMatchObject([{ traits }])
-})
+])(
+  'J2/F12: a tool is treated as read-only or idempotent only if its annotations are trusted: %j',
+  async (changes, traits) => {
+    const { server } = serverWith({ changes, annotations: { readOnlyHint: true, idempotentHint: true } })
+    await server.ready()
+    expect(server.entries()).toMatchObject([{ traits }])
+  },
+)
 
 test('V4: each time limit knows the setting that it comes from', async () => {
   const limitsOf = async (changes: object) => {

@@ -94,7 +94,7 @@ describe.each([
     server?: UpstreamServer
   }
 
-  test('its era is detected, its lists are read, its tools run', async () => {
+  test('B2/F5: its era is detected, its lists are read, its tools run', async () => {
     const { server } = shared
     await server.ready()
     expect(server.status()).toMatchObject({ health: 'healthy', era, transport: kind })

@@ -231,7 +231,7 @@ describe('B6: token formats in free text', () => {
     }
   })
 
-  test('the secret key of AWS goes with the id beside it', () => {
+  test('the secret key of AWS is redacted if its id is beside it', () => {
     const [id, secret] = [`AKIA${upper(16)}`, `${mixed(20)}/${mixed(19)}`]
     for (const given of [`${id},${secret}`, `${id} ${secret}`, `id ${id}\nother: ${secret}\n`, `${secret} (${id})`]) {
       expect(text(given)).not.toContain(secret.slice(0, 20))

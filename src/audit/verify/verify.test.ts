@@ -221,7 +221,7 @@ describe('F11: every manipulation of a log is found', () => {
     expect((await verify(spoiled)).ok).toBe(false)
   })
 
-  test('F11: a lane in the place of another', async () => {
+  test('F11: a lane renamed to another', async () => {
     renameSync(join(spoiled, '1'), join(spoiled, '2'))
     expect((await verify(spoiled)).problems.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(['signature', 'head']),

@@ -34,7 +34,7 @@ test('V8, F11: a record with all of its fields is canonical', () => {
   expect(opened).toMatchObject({ ok: true, record: { approval: 'once', approver: 'key:alice' } })
 })
 
-test('F11: whatever an event holds, its line is canonical and not longer than the limit', () => {
+test('F11: the line of any event is canonical and not longer than the limit', () => {
   const text = fc.oneof(
     fc.string({ unit: anyCharacter }),
     fc.constantFrom('\u0001', '"', '€', '😀').map((c) => c.repeat(9_999)),

@@ -129,7 +129,7 @@ test('F11: reads are refused where they may not go unrecorded', async () => {
   expect(() => audit.begin(beginOf())).toThrow(/nothing was sent/)
 })
 
-test('F11: on a full disk the reserve takes the end of a write that is under way; until it is there again nothing begins', async () => {
+test('F11: on a full disk the reserve is used for the end of a write in flight; until it is restored no write begins', async () => {
   const files = unreliableFiles()
   const clock = createManualClock()
   await using audit = await openLog(folder.path, { files, clock })

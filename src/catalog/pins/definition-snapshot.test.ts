@@ -50,7 +50,7 @@ test('B5: the hash does not depend on the order of members', () => {
   )
 })
 
-test('B5: the hash changes with every value, wherever it stands', () => {
+test('B5: the hash changes with every value, at any depth', () => {
   fc.assert(
     fc.property(definitions, (definition) => {
       const hash = hashOf(definition)

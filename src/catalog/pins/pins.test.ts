@@ -121,7 +121,7 @@ describe('B5: pinned definitions', () => {
     expect(second.flagsOf({ ...hidden })).toEqual(['escape'])
   })
 
-  test('quarantine holds for what warn has trusted with hidden characters before', async () => {
+  test('quarantine blocks a definition with hidden characters that warn trusted before', async () => {
     await using place = await pinsPlace()
     const hidden = toolEntry('draw', { description: 'Draws.\u202e' })
     await using lenient = await place.open('warn')

@@ -46,7 +46,7 @@ test('F13: a result is kept for the configured time, without a timer', async () 
   expect(runs).toHaveLength(2)
 })
 
-describe('F13: what a server says about keeping counts, where it wants less', () => {
+describe('F13: a server can shorten the time that its results are cached', () => {
   const kept = async (body: object, seconds: number, changes = {}) => {
     const { handle, runs, clock, does } = openCache({ cache: { ttl: '10s' } })
     does(async () => answerOf({ ...text('x'), ...body }))
@@ -101,7 +101,7 @@ describe('F13: results that are not cached', () => {
     expect(await runsOf({ rest: { inputResponses: {}, requestState: 'x' } })).toBe(2)
   })
 
-  test('a result that would take the place of many', async () => {
+  test('a result that would fill a large part of the cache', async () => {
     const cache = { maxBytes: '16KiB' }
     expect(await runsOf({}, text('x'.repeat(900)), { cache })).toBe(1)
     expect(await runsOf({}, text('x'.repeat(1_024)), { cache })).toBe(2)

@@ -83,7 +83,7 @@ describe('F9: guards look at the URIs of resources', () => {
     },
   )
 
-  test('all that is known of paths holds for URIs, and a query hides nothing', async () => {
+  test('all path attacks are refused as URIs, also with a query', async () => {
     await using folders = await sandbox()
     const { root, second, fill } = folders
     const guarded = compileGuards([{ kind: 'path', arguments: ['path'], roots: [root, second] }], { server: 'files' })!

@@ -31,7 +31,7 @@ const stream = { 'Content-Type': 'text/event-stream' }
 /** A request that node:http reads. */
 const odd = (request: string) => request.replace('Host', 'Te: x\r\nHost')
 
-describe('B2: a client that goes away has gone for the answer, too', () => {
+describe('B2: a client that disconnects is noticed by its response', () => {
   test.each([
     ['closes', (socket: Socket) => socket.destroy()],
     ['resets', (socket: Socket) => socket.resetAndDestroy()],
@@ -153,7 +153,7 @@ describe('B7: idle connections', () => {
     }
   })
 
-  test('a limit holds for one answer', async () => {
+  test('a timeout applies to one response', async () => {
     const { client, one, socket, asked } = await underWay()
     one.response.setTimeout(60_000)
     expect(socket.timeout).toBe(60_000)

@@ -159,7 +159,7 @@ test('F4: a stream is opened and a session ended on a connection that had whole 
   expect(server.sessions).toBe(0)
 })
 
-test('B2: a client that goes away has cancelled its call, whatever it had sent behind it', async () => {
+test('B2: a client that disconnects cancels its call, also with requests queued behind it', async () => {
   for (const behind of [false, true]) {
     const { client, request, access, byNode } = await openConversation()
     client.send(request(call('wait')) + (behind ? request(ping) + byNode(request(ping)) : ''))

@@ -111,7 +111,7 @@ describe('B2: subscriptions/listen', () => {
     expect(server.access.listeners).toBe(1)
   })
 
-  test('it is a stream whatever the client accepts, and is kept alive', async () => {
+  test('the response is always a stream, whatever the client accepts, and is kept alive', async () => {
     const server = await openServer()
     const { next } = await listen(server, { toolsListChanged: true }, { headers: { accept: 'application/json' } })
     await next()

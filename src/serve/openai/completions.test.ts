@@ -235,7 +235,7 @@ describe('F10: a client that disconnects stops it', () => {
   })
 })
 
-describe('F16: a place in a trace', () => {
+describe('F16: a trace context', () => {
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
   test.each([true, false])('comes from the headers where calls are traced: %s', async (traced) => {
     const { ask, chat } = await open(undefined, { traced: () => traced })

@@ -67,7 +67,7 @@ describe('B2: kept events', () => {
     expect(store.bytes).toBeLessThanOrEqual(15_000)
   })
 
-  test('go with their session, and nothing is kept for one that is over', () => {
+  test('are dropped with their session, and none is kept after its end', () => {
     const store = createEventStore()
     const events = store.open('anna')
     events.add('a', bytes(100))

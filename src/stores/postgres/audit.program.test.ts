@@ -42,7 +42,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true, records: rows.length, problems: [] })
   })
 
-  test('down from the start: nothing waits for it, and all comes when it is there', async () => {
+  test('down from the start: nothing waits for it, and all records are copied once it is up', async () => {
     const url = await server.database()
     await server.stop()
     const one = await replica({ url, folder: await folder() })
@@ -57,7 +57,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(one.log.lines.map(({ level }) => level)).toEqual(['warn', 'info'])
   })
 
-  test('away in the middle, under load: nothing is lost, nothing is there twice', async () => {
+  test('down for a while, under load: nothing is lost or copied twice', async () => {
     const [url, at] = [await server.database(), await folder()]
     const one = await replica({ url, folder: at })
     let calls = 0
@@ -122,7 +122,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true, records: 84, chains: [{ lane: '1' }, { lane: '1' }] })
   })
 
-  test('two processes share a folder: each copies its lane, and nothing is there twice', async () => {
+  test('two processes share a folder: each copies its lane, and nothing is copied twice', async () => {
     const [url, at] = [await server.database(), await folder()]
     const one = await replica({ url, folder: at })
     const two = await replica({ url, folder: at })

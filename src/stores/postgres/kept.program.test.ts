@@ -214,7 +214,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     await replica.shipped()
   })
 
-  test('kill -9 in the middle of copying, and again: nothing acknowledged is lost, nothing is there twice', async () => {
+  test('after two kill -9 in the middle of copying, no acknowledged record is lost or copied twice', async () => {
     await using at = await temporaryFolder()
     const url = await server.database()
     const acknowledged = [...(await killOne(at.path, url, 1)), ...(await killOne(at.path, url, 2))]

@@ -30,7 +30,7 @@ test('G10: the types match those of the admin API', () => {
   expectTypeOf<CallTimeline>().toExtend<Omit<contract.CallDetail, 'audit' | 'captured' | 'rerun'>>()
 })
 
-test('G10: a call is there while it runs and when it is over', () => {
+test('G10: a call is listed while it runs and after its end', () => {
   const { clock, calls } = open()
   begin(calls, { id: 'one' })
   const running = { id: 'one', parent: null, ms: null, agent: 'default', principal: 'test', operation: 'call_tool' }
@@ -135,7 +135,7 @@ test('G10: the steps of a call are seen while it runs', () => {
   expect(calls.find('one')?.steps).toEqual([{ name: 'queue', startMs: 1, ms: null, error: null }])
 })
 
-test('G10: only so many calls are kept, and the oldest go first', () => {
+test('G10: the number of calls is limited, and the oldest are dropped first', () => {
   const { calls } = open({ maxCalls: 3 })
   for (let number = 1; number <= 5; number++) end(calls, { call: { id: `${number}` }, at: number })
   expect(ids(calls.list())).toEqual(['5', '4', '3'])

@@ -16,7 +16,7 @@ test('F15: a name that is far too long does not count towards the limit', () => 
   expect(labelOf('a')).toBe('a')
 })
 
-test('F15: whatever names there are, labels are few, short and can be written', () => {
+test('F15: for any names, labels are few, short and valid', () => {
   const names = fc.array(fc.string({ unit: anyCharacter, maxLength: 300 }), { maxLength: 50 })
   fc.assert(
     fc.property(names, (all) => {

@@ -64,7 +64,7 @@ test('F15: hits, misses and the hit rate of the cache', () => {
   expect(sampled(metrics.text(), 'toolway_tool_cache_hit_rate')).toBe(0.75)
 })
 
-test('F15: whatever codes a server makes up, ours keep their labels', () => {
+test("F15: invented codes of a server do not displace the labels of Toolway's codes", () => {
   using metrics = metricsOf()
   for (let code = 0; code < 100; code++) {
     tell(metrics.observer, { call: { entry: read }, outcome: { kind: 'failed', code: `rpc ${code}` } })
@@ -120,7 +120,7 @@ test('F15: denials by code, those before the pipeline too, and refusals of rate 
   expect(['dev', 'ops'].map(refused)).toEqual([2, 0])
 })
 
-test('F15: denials are there with zero before the first, so that it shows in rates', () => {
+test('F15: denials are exported as zero before the first one, so that it shows in rates', () => {
   using metrics = metricsOf()
   expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'TOOL_BLOCKED' })).toBe(0)
   expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'TIMEOUT' })).toBeUndefined()

@@ -22,7 +22,7 @@ test('G9: steps are kept up to the capacity, then the oldest is dropped', () => 
   expect(collected(ring, 0, 1000).calls).toBe(3)
 })
 
-test('G9: after a long silence nothing old turns up in the place of something new', () => {
+test('G9: after a long pause, old steps do not count as new ones', () => {
   const ring = createRing(10, 3)
   add(ring, 100)
   add(ring, 10_000)

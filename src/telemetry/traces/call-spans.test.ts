@@ -125,7 +125,7 @@ describe('F16: the span of a call', () => {
     expect(tool[0]?.name).toBe('tools/call [redacted]')
   })
 
-  test('never has half a character, which receivers refuse, nor names without end', () => {
+  test('has well-formed text, which receivers require, and names of limited length', () => {
     const [span] = spansOf({ call: { entry: entryOf({ name: `\ud800"\\\n${'x'.repeat(2_000)}😀` }) } })
     const name = span?.attributes['gen_ai.tool.name'] as string
     expect(name).toHaveLength(1_024)

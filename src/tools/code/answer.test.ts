@@ -62,7 +62,7 @@ describe('at most 24,000 characters reach a model', () => {
     expect(String(both.value).length).toBeGreaterThan(3 * (both.logs?.length ?? 0) - 1000)
   })
 
-  test('S7: whatever a program gives, prints and throws, and whatever it calls', () => {
+  test('S7: for any value, output, error and calls', () => {
     const words = fc.oneof(
       fc.string({ unit: anyUnit, maxLength: 300 }),
       fc

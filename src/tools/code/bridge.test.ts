@@ -131,7 +131,7 @@ test('B9: tools that run other calls are refused inside a program', async () => 
   expect(inner).toEqual([])
 })
 
-test('S7: a program has so many calls, so many at once, and the others wait their turn', async () => {
+test('S7: the calls of a program are limited, in all and at once, and the others wait', async () => {
   let open = 0
   let most = 0
   const slow = gives('slow', async () => {

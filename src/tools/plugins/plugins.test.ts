@@ -9,7 +9,7 @@ const said = async (tool: Tool | undefined, args: object = {}) =>
   (await runTool(tool as Tool, args)).body.value.content?.[0]?.text
 
 describe('plugins', () => {
-  test('S2: a TypeScript module brings tools, with our toolway and our zod wherever it lies', async () => {
+  test("S2: a TypeScript module provides tools, with Toolway's own toolway and zod in any folder", async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'tools.ts': toolSource('greet', '`hello ${word}`') })
     await using plugins = await folder.load('tools.ts')

@@ -94,7 +94,7 @@ describe('names of files', () => {
     expect(safeNames(template, artifact(changes))).toEqual(names)
   })
 
-  test('J4: whatever comes together, each is a plain name', () => {
+  test('J4: any template and values give plain names', () => {
     fc.assert(
       fc.property(template, value, value, value, (template, agent, x, y) => {
         for (const name of safeNames(template, artifact({ agent, id: agent, content: y, metadata: { x, y } }))) {

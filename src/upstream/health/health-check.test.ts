@@ -183,7 +183,7 @@ test('T5: one that leaves a ping without an answer is asked for a list before it
   expect(asked?.slice(0, 3)).toEqual(['ping', 'tools/list', 'tools/list'])
 })
 
-test('T5: one that answered pings and now answers nothing is hung, whatever lists it has', async () => {
+test('T5: a server with lists that answered pings and now answers nothing counts as hung', async () => {
   let hangs = false
   const { clock, lost } = await checked({ ping: () => (hangs ? undefined : {}) }, 'legacy', { tools: {} })
   await clock.pass(61_000)

@@ -50,7 +50,7 @@ test('B2: everything else of the result stays to the byte', () => {
   expect(bytes.replace(/"taskId" : "[^"]+"/, '"taskId" : "t1"')).toBe(text)
 })
 
-test('updates of a task reach its caller, with the id that it was given, until it ends', () => {
+test('B2/G3: updates of a task reach its caller, with the id that it was given, until it ends', () => {
   const heard: unknown[] = []
   const news = createTaskUpdates()
   const peer = { ...call.peer, notify: (method: string, { value }: Json) => heard.push([method, value]) }
@@ -70,7 +70,7 @@ test('updates of a task reach its caller, with the id that it was given, until i
   ])
 })
 
-test('security: tasks without end are not followed without end', () => {
+test('security: the number of tasks with updates is limited', () => {
   const news = createTaskUpdates()
   const heard: number[] = []
   for (let task = 0; task <= 1_000; task++) news.follow(`t${task}`, 'anna', () => heard.push(task))

@@ -85,7 +85,7 @@ test('F10, F12: a message that is cancelled while it waits is never written', as
   expect(writes).toEqual(['a\n', 'c\n'])
 })
 
-test('F12: closing refuses what waits and whatever comes, and not what is being written', async () => {
+test('F12: closing refuses waiting and later messages, but not the one being written', async () => {
   const { outbox, send, told } = pipeWith('when told')
   const sends = [send('a')]
   await turn()

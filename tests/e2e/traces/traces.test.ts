@@ -69,7 +69,7 @@ describe.skipIf(why !== undefined)(
     const only = (server: string) => ({ [server]: configured.mcpServers[server] as Record<string, unknown> })
 
     test.each(['piped', 'remote'])(
-      'from a client over HTTP to a server that is %s all spans are joined, wherever the client says it',
+      'from a client over HTTP to a server that is %s all spans are joined, with the context in `_meta`, headers or both',
       async (server) => {
         const options = (['meta', 'header', 'both'] as const).map((carrier) => ({
           carrier,
