@@ -24,7 +24,7 @@ const properties = [
   'src/upstream/{listing/definitions,requests/served-uris}.test.ts',
   'src/upstream/oauth/{authorization.challenge,credential}.test.ts',
   'src/upstream/transports/http1/{differential,response-reader}.test.ts',
-  'src/wire/{bytes.lines,check-members,message,message.envelope,modern,sse}.test.ts',
+  'src/wire/{bytes.lines,check-members,message,message.envelope,param-headers,sse}.test.ts',
   'tests/e2e/crossings/{bytes,exact-arguments}.test.ts',
   'tests/e2e/go-server/go-server.test.ts',
 ]

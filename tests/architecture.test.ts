@@ -82,7 +82,7 @@ function allowed({ from, to, typesOnly }: Arrow): boolean {
 }
 
 describe('imports between folders', () => {
-  test('every room is in the table', () => {
+  test('every folder is in the table', () => {
     expect(files.map(room).filter((name) => !(name in table))).toEqual([])
   })
 
@@ -90,7 +90,7 @@ describe('imports between folders', () => {
     expect(all.filter((arrow) => !allowed(arrow)).map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
   })
 
-  test('no files import each other in a circle', () => {
+  test('there are no import cycles', () => {
     const next = Map.groupBy(
       all.filter(({ from, to }) => from !== apart.from || to !== apart.to),
       ({ from }) => from,

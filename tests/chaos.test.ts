@@ -139,7 +139,7 @@ describe('B7, F11, F12: the model of a chaos run', () => {
     expect(violations(evidence(told))).toContainEqual(expect.stringMatching(problem))
   })
 
-  test('reports executions and records of calls that nobody sent', () => {
+  test('reports executions and records of calls that were never sent', () => {
     expect(violations({ ...evidence({}), calls: [] })).toEqual([`${id} was never sent`])
   })
 })

@@ -42,7 +42,7 @@ describe('B10: the container file', async () => {
   const last = stages.at(-1)?.steps ?? []
   const step = (name: string) => last.findLast((one) => one.name === name)?.rest ?? ''
 
-  test('all that it copies is there, and gets to the builder', async () => {
+  test('all files that it copies exist and are not excluded from the build', async () => {
     const ignored = (await text('Dockerfile.dockerignore')).split('\n')
     const known = new Set(stages.map(({ name }) => name))
     const copies = stages.flatMap(({ steps }) => steps.filter(({ name }) => name === 'COPY')).map(copied)
@@ -57,7 +57,7 @@ describe('B10: the container file', async () => {
     }
   })
 
-  test('it runs as nobody in particular, gets signals from an init process that reaps orphans, and tells how it is', () => {
+  test('it runs as an unprivileged user, has an init process that forwards signals and reaps orphans, and a health check', () => {
     expect(step('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     const program = ['node', '--disable-sigusr1', '/opt/toolway/dist/cli/main.js']
     expect(JSON.parse(step('ENTRYPOINT'))).toEqual(['tini', '-s', '--', ...program])
@@ -71,7 +71,7 @@ describe('B10: the container file', async () => {
     }
   })
 
-  test('it is built with the scripts that there are', async () => {
+  test('it is built with scripts that exist', async () => {
     const { scripts, engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
     const runs = stages.flatMap(({ steps }) => steps.filter(({ name }) => name === 'RUN')).map(({ rest }) => rest)
     for (const run of runs) {
@@ -93,7 +93,7 @@ describe('B10: the compose file', async () => {
     for (const [name, { environment }] of replicas) expect(environment?.TOOLWAY_NAME).toBe(name)
   })
 
-  test('what it names is there: services, volumes, secrets, files', () => {
+  test('the services, volumes, secrets and files that it names exist', () => {
     for (const [name, service] of services) {
       for (const other of dependenciesOf(service)) expect(file.services, name).toHaveProperty(other)
       for (const secret of service.secrets ?? []) expect(file.secrets, name).toHaveProperty(secret)
@@ -112,7 +112,7 @@ describe('B10: the compose file', async () => {
     expect(needed.filter((name) => !given.has(name))).toEqual([])
   })
 
-  test('its configuration loads, and whoever asks the replicas comes by a name that they answer to', async () => {
+  test('its configuration loads, and Prometheus reaches the replicas by names that they accept', async () => {
     const { server, stores } = await loaded(await text('compose/toolway.yaml'))
     const targets = parse(await text('compose/prometheus.yml')).scrape_configs[0].static_configs[0].targets as string[]
     expect(targets).toEqual(replicas.map(([name]) => `${name}:4322`))
@@ -145,7 +145,7 @@ describe('B10: the Kubernetes manifests', async () => {
   const pod = spec.template.spec
   const [container] = pod.containers
 
-  test('what they name is there', () => {
+  test('the objects that they name exist', () => {
     expect(one('Service', spec.serviceName).spec.clusterIP).toBe('None')
     expect(one('ServiceAccount', pod.serviceAccountName)).toBeDefined()
     expect(one('HorizontalPodAutoscaler').spec.scaleTargetRef.name).toBe(one('StatefulSet').metadata.name)

@@ -17,7 +17,7 @@ beforeAll(async () => {
   pages = await errorPages()
 })
 
-test('E2: every code has its page, and none has a page that is no code', async () => {
+test('E2: every code has a page, and every page a code', async () => {
   const written = await readdir(new URL('errors', docs))
   expect(written.sort()).toEqual(codes.map((code) => `${code}.md`).sort())
 })
@@ -29,7 +29,7 @@ test.each(['errors.md', ...codes.map((code) => `errors/${code}.md`)])(
   },
 )
 
-test.each(codes)('E2: the example of %s is an answer with that code', (code) => {
+test.each(codes)('E2: the example of %s is a response with that code', (code) => {
   const page = pages.get(`errors/${code}.md`) ?? ''
   const answer = /```json\n(.*?)\n```/s.exec(page)?.[1]
   if (code === 'CANCELLED') expect(answer).toBeUndefined()
@@ -77,7 +77,7 @@ function commandOf(
   return next ? commandOf(rest, next) : { command, rest: word === undefined ? [] : [word, ...rest] }
 }
 
-test.each(codes)('E2: the page of %s names commands that there are', (code) => {
+test.each(codes)('E2: the page of %s names commands that exist', (code) => {
   const page = pages.get(`errors/${code}.md`) ?? ''
   const named = [...page.replaceAll('\n  ', ' ').matchAll(/`toolway ([a-z][^`]*)`/g)].map(
     ([, words]) => words as string,
@@ -93,7 +93,7 @@ test.each(codes)('E2: the page of %s names commands that there are', (code) => {
   }
 })
 
-test.each(codes)('E2: what the page of %s leads to is there', (code) => {
+test.each(codes)('E2: the links of the page of %s exist', (code) => {
   for (const [, target] of (pages.get(`errors/${code}.md`) ?? '').matchAll(/\]\(([^)]+)\)/g)) {
     const path = new URL(target as string, new URL('errors/', docs))
     expect(pages.has(path.pathname.split('/docs/')[1] as string) || path.pathname.endsWith('/configuration.md')).toBe(

@@ -21,12 +21,12 @@ test('every requirement that is met or partly met is named by a test', () => {
   expect(claimed.filter((number) => !named.has(number))).toEqual([])
 })
 
-test('no test names a requirement that there is not', () => {
+test('no test names an unknown requirement', () => {
   const wrong = titles.filter((title) => !title.numbers.every((number) => numbers.includes(number)))
   expect(wrong).toEqual([])
 })
 
-test('what is said to meet a requirement is there', () => {
+test('files that meet a requirement exist', () => {
   const places = new Set(all.flatMap(({ metBy }) => metBy))
   expect([...places].filter((path) => !existsSync(new URL(path, root)))).toEqual([])
 })

@@ -95,7 +95,7 @@ describe('the threat model', () => {
     expect([files.length > 20, keys.length > 20]).toEqual([true, true])
   })
 
-  test('what is not stopped is in a table of its own', () => {
+  test('accepted risks are in a table of their own', () => {
     const accepted = rowsIn('Accepted risks')
     expect(accepted.length).toBeGreaterThan(10)
     expect(accepted.filter(({ cells }) => cells.length !== 3 || cells.includes(''))).toEqual([])

@@ -11,7 +11,7 @@ import { type FileSystem, nodeFileSystem } from './write/segment-file.ts'
 
 export const secret = 'a secret of these tests alone'
 
-/** A log in this folder, with time that stands still and a small reserve, unless told otherwise. */
+/** A log in this folder; by default with a manual clock and a small reserve. */
 export const openLog = (folder: string, changes: Partial<AuditLogOptions> = {}): Promise<AuditLog> =>
   openAuditLog({
     folder,
@@ -60,7 +60,7 @@ export const operationsIn = (folder: string, lane = '1'): string[] =>
 
 export const verify = (folder: string): Promise<VerifyReport> => verifyAudit({ folder, key: secret })
 
-/** A file system that fails as it is told. */
+/** A file system whose operations a test lets fail. */
 export interface UnreliableFiles extends FileSystem {
   /** Writes fail with this code once this many more bytes were taken. */
   writesFail: { readonly code: string; bytes: number } | undefined

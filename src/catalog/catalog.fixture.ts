@@ -4,7 +4,7 @@ import type { Kind } from '../core/entry.ts'
 import { type CatalogOptions, createCatalog } from './catalog.ts'
 import { callerOf, decideBy, type FakeSource, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
 
-/** A catalog in which everybody may use everything, on a clock that a test moves. */
+/** A catalog with a manual clock in which every caller may use everything. */
 export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogOptions> = {}) {
   const clock = createManualClock()
   const log = keepingLog()

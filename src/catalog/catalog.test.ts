@@ -44,7 +44,7 @@ describe('listing', () => {
     expect(third.nextCursor).toBeUndefined()
   })
 
-  test('B2: a cursor that nobody gave out is refused', () => {
+  test('B2: an unknown cursor is refused', () => {
     const { view } = setUp([fakeSource('s', { tools: ['a'] })])
     for (const cursor of ['', 'nonsense', Buffer.from('s__b').toString('base64url')]) {
       expect(() => view.page('tool', cursor)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }))
@@ -86,7 +86,7 @@ describe('listing', () => {
     expect(boss.search('z', { limit: 5 }).tools.map(({ name }) => name)).toEqual(['b__z'])
   })
 
-  test('G6: what tells of servers tells each agent of those that it may use, and of no others', () => {
+  test('G6: a tool that describes servers describes to each agent only those that it may use', () => {
     const entry = entryOf({
       server: 'toolway',
       name: 'list_servers',
@@ -104,7 +104,7 @@ describe('listing', () => {
     expect([told('junior'), told('boss')]).toEqual(['Lists a (2).', 'Lists a (2),b (1).'])
   })
 
-  test('G6: what many agents see is not kept for ever, and stays right', () => {
+  test('G6: the lists of many agents are cached up to a limit, and stay correct', () => {
     let asked = 0
     const { catalog } = setUp([fakeSource('a', { tools: ['x'] })], { decide: decideBy(() => ++asked > 0) })
     const agents = Array.from({ length: 200 }, (_, index) => callerOf({ agent: `agent${index}` }))
@@ -125,7 +125,7 @@ describe('changes', () => {
     return { ...set, heard, subscription }
   }
 
-  test('F4: callers are told once about a burst, which lists have changed, and see the new ones by then', () => {
+  test('F4: a burst of changes causes one notification, which names the changed lists and follows their update', () => {
     const files = fakeSource('files', { tools: ['a'], prompts: ['p'] })
     const { clock, heard, view } = watch([files])
     files.offer({ tools: ['a', 'b'], prompts: ['p'] })
@@ -138,7 +138,7 @@ describe('changes', () => {
     expect(listed(view)).toEqual(['files__a', 'files__b', 'files__c'])
   })
 
-  test('F4: a server that never stops changing is told about every second', () => {
+  test('F4: a server that never stops changing causes one notification per second', () => {
     const files = fakeSource('files')
     const { clock, heard } = watch([files])
     for (let step = 0; step < 50; step++) {
@@ -148,7 +148,7 @@ describe('changes', () => {
     expect(heard).toHaveLength(2)
   })
 
-  test('F4: a server that says the same again is not news', () => {
+  test('F4: a server that lists the same again causes no notification', () => {
     const files = fakeSource('files', { tools: [{ name: 'a', description: 'A' }] })
     const { clock, heard } = watch([files])
     files.offer({ tools: [{ name: 'a', description: 'A' }] })
@@ -159,7 +159,7 @@ describe('changes', () => {
     expect(heard).toEqual([['tool']])
   })
 
-  test('F4: what somebody saw in between is news when it is gone again', () => {
+  test('F4: a change is announced if it was reverted after a caller listed it', () => {
     const files = fakeSource('files', { tools: ['a'] })
     const { clock, heard, view } = watch([files])
     files.offer({ tools: ['b'] })
@@ -169,7 +169,7 @@ describe('changes', () => {
     expect(heard).toEqual([['tool']])
   })
 
-  test('S1: a server that goes stale is news, because its tools are marked', () => {
+  test('S1: a server that becomes stale causes a notification, because its tools are marked', () => {
     const files = fakeSource('files', { tools: ['a'] })
     const { clock, heard, view } = watch([files])
     files.become('unhealthy')
@@ -178,7 +178,7 @@ describe('changes', () => {
     expect(view.list('tool')[0]?.definition._meta).toMatchObject({ 'dev.toolway/stale': true })
   })
 
-  test('F4: one listener that fails does not keep the news from others; who has left hears nothing', () => {
+  test('F4: a listener that throws does not stop others, and a disposed one is not called', () => {
     const files = fakeSource('files')
     const { catalog, clock, heard, log, subscription } = watch([files])
     catalog.onChange(() => {
@@ -192,7 +192,7 @@ describe('changes', () => {
     expect([heard.length, late.length, log.lines.length]).toEqual([0, 1, 1])
   })
 
-  test('F4: after disposal nothing is told and no timer is left', () => {
+  test('F4: after disposal no change is announced and no timer is left', () => {
     const files = fakeSource('files')
     const { catalog, clock, heard } = watch([files])
     files.offer({ tools: ['a'] })

@@ -63,7 +63,7 @@ test('S1: saves of one server do not cross; the last one stays and a load waits 
   expect(await readdir(folder)).toHaveLength(1)
 })
 
-test('S1: a damaged record counts as none and is told', async ({ folder }) => {
+test('S1: a damaged record is ignored and logged', async ({ folder }) => {
   const log = keepingLog()
   const store = descriptorStore(folder, log)
   await store.save('files', 'f', descriptorsOf())

@@ -166,7 +166,7 @@ test('F2: custom uses the alias; the rest is named as with prefix', () => {
   expect(conflicts).toEqual([])
 })
 
-test('F2: an alias that is no name, or that somebody of higher rank has, is told and not used', () => {
+test('F2: an alias that is invalid, or that an entry of higher priority has, is reported and not used', () => {
   const aliases = { 'a.x': 'not a name', 'a.y': 'cat', 'b.y': 'cat' }
   const { names, conflicts } = namesOf(
     [
@@ -183,7 +183,7 @@ test('F2: an alias that is no name, or that somebody of higher rank has, is told
   ])
 })
 
-test('F2: a name given away as an alias is nobody’s prefixed name, whoever is connected', () => {
+test('F2: a name that is configured as an alias is never used as a prefixed name', () => {
   const naming = namingOf({ strategy: 'custom', aliases: { 'x.y': 'a__b' } })
   expect(only('a', 'b', naming)).toMatch(/^a__b_[2-7]/)
   expect(only('x', 'y', naming)).toBe('a__b')
@@ -210,7 +210,7 @@ test('B1, F2: every name is unique, of the allowed characters and length, whatev
   )
 })
 
-test('B1: with prefix, and with custom aliases that are distinct, a name does not depend on who else is connected', () => {
+test('B1: with prefix, and with custom aliases that are distinct, a name does not depend on the other servers', () => {
   const servers = anyEntries.map((entries) => entries.filter(({ server }) => !tiers.includes(server)))
   const naming = fc.oneof(
     fc.constant(namingOf()),
@@ -225,7 +225,7 @@ test('B1: with prefix, and with custom aliases that are distinct, a name does no
   )
 })
 
-test('F2: whoever does not get the name it wants is reported, with the one who has it', () => {
+test('F2: an entry that does not get the name it wants is reported', () => {
   fc.assert(
     fc.property(anyEntries, (entries) => {
       const { names, conflicts } = namesOf(entries, namingOf({ strategy: 'flat' }))

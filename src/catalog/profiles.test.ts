@@ -58,7 +58,7 @@ test('F2: with flat, reading a template’s URI returns that URI, unless only th
   expect(read('demo://greet/a')('demo://greet/c')).toBe('demo://a/greet/c')
 })
 
-test('F4: a change that concerns several kinds of clients is told once', async () => {
+test('F4: a change that concerns several kinds of clients is announced once', async () => {
   const { plain, rich, source } = twoFaced()
   const { catalog, clock } = setUp([source])
   names(catalog, {})
@@ -109,7 +109,7 @@ const namesFor = (catalog: ReturnType<typeof setUp>['catalog'], session: string)
     .list('tool')
     .map(({ name }) => name)
 
-test('G3: a session sees the lists that a server has for it alone, and nobody else does', async () => {
+test('G3: only the session that a server has lists for sees them', async () => {
   const { source, list } = withSessions()
   const { catalog } = setUp([source, fakeSource('t', { tools: ['other'] })])
   list('alice', { tools: ['read', 'enabled'] })
@@ -154,7 +154,7 @@ test('F4, G3: only the session with its own lists is notified when they change; 
   expect(listeners.size).toBe(0)
 })
 
-test('security: sessions with lists of their own are bounded; the longest unused one is forgotten and found again, and hears nothing of that', async () => {
+test('security: sessions with lists of their own are bounded; the longest unused one is evicted and restored without a notification', async () => {
   const { source, list } = withSessions()
   const { catalog, clock } = setUp([source])
   for (let session = 0; session < 200; session++) list(`s${session}`, { tools: ['read', `t${session}`] })

@@ -41,7 +41,7 @@ test('F3: an original URI is found if one server lists it, and ambiguous if seve
   expect(found('demo://nobody')).toEqual([])
 })
 
-test('F2: with flat, URIs stay as they are; the loser and whatever is unlisted get the server’s form', () => {
+test('F2: with flat, URIs stay as they are; the loser and unlisted ones get the server’s form', () => {
   const { snapshot: flat, warnings } = snapshotOf(sources, namingOf({ strategy: 'flat' }))
   expect(flat.items.resource.map(({ name }) => name)).toEqual(['demo://x', 'demo://only-a', 'demo://b/x'])
   expect(warnings).toHaveLength(1)
@@ -62,7 +62,7 @@ test('F2: with flat, a URI that templates of two servers match is ambiguous', ()
   ])
 })
 
-test('F2: with flat, a server cannot take the form that leads to another one', () => {
+test('F2: with flat, a server cannot take the URI form of another one', () => {
   const thief = fakeSource('thief', { resources: ['x://1', 'x://a/1', 'toolway://a/x://1'], priority: 9 })
   const { snapshot: flat } = snapshotOf(
     [fakeSource('a', { resources: ['x://1'] }), thief],

@@ -71,7 +71,7 @@ test('F3: a spelling that two entries share finds both; a served name is its own
   expect(found('a__b/c')).toEqual([['a__b', 'c']])
 })
 
-test('F2: whoever lost its name is found by the prefixed one; prompts and tools do not mix', () => {
+test('F2: an entry that lost its name is found by the prefixed one; prompts and tools do not mix', () => {
   const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['x'], prompts: ['x', 'y'] })]
   const { snapshot } = snapshotOf(sources, namingOf({ strategy: 'flat' }))
   const found = (kind: 'tool' | 'prompt', spelling: string) =>
@@ -112,7 +112,7 @@ test('F3: each spelling of each entry finds that entry, unless it is another’s
   )
 })
 
-test('T1: a spelling tells which server it names, or what stands in its place', () => {
+test('T1: a spelling yields the server that it names, or its qualifier', () => {
   const named = (spelling: string) => namedServers(['files', 'toolway', 'a__b'], spelling, '__')
   expect(named('files.x')).toEqual({ servers: ['files'], qualifier: 'files' })
   expect(named('toolway.files.x')).toEqual({ servers: ['files'], qualifier: 'files' })

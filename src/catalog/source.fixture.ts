@@ -18,14 +18,14 @@ export interface Offer {
 }
 
 export interface FakeSource extends Source {
-  /** From now on it offers this, and says so. */
+  /** Replaces what it offers and notifies listeners. */
   offer(offer: Offer): void
   become(health: Health, reason?: string): void
-  /** Ends the waiting of a source that was made silent. */
+  /** Settles `ready` of a silent source. */
   speak(): void
   /** From now on `ready` settles only after the next `speak`. */
   fallSilent(): void
-  /** How often somebody asked whether it is ready. */
+  /** The number of calls of `ready`. */
   readonly asked: number
 }
 

@@ -17,13 +17,13 @@ const forms = [
   ['', 'toolway://everything/'],
 ] as const
 
-test.each(forms)('F1: %s is served as %s and comes back', (original, served) => {
+test.each(forms)('F1: %s is served as %s and converted back', (original, served) => {
   expect(servedUri('everything', original)).toBe(served)
   expect(originalUri('everything', served)).toBe(original)
   expect(originalUri('everythin', served)).toBeUndefined()
 })
 
-test('F1: a name that is no part of a URI is encoded', () => {
+test('F1: a name that is not valid in a URI is encoded', () => {
   expect(servedUri('my files/1', 'demo://x')).toBe('demo://my%20files%2F1/x')
   expect(originalUri('my files/1', 'demo://my%20files%2F1/x')).toBe('demo://x')
 })
@@ -70,7 +70,7 @@ const anyUri = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 20 }),
 )
 
-test('F2: the served form leads back to the same server and URI, for any URI', () => {
+test('F2: the served form is converted back to the same server and URI, for any URI', () => {
   fc.assert(
     fc.property(anyServer, anyUri, (server, uri) => {
       expect(originalUri(server, servedUri(server, uri))).toBe(uri)

@@ -100,7 +100,7 @@ describe('waiting', () => {
     expect(view.listTtlMs('prompt')).toBeUndefined()
   })
 
-  test('G2: who has spoken once is never waited for again by a list, only by a call that names it', async () => {
+  test('G2: lists wait for a server only until it has been ready once; a call that names it waits', async () => {
     const files = fakeSource('files', { tools: ['a'] })
     const { view, clock } = setUp([files])
     await view.ready()
@@ -136,7 +136,7 @@ describe('waiting', () => {
     },
   )
 
-  test('G2: a list is there as soon as everybody has spoken', async () => {
+  test('G2: a list is available as soon as all servers are ready', async () => {
     const slow = fakeSource('slow', { silent: true })
     const { view } = setUp([slow])
     const ready = view.ready()
@@ -222,7 +222,7 @@ describe('waiting', () => {
     await expect(late).rejects.toMatchObject({ message: expect.stringContaining(remedy) })
   })
 
-  test('V2: a waiting call hears every second what it waits for, has its own time, and can be cancelled', async () => {
+  test('V2: a waiting call reports every second what it waits for, has its own timeout, and can be cancelled', async () => {
     const slow = fakeSource('slow', { silent: true, health: 'starting' })
     const { view, clock } = setUp([slow])
     const told: unknown[] = []
@@ -330,7 +330,7 @@ describe('finding', () => {
     await expect(found).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'slow' } })
   })
 
-  test('T1: a tool’s own name leads to the served one', async () => {
+  test('T1: the error for a tool’s own name suggests the served one', async () => {
     const { view } = setUp(sources)
     await expect(view.resolve('tool', 'read_file')).rejects.toThrow('Did you mean "files__read_file"?')
   })
@@ -351,7 +351,7 @@ describe('finding', () => {
     expect((await view.resolve('tool', 'files.read_file')).name).toBe('files__read_file')
   })
 
-  test('G6: how a server is that is closed to the caller is not told by a spelling that could also mean another', async () => {
+  test('G6: the health of a denied server is not revealed by a spelling that could also mean another', async () => {
     const secret = fakeSource('a.down')
     secret.become('unhealthy', 'the vault at 10.0.0.7 is sealed')
     const closed = (_: unknown, server: string) =>
@@ -368,7 +368,7 @@ describe('finding', () => {
     await expect(view.resolve('resource', 'x://a.down/y')).rejects.toMatchObject({ code: 'DENIED_BY_POLICY' })
   })
 
-  test('G6: who may use nothing of a server is told so, by the rule and without the names of what it has', () => {
+  test('G6: a caller that may use nothing of a server gets an error with the rule and without names of its tools', () => {
     const { view } = setUp(sources, {
       decide: (_, { server, name }) =>
         server === 'files'

@@ -33,7 +33,7 @@ test('B3: nothing is shown twice: other modes list the search by its own name, a
   expect(named(view.list('tool')).filter((name) => name === 'search_tools')).toEqual([])
 })
 
-test('F3: an alias leads to the one entry, whatever servers call their tools', async () => {
+test('F3: an alias finds its entry, whatever servers call their tools', async () => {
   const { view } = setUp([meta, native, files], { naming })
   for (const spelling of ['search_tools', 'toolway.search_tools', 'toolway::find_tool', 'find_tool']) {
     expect((await view.resolve('tool', spelling)).entry, spelling).toBe(find)
@@ -48,7 +48,7 @@ test('G6: code mode shows no more of the three than the agent may use', () => {
   expect(named(catalog.view(callerOf()).shown('code'))).toEqual(['search_tools', 'describe_tools'])
 })
 
-test('T4, F4: when what is behind changes, so does the description, and callers are told', () => {
+test('T4, F4: if the tools of a server change, the description that counts them changes, and callers are notified', () => {
   const growing = fakeSource('growing', { tools: ['a'] })
   const counting = { ...find, descriptionFor: (servers: readonly { tools: number }[]) => `${servers[0]?.tools} tools` }
   const { catalog, view, clock } = setUp([{ ...fakeSource('toolway'), entries: () => [counting] }, growing])

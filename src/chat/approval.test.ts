@@ -47,7 +47,7 @@ describe('J5: approval', () => {
     expect([result, rule]).toEqual(['written', 'chat.approve[0]'])
   })
 
-  test('is required, and without anybody to ask the call is refused', async () => {
+  test('is required: a call is refused if it is declined or the client cannot be asked', async () => {
     expect((await asking('writes', { action: 'decline' })).result).toMatch(/^Error: files\.write .* declined/)
     expect((await asking('writes')).result).toMatch(/^Error: files\.write .* elicitation/)
   })

@@ -76,7 +76,7 @@ describe.each([{ stream: false }, { stream: true }])('the staged loop, with stre
     ])
   })
 
-  test('G10: each stage tells the time and the tokens up to its beginning', async () => {
+  test('G10: each stage reports the time and the tokens up to its beginning', async () => {
     const { chat, clock } = await chatting([both])
     const steps: unknown[] = []
     for await (const event of chat.answer(requestOf(question, { stream }))) {

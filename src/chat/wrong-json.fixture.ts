@@ -1,8 +1,8 @@
-/** Ways of writing an object wrongly, for a server that misbehaves on command. */
+/** Ways to write an object as invalid JSON. */
 export interface WrongJson {
   readonly what: string
   readonly write: (value: object) => string
-  /** Whether what was meant can still be told. */
+  /** Whether the object can still be repaired. */
   readonly isMended: boolean
 }
 

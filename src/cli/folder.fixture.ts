@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A folder of its own for a test, which is also its home: gone, with everything in it, when disposed of. */
+/** A temporary folder for a test, which is also its home. Disposing it removes it with its content. */
 export async function folder(files: Readonly<Record<string, string | object>> = {}) {
   const made = await mkdtempDisposable(join(tmpdir(), 'toolway-cli-'))
   for (const [name, content] of Object.entries(files)) {

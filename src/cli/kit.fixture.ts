@@ -34,7 +34,7 @@ export interface Surroundings {
   readonly cwd?: string
   readonly env?: Shell['env']
   readonly input?: string
-  /** In the place of `input`, for whoever looks at more than what comes in. */
+  /** Replaces `input` where a test needs the stream itself. */
   readonly stdin?: Readable
   /** The width of the terminal; without it there is none. */
   readonly columns?: number | undefined

@@ -6,7 +6,7 @@ import { recordedShell } from './kit.fixture.ts'
 import { load } from './load.ts'
 import { openWatching } from './open.ts'
 
-test('B6: a gateway without a file and commands use the same state after somebody creates a file', async () => {
+test('B6: a gateway without a file and commands use the same state after a file is created', async () => {
   await using at = await folder()
   const { shell } = recordedShell(at)
   await using gateway = await openWatching(shell, { watch: false })

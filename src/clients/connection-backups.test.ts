@@ -41,7 +41,7 @@ const real: readonly (readonly [ClientKind, string, string])[] = [
 ]
 
 describe('B11: connect and undo', () => {
-  test.each(real)('%s (%s): the entry is there, then every byte is as it was', async (client, name, content) => {
+  test.each(real)('%s (%s): connect adds the entry, and undo restores every byte', async (client, name, content) => {
     const { connect, undo, bytes, path, at } = await connecting(content, client, name)
     await chmod(path, 0o644)
     await connect()
@@ -54,7 +54,7 @@ describe('B11: connect and undo', () => {
     expect(await readdir(at('state'))).toEqual([])
   })
 
-  test('without a file before, there is none afterwards, nor the folders that were made for it', async () => {
+  test('if there was no file before, undo removes it and the folders created for it', async () => {
     const { connect, undo, at } = await connecting(undefined, 'windsurf', 'home/.codeium/windsurf/mcp_config.json')
     await connect()
     expect(await undo()).toEqual({ restored: false, forced: false })
@@ -82,7 +82,7 @@ describe('B11: connect and undo', () => {
     await expect(undo()).rejects.toThrow('Nothing to undo')
   })
 
-  test('a file that was changed since is left alone, unless it is forced; then a copy is kept', async () => {
+  test('a file that was changed since is not restored unless forced; then a copy is kept', async () => {
     const { connect, undo, bytes, path } = await connecting('{}')
     await connect()
     await writeFile(path, '{"theirs": 1}')
@@ -151,7 +151,7 @@ describe('B11: connect and undo', () => {
   })
 
   test.each(['cursor', 'vscode', 'zed', 'opencode'] as const)(
-    'whatever a file of %s looks like, undo gives back every byte of it',
+    'undo restores every byte of any file of %s',
     async (client) => {
       const key = shapes[client].servers[0] as string
       const { connect, undo, bytes, path } = await connecting('{}', client, 'settings.json')

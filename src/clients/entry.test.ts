@@ -19,7 +19,7 @@ const http: ClientTransport = {
 const entry = (client: ClientKind, way: ClientTransport) => entryFor(client, clientLabels[client], way)
 
 describe('B11: our entry in the form of each client', () => {
-  test.each(clientKinds)('%s: what it starts is this program, in its own form', async (client) => {
+  test.each(clientKinds)('%s: the entry starts this program, in the format of the client', async (client) => {
     const name = client === 'codex' ? 'config.toml' : 'settings.json'
     const text = clientText(client, name, '').edited(entry(client, stdio))
     const { tree, problems } = await parseDocument({ path: name, text: text.replaceAll(ownName, 'us') })
@@ -48,7 +48,7 @@ describe('B11: our entry in the form of each client', () => {
     })
   })
 
-  test('who cannot refer to a token needs to be told to have it in the file', () => {
+  test('a client that cannot read a token from elsewhere needs it as a literal in the file', () => {
     for (const client of ['zed', 'cline'] as const) {
       expect(() => entry(client, http)).toThrow('cannot read a token from a variable or file')
       const literal: ClientTransport = { ...http, token: { variable: 'X', literal: 'tw_1' } }
@@ -66,11 +66,11 @@ test.each([
   ['cursor', 'mcp.json', '{"mcpServers": []}'],
   ['codex', 'config.toml', 'mcp_servers = { a = { command = "x" } }'],
   ['codex', 'config.toml', 'a = '],
-] as const)('B11: %s %s: what cannot be edited safely is refused: %s', (client, name, text) => {
+] as const)('B11: %s %s: a file that cannot be edited safely is refused: %s', (client, name, text) => {
   expect(() => clientText(client, name, text).edited(entry(client, stdio))).toThrow(FileProblem)
 })
 
-test('B11: a list in the place of the servers is named as the reason', () => {
+test('B11: the error for a list of servers instead of an object names its key', () => {
   expect(() => clientText('vscode', 'mcp.json', '{"servers": []}').edited(entry('vscode', stdio))).toThrow(/^servers /)
 })
 

@@ -12,7 +12,7 @@ const found = (name: string, definition: ServerDefinition, client: ClientKind): 
 const github = { command: 'npx', args: ['-y', 'server-github'], env: { TOKEN: 'a' } }
 
 describe('B11: servers of several clients become one list', () => {
-  test('the same server is one, whatever its order of keys, its patience, and whether it is switched on', () => {
+  test('servers that differ only in the order of keys, timeout or disabled are one', () => {
     const { servers, notes } = merge([
       found('github', { ...github, timeout: '30s', disabled: true }, 'cursor'),
       found('github', { env: { TOKEN: 'a' }, args: ['-y', 'server-github'], command: 'npx', timeout: '5m' }, 'zed'),
@@ -29,7 +29,7 @@ describe('B11: servers of several clients become one list', () => {
     expect(notes).toEqual(['gh from Codex is the same server as github'])
   })
 
-  test('another server under the same name is kept beside it, and that is said', () => {
+  test('another server of the same name is kept under another name, with a note', () => {
     const { servers, notes } = merge([
       found('github', github, 'cursor'),
       found('github', { ...github, env: { TOKEN: 'b' } }, 'zed'),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A folder of its own with these files, gone when the test is over. */
+/** A temporary folder with these files, removed after the test. */
 export async function place(files: Readonly<Record<string, string | Buffer>> = {}) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'toolway-clients-')))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))

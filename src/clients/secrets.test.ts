@@ -118,7 +118,7 @@ describe('B11: secrets are moved, never copied', () => {
     expect(again.files).toEqual([])
   })
 
-  test('or stays where it is, and a variable is referred to that somebody sets', async () => {
+  test('or it is replaced by a variable with a unique name', async () => {
     const { keep } = variableSecretStore()
     expect(await keep('one', 'github', 'GITHUB_TOKEN')).toBe('${GITHUB_TOKEN}')
     expect(await keep('one', 'other', 'GITHUB_TOKEN')).toBe('${GITHUB_TOKEN}')

@@ -36,7 +36,7 @@ test.each([
   ['that others can read', 's3cr3t', 0o640, /is readable by others \(mode 640\); run chmod 600 on it/],
   ['that is empty', '\n', 0o600, /is empty/],
   ['that is far too large', 's'.repeat(70_000), 0o600, /larger than 64 KiB/],
-])('B6: a file %s is refused with its place, and without a word of what is in it', async (_, content, mode, fault) => {
+])('B6: a file %s is refused with its place, and without its content', async (_, content, mode, fault) => {
   const { problems } = await withSecret(content, mode)
   const found = await problems({ paths: ['sub/toolway.yaml'] })
   expect(found).toMatchObject([{ key: 'mcpServers.a.headers.Authorization', line: 3 }])
@@ -44,7 +44,7 @@ test.each([
   expect(JSON.stringify(found)).not.toContain('s3cr3t')
 })
 
-test('B6: a file that is not there, or is none, is refused', async () => {
+test('B6: a missing file and a folder are refused', async () => {
   const { problems, at } = await project({ 'toolway.yaml': config('${file:gone}'), 'folder.yaml': config('${file:.}') })
   expect(brief(await problems())[0]).toContain(`the file ${at('gone')} cannot be read: no such file`)
   expect(brief(await problems({ paths: ['folder.yaml'] }))[0]).toContain('is not a regular file')

@@ -26,7 +26,7 @@ test('$${ stands for the text itself, and a lone $ is a $', () => {
   expect(filled('a$${b}${A}', { A: 'one' })).toBe('a${b}one')
 })
 
-test('what is not a variable is refused and says what to write', () => {
+test('an invalid reference is refused with a hint', () => {
   expect(filled('${A')).toMatch(/no closing }/)
   expect(filled('${input:key}')).toMatch(/editor's prompt/)
   expect(filled('${file:x}')).toMatch(/is not a variable/)

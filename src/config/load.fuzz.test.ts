@@ -46,7 +46,7 @@ const damaged = fc
       .map(([from, length, inserted]) => ({ path, text: text.slice(0, from) + inserted + text.slice(from + length) })),
   )
 
-test('whatever a file holds, it loads or its problems are told at their places; nothing else is ever thrown', async () => {
+test('any file loads or has problems with positions; no other error is thrown', async () => {
   await fc.assert(
     fc.asyncProperty(damaged, async (file) => {
       const { tree, problems } = await parseDocument(file)

@@ -43,7 +43,7 @@ test('files are looked for in order: named, variable, this folder, .mcp.json, th
   expect((await load({ cwd: empty, env: { XDG_CONFIG_HOME: 'elsewhere' } })).config.server.port).toBe(6)
 })
 
-test('a second file in the same place is not read, and that is said', async () => {
+test('a second file in the same place is not read, and a warning says so', async () => {
   const { load } = await project({ 'toolway.json': portJson(1), 'toolway.yml': port(2) })
   const { config, warnings } = await load()
   expect(config.server.port).toBe(2)
@@ -56,7 +56,7 @@ test('a file that was named must exist', async () => {
 })
 
 describe.skipIf(process.platform === 'win32')(
-  'B6: a file that nobody named is not used if others could have made it',
+  'B6: a file that was found automatically is not used if another user could have created it',
   () => {
     const servers = '{"mcpServers": {"a": {"command": "x"}}}'
     const nobody = 65_534
@@ -197,7 +197,7 @@ test('text stays as it was written where programs and servers want text', async 
   expect(config.mcpServers.b).toMatchObject({ headers: { X: '1.0' } })
 })
 
-test('an empty section is no section', async () => {
+test('an empty section is ignored', async () => {
   const { load } = await project({ 'toolway.yaml': 'server:\nmcpServers:\nagents:\ncache:\n  ttl:\n' })
   const { config } = await load()
   expect(config.server.port).toBe(4322)

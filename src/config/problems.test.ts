@@ -69,7 +69,7 @@ test('every problem is reported with its line, key, expectation, finding and nea
   ])
 })
 
-test('the facts of a problem are there for programs too', async () => {
+test('problems have structured fields for programs, too', async () => {
   const { problems, at } = await project({
     'toolway.json': '{"mcpServers": {"a": {"command": "x",\n "readonly": true}}}',
   })
@@ -141,7 +141,7 @@ test('a file that cannot be read is an error that says why', async () => {
   ])
 })
 
-test('a file that is there but cannot be read is an error, never an absence', async () => {
+test('a file that exists but cannot be read is an error and does not count as missing', async () => {
   const { problems, at } = await project()
   await symlink(at('toolway.yaml'), at('toolway.yaml'))
   expect(await problems()).toEqual([

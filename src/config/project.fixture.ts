@@ -14,7 +14,7 @@ export interface Project {
   problems(options?: { paths?: readonly string[]; env?: EnvVars }): Promise<readonly ConfigProblem[]>
 }
 
-/** A folder of its own with these files, gone when the test is over. Its home folder is `home` inside it. */
+/** A temporary folder with these files, removed after the test. Its home folder is `home` inside it. */
 export async function project(files: Readonly<Record<string, string | Buffer>> = {}): Promise<Project> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'toolway-config-')))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))

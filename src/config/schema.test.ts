@@ -105,7 +105,7 @@ test.each([
 })
 
 test.each([30, '30', '30 s', '-1s', 's', '1w', '', '1e3s', true, null, '25d', '99999999999999d', 0, '0'])(
-  '%j is no duration',
+  '%j is not a duration',
   (written) => {
     expect(configSchema.safeParse({ defaults: { timeout: written } }).success).toBe(false)
   },

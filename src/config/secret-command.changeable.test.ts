@@ -34,7 +34,7 @@ test('B6: a helper that others can change is not run: the program, its folder, i
   }
 })
 
-test('B6: a folder where only owners can replace files, as /tmp, is no reason', async () => {
+test('B6: a helper in a sticky folder, such as /tmp, is run', async () => {
   const { folder, at } = await project({ 'shared/get': script })
   await chmod(at('shared/get'), 0o700)
   await chmod(at('shared'), 0o1777)

@@ -20,7 +20,7 @@ test('B6: a command is its words: quotation marks keep them together, and nothin
   )
 })
 
-test('B6: what fails, prints nothing, too much or for too long is told without a word of what it printed', async () => {
+test('B6: the error of a command that fails, prints nothing or too much, or takes too long contains none of its output', async () => {
   const fault = async (line: string, withinMs?: number) => {
     const outcome = await runSecretCommand(here(line), path, withinMs)
     return 'fault' in outcome ? outcome.fault : `text: ${outcome.text}`

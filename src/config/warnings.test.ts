@@ -5,7 +5,7 @@ import { cachedTools } from './warnings.ts'
 
 const warningsOf = async (text: string) => (await (await project({ 'toolway.yaml': text })).load()).warnings
 
-test('names that lead nowhere are warnings', async () => {
+test('references to undefined names are warnings', async () => {
   expect(await warningsOf('agents: { a: {} }\ndefaults: { agent: b }\nchat: { model: m }')).toEqual([
     expect.stringMatching(/^chat\.model: model m is not defined/),
   ])
@@ -49,7 +49,7 @@ test('keys without effect on a kind of server are warnings', async () => {
   ])
 })
 
-test('B10: a sign-in that not all replicas share is a doubt, and so is a key that seals nothing', async () => {
+test('B10: a sign-in that is not shared by all replicas is a warning, and so is a key without effect', async () => {
   const servers = 'mcpServers: { a: { url: "https://x", auth: { type: oauth } }, b: { url: "http://y" } }'
   const key = `key: ${'k'.repeat(32)}`
   expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x" } }`)).toEqual([
@@ -60,7 +60,7 @@ test('B10: a sign-in that not all replicas share is a doubt, and so is a key tha
   expect(await warningsOf(`stores: { ${key} }`)).toEqual(['stores.key has no effect without stores.redis'])
 })
 
-test('B6: a secret that a reference puts among the arguments of a process is a doubt, which does not tell it', async () => {
+test('B6: a secret that a reference puts into the arguments of a process is a warning without the secret', async () => {
   const args = [
     ...['-y', 'server', '--root=${HOME}', '${GITHUB_TOKEN}', '--api-key', '${ACME}', '--password=${ACME:-letmein1}'],
     ...['Authorization: ${ACME}', 'postgres://me:${ACME}@db/x', '${DATABASE_URL}', '${file:./key}', '$${API_KEY}'],

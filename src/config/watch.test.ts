@@ -130,7 +130,7 @@ test('G8: a folder that is moved away and made again is noticed without polling'
   await noticed(3)
 })
 
-test('G8: what else happens in the folder is no change, and a burst is one', async () => {
+test('G8: other files in the folder are ignored, and a burst of writes counts as one change', async () => {
   using watch = watching('a.yaml')
   for (let count = 0; count < 20; count++) await writeFile(join(folder, 'other'), String(count))
   for (let count = 0; count < 5; count++) await writeFile(join(folder, 'a.yaml'), String(count))

@@ -3,7 +3,7 @@ import { createBudget, createBudgets } from './budgets.ts'
 
 const overloaded = expect.objectContaining({ code: 'OVERLOADED', details: { retryAfterMs: 1_000 } })
 
-test('V6: a budget is bounded for each caller and for all, and has room again when something is given back', () => {
+test('V6: a budget is bounded for each caller and for all, and released amounts can be used again', () => {
   const budget = createBudget('streams', { what: 'streams', limit: 5, perCaller: 3 })
   expect([budget.take('anna', 2), budget.take('anna', 2), budget.take('anna')]).toEqual([
     undefined,

@@ -16,7 +16,7 @@ async function pair(): Promise<[Socket, Socket, AsyncDisposable]> {
   return [near, far, { [Symbol.asyncDispose]: async () => void [near.destroy(), far.destroy(), server.close()] }]
 }
 
-test('F10: a timer that is late after a pause runs after what arrived meanwhile was read, and may be called off by it', async () => {
+test('F10: a timer that is late after a pause runs after waiting input was read, which may cancel it', async () => {
   const [near, far, ends] = await pair()
   await using _ = ends
   const order: string[] = []

@@ -46,7 +46,7 @@ function registry() {
 
 const ours = { ours: true, lost: false }
 
-test('B10: what is claimed is held by one, until that one is gone', async () => {
+test('B10: a lease has one holder, until that one is gone', async () => {
   const { join, leave } = registry()
   const [a, b] = [join('a'), join('b')]
   expect(await acquireLease(a, 'x')).toEqual(ours)
@@ -60,7 +60,7 @@ test('B10: what is claimed is held by one, until that one is gone', async () => 
   expect(await claims.acquire('x')).toEqual(ours)
 })
 
-test('B10: when all was forgotten, who held something holds it again, unless another one was quicker', async () => {
+test('B10: after the registry lost its data, holders get their leases back unless another replica was faster', async () => {
   const { join, forget } = registry()
   const [a, b] = [join('a'), join('b')]
   using claims = createLeases(a)
@@ -73,7 +73,7 @@ test('B10: when all was forgotten, who held something holds it again, unless ano
   expect(await claims.acquire('y')).toEqual({ heldBy: 'b', address: 'b' })
 })
 
-test('B10: of several that claim at the same time one gets it, and the others learn who', async () => {
+test('B10: if several replicas acquire a lease at once, one gets it, and the others learn which', async () => {
   const { join } = registry()
   const fleets = ['a', 'b', 'c'].map(join)
   const found = await Promise.all(fleets.map((membership) => acquireLease(membership, 'x')))
@@ -81,7 +81,7 @@ test('B10: of several that claim at the same time one gets it, and the others le
   expect(new Set(found.flatMap((one) => ('heldBy' in one ? one.heldBy : []))).size).toBe(1)
 })
 
-test('B10: one that was tried in vain is as good as gone; where nobody can be asked, each goes on alone', async () => {
+test('B10: a lease of an unreachable replica is taken over; without a registry each replica works alone', async () => {
   const { join } = registry()
   const [a, b] = [join('a'), join('b')]
   await acquireLease(a, 'x')

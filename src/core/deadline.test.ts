@@ -26,7 +26,7 @@ test('a deadline that is disposed of leaves no timer', () => {
   expect(clock.pending).toBe(0)
 })
 
-test('whoever stops waiting does not stop the work of others', async () => {
+test('a waiter that gives up does not stop the work of others', async () => {
   const work = Promise.withResolvers<string>()
   const impatient = new AbortController()
   const first = waitFor(work.promise, impatient.signal)
@@ -54,7 +54,7 @@ test('a pause stops the time, and overlapping pauses end with the last', () => {
   expect(limit.signal.aborted).toBe(true)
 })
 
-test("work that fails after its waiter has gone is nobody's unhandled failure", async () => {
+test('work that fails after its waiter gave up causes no unhandled rejection', async () => {
   const unhandled: unknown[] = []
   const listen = (reason: unknown) => unhandled.push(reason)
   process.on('unhandledRejection', listen)

@@ -24,7 +24,7 @@ test('E1: an unknown tool or server is a malformed request, everything else a re
   expect(malformed.map(([code]) => code)).toEqual(['TOOL_NOT_FOUND', 'SERVER_NOT_FOUND'])
 })
 
-test('E1: the data names code, rule, server and when to come back, and nothing that is not known', () => {
+test('E1: the data has code, rule, server and retry time, and no unknown members', () => {
   expect(new ToolwayError('TIMEOUT', 'too late').data).toEqual({ code: 'TIMEOUT' })
   const details = { rule: 'limits.perMinute', server: 'a', retryAfterMs: 5, cause: new Error('secret') }
   expect(new ToolwayError('RATE_LIMITED', 'slow down', details).data).toEqual({
@@ -35,7 +35,7 @@ test('E1: the data names code, rule, server and when to come back, and nothing t
   })
 })
 
-test('E1: when to come back is a whole number of milliseconds, at least one', () => {
+test('E1: the retry time is a whole number of milliseconds, at least one', () => {
   const retryAfterMs = (given: number) =>
     new ToolwayError('OVERLOADED', 'later', { retryAfterMs: given }).data.retryAfterMs
   expect([0.2, 0, -5, 12.001, 7, Number.NaN, Number.POSITIVE_INFINITY].map(retryAfterMs)).toEqual([
@@ -49,7 +49,7 @@ test('E1: when to come back is a whole number of milliseconds, at least one', ()
   ])
 })
 
-test('what nobody expected becomes INTERNAL and shows nothing of its cause', () => {
+test('an unexpected error becomes INTERNAL and shows nothing of its cause', () => {
   const error = ToolwayError.from(new Error('password=hunter2'))
   expect(error.code).toBe('INTERNAL')
   expect(error.message).not.toContain('hunter2')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readTaskId, writeTaskId } from './task-id.ts'
 
-test('B2: a task id tells its server and tool, whatever they are called', () => {
+test('B2: a task id contains its server and tool, for any names', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.stringMatching(/^[\w-]+$/), (server, tool, sealed) => {
       const id = { server: server.toWellFormed(), tool: tool.toWellFormed(), sealed }
@@ -11,7 +11,7 @@ test('B2: a task id tells its server and tool, whatever they are called', () => 
   )
 })
 
-test('B2: what is no id of ours is none, and nothing throws', () => {
+test('B2: an invalid id yields undefined, and nothing throws', () => {
   for (const id of ['', '.', 'b20e', 'W10.x', 'eyJhIjoxfQ.x', 'WyJhIl0.x', 'WyJhIiwiYiJd', 'WyJhIiwiYiJd.x.y']) {
     expect(readTaskId(id), id).toBeUndefined()
   }

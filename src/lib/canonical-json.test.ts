@@ -5,7 +5,7 @@ import { canonical, TooLong } from './canonical-json.ts'
 import { jsonValue } from './parse-json.ts'
 
 describe('F11: canonical JSON', () => {
-  test('F11: any JSON value keeps its meaning and comes out the same once more', () => {
+  test('F11: any JSON value keeps its meaning, and a second pass changes nothing', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonical(value)
@@ -25,7 +25,7 @@ describe('F11: canonical JSON', () => {
     )
   })
 
-  test('F11: what JSON cannot hold is left out or null, as JSON.stringify does it', () => {
+  test('F11: values that JSON does not have are left out or null, as JSON.stringify does it', () => {
     const sparse: unknown[] = [1]
     sparse[2] = 3
     expect(canonical({ b: undefined, a: [undefined, () => 1], c: Number.NaN, d: -0, when: new Date(0), sparse })).toBe(
@@ -39,7 +39,7 @@ describe('F11: canonical JSON', () => {
     )
   })
 
-  test('F11: a circle, a deep nest and a BigInt throw; what is too long says so without being written to its end', () => {
+  test('F11: a cycle, deep nesting and a BigInt throw; a value that is too long throws before it is fully written', () => {
     const circle: { self?: unknown } = {}
     circle.self = circle
     expect(() => canonical(circle)).toThrow(RangeError)

@@ -26,7 +26,7 @@ test('B6: one at a time holds a lock, and nothing is left of it', async () => {
   expect(await readdir(at.path)).toEqual([])
 })
 
-test('B6: the lock of a process that died is taken over', async () => {
+test('B6: the lock of a dead process is replaced', async () => {
   await using at = await place()
   const { pid } = spawnSync(process.execPath, ['-e', ''])
   await writeFile(at.lock, `${pid} ${hostname()} abc\n`)
@@ -34,7 +34,7 @@ test('B6: the lock of a process that died is taken over', async () => {
   expect(await readdir(at.path)).toEqual(['lock'])
 })
 
-test('B6: the lock of somebody who may be alive is not taken away', async () => {
+test('B6: the lock of a process that may be alive is not removed', async () => {
   await using at = await place()
   await writeFile(at.lock, `1 some-other-machine abc\n`)
   await expect(lockFile(at.lock, 50)).rejects.toThrow(/remove the file/)

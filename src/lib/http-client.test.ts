@@ -65,25 +65,22 @@ describe('G1: what the operator has named is reached through the proxy of the en
     expect(proxy.asked).toEqual([])
   })
 
-  test.each(['plain', 'secure'] as const)(
-    '%s: what the proxy does wrong is told as such, with what to do',
-    async (kind) => {
-      const address = (await serving())[kind]
-      await using strict = await startProxy({ credential: 'me:s3cret' })
-      await expect(ask(address, { ALL_PROXY: strict.url })).rejects.toThrow(RegExp(`${strict.url}.*407.*ALL_PROXY`))
-      const wrong = ask(address, { ALL_PROXY: strict.url.replace('//', '//me:wr0ng@') })
-      await expect(wrong).rejects.toThrow(/407.*ALL_PROXY/)
-      await expect(wrong).rejects.not.toThrow('wr0ng')
-      const gone = strict.url
-      await strict[Symbol.asyncDispose]()
-      await expect(ask(address, { ALL_PROXY: gone })).rejects.toThrow(
-        `the proxy ${gone} cannot be reached or does not answer (ECONNREFUSED). Check ALL_PROXY, or add out.invalid to`,
-      )
-      await expect(ask(address, { ALL_PROXY: 'socks5://127.0.0.1:1' })).rejects.toThrow(/ALL_PROXY.*socks5/)
-    },
-  )
+  test.each(['plain', 'secure'] as const)('%s: an error of the proxy names the proxy and what to do', async (kind) => {
+    const address = (await serving())[kind]
+    await using strict = await startProxy({ credential: 'me:s3cret' })
+    await expect(ask(address, { ALL_PROXY: strict.url })).rejects.toThrow(RegExp(`${strict.url}.*407.*ALL_PROXY`))
+    const wrong = ask(address, { ALL_PROXY: strict.url.replace('//', '//me:wr0ng@') })
+    await expect(wrong).rejects.toThrow(/407.*ALL_PROXY/)
+    await expect(wrong).rejects.not.toThrow('wr0ng')
+    const gone = strict.url
+    await strict[Symbol.asyncDispose]()
+    await expect(ask(address, { ALL_PROXY: gone })).rejects.toThrow(
+      `the proxy ${gone} cannot be reached or does not answer (ECONNREFUSED). Check ALL_PROXY, or add out.invalid to`,
+    )
+    await expect(ask(address, { ALL_PROXY: 'socks5://127.0.0.1:1' })).rejects.toThrow(/ALL_PROXY.*socks5/)
+  })
 
-  test('a tunnel that the proxy does not open is told with its reason', async () => {
+  test('a tunnel that the proxy refuses is an error with its status', async () => {
     const { secure } = await serving()
     await using proxy = await startProxy({ refusal: 403 })
     await expect(ask(secure, { HTTPS_PROXY: proxy.url })).rejects.toThrow(/out\.invalid:\d+ \(HTTP 403\)/)

@@ -35,7 +35,7 @@ test('G9: every percentile is within two percent of the exact one', () => {
   )
 })
 
-test('G9: what is counted apart and added up is the same as what is counted together', () => {
+test('G9: the sum of two histograms equals the histogram of all durations', () => {
   fc.assert(
     fc.property(durations, durations, (some, others) => {
       const sum = counted(some)
@@ -55,7 +55,7 @@ test('G9: nothing is lost by packing', () => {
   )
 })
 
-test('G9: durations out of any order are counted at the ends, and none at all has no percentile', () => {
+test('G9: invalid and extreme durations are counted in the first and last bucket, and an empty histogram has no percentile', () => {
   for (const odd of [0, -1, Number.NaN]) expect(latencyBucket(odd)).toBe(0)
   expect(latencyBucket(1e12)).toBe(createLatencies().length - 1)
   expect(latencyBucket(Number.POSITIVE_INFINITY)).toBe(createLatencies().length - 1)

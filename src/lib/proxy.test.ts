@@ -70,7 +70,7 @@ describe('G1: the proxy that an environment names', () => {
     expect(of(url, { ALL_PROXY: proxy, NO_PROXY: 'other', no_proxy: list }) === undefined).toBe(excepted)
   })
 
-  test('B6: a user and a password in its address become a header, and are told nowhere', () => {
+  test('B6: a user and a password in its address become a header and count as secrets', () => {
     const env = { HTTPS_PROXY: 'http://me:p%40ss-w%zz@proxy.corp:3128/', http_proxy: 'corp%5Cme:s3cret@proxy.corp' }
     const found = of('https://a.example/', env)
     const sent = Buffer.from('me:p%40ss-w%zz').toString('base64')
@@ -90,7 +90,7 @@ describe('G1: the proxy that an environment names', () => {
     }
   })
 
-  test('whatever stands in the variables, a sentence or a proxy comes of it, and never a password', () => {
+  test('no value of the variables makes a message show the password', () => {
     const text = fc.string({ maxLength: 30 })
     const scheme = fc.constantFrom('', 'http://', 'https://', 'socks5://')
     fc.assert(

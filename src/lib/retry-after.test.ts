@@ -9,7 +9,7 @@ test('seconds, also with a fraction, and dates are read', () => {
   expect(retryAfterMs('Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000)
 })
 
-test('a date in the past is no delay', () => {
+test('a date in the past means no delay', () => {
   expect(retryAfterMs('Wed, 31 Dec 2025 23:59:00 GMT', now)).toBe(0)
 })
 

@@ -5,7 +5,7 @@ import { createSeal } from './seal.ts'
 
 const seal = createSeal('a secret that is long enough')
 
-test('G3: what was sealed comes back under its own binding only', () => {
+test('G3: a sealed text can be opened with its own binding and secret only', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.string(), (text, binding, other) => {
       const sealed = seal.close(text, binding)

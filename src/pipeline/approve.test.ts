@@ -32,7 +32,7 @@ const refusal = {
   details: { rule: 'mcpServers.files.approve[0]', auditReason: 'not_approved' },
 }
 
-test('a tool that needs a yes runs when a person has said it, having seen what is to be done', async () => {
+test('a tool that needs approval runs after a person has approved the call as shown', async () => {
   const { asked, call } = asking({ action: 'accept', content: { approve: true } }, { to: '/etc/x\u202e' })
   await expect(openPipeline({ approval }).handle(call)).resolves.toMatchObject({ isError: false })
   expect(asked).toMatchObject([
@@ -96,7 +96,7 @@ test('V8: approve: the client learns that the inbox has the rest, if there is on
   expect(await message(100_000, shared)).not.toContain('toolway approvals')
 })
 
-test('approve: no text can pose as the end of an argument, and what hides in one is spelt out wherever it stands', async () => {
+test('approve: no text can pose as the end of an argument, and hidden characters are escaped everywhere', async () => {
   expect(await shown({ a: '"… (9 characters),"b":1', 'c\u200bd': ['\u202e'] })).toBe(
     '{"a":"\\"… (9 characters),\\"b\\":1","c\\u{200b}d":["\\u{202e}"]}',
   )
@@ -134,7 +134,7 @@ test('approve: more arguments than a person can be shown are refused without ask
   expect(asked).toEqual([])
 })
 
-test('approve: a property: whatever else is sent, every name is shown or nobody is asked', async () => {
+test('approve: a property: if a question is asked, it shows the name of every argument', async () => {
   const args = fc.dictionary(fc.stringMatching(/^[a-z]{1,12}$/), fc.jsonValue(), { maxKeys: 40 })
   await fc.assert(
     fc.asyncProperty(args, async (given) => {
@@ -155,12 +155,12 @@ test.each([
   { action: 'decline' },
   { action: 'cancel' },
   {},
-])('anything but a yes is a no: %j', async (answer) => {
+])('an answer without approve: true is a refusal: %j', async (answer) => {
   const { call } = asking(answer)
   await expect(openPipeline({ approval }).handle(call)).rejects.toMatchObject(refusal)
 })
 
-test('where nobody can be asked it is refused', async () => {
+test('a call is refused if the client cannot be asked', async () => {
   await expect(openPipeline({ approval }).handle(callOf())).rejects.toMatchObject(refusal)
   const { caller } = callOf()
   const onlyRoots = callOf({ caller: { ...caller, capabilities: { roots: {} } } })
@@ -174,7 +174,7 @@ test('V8: a client that can only open URLs is not asked with a form', async () =
   expect(asked).toEqual([])
 })
 
-test('V4: a person who does not answer has not said yes', async () => {
+test('V4: a question without an answer in time is a refusal', async () => {
   const { call } = asking({})
   const silent = { ...call.peer, ask: (_: string, __: Json, signal: AbortSignal) => unanswered(signal) }
   const { handle, clock } = openPipeline({ approval })
@@ -190,7 +190,7 @@ test('V4: a person who does not answer has not said yes', async () => {
 const unanswered = (signal: AbortSignal) =>
   new Promise<Json>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-describe('V8: people who answer elsewhere', () => {
+describe('V8: people who answer outside the client', () => {
   /** A pipeline whose calls wait for people, and one call of a client without elicitation. */
   const waiting = (by = ['admins', 'client'], changes: Parameters<typeof callOf>[0] = {}) => {
     const budgets = createBudgets()
@@ -283,7 +283,7 @@ describe('V8: people who answer elsewhere', () => {
     await last
   })
 
-  test('the time is limited, and the client hears of progress', async () => {
+  test('the wait is limited, and the client gets progress', async () => {
     const told: unknown[] = []
     const { peer } = callOf()
     const at = waiting(undefined, {
@@ -348,7 +348,7 @@ describe('V8: people who answer elsewhere', () => {
     expect(third.ends()).toMatchObject([{ approval: 'once', approver: 'client' }])
   })
 
-  test('the client is not asked if its user may not answer, and arguments that nobody could read are refused', async () => {
+  test('the client is not asked if its user may not answer, and arguments too long to be shown are refused', async () => {
     const { asked, call } = asking(yes)
     const at = waiting(['key:boss'])
     const result = at.handle(call)

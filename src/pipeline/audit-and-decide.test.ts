@@ -9,7 +9,7 @@ import { emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture
 
 const reading = { readOnly: true, idempotent: true, timeoutMs: 30_000 }
 
-test('F11: a call is written down before and after, with who, what, and the rule that allowed it', async () => {
+test('F11: a call is recorded before and after, with its caller, its subject, and the rule that allowed it', async () => {
   const { handle, records } = openPipeline()
   const seen: number[] = []
   const run = async () => {
@@ -62,7 +62,7 @@ describe('F11: how a call ended', () => {
     return ends()[0]
   }
 
-  test('a refusal is a denial with the word and the rule of it', async () => {
+  test('a refusal is a denial with its reason and rule', async () => {
     const details = { rule: 'agents.a.deny.servers[0]', auditReason: 'server_not_allowed' }
     expect(await end(new ToolwayError('DENIED_BY_POLICY', 'No.', details))).toMatchObject({
       decision: 'DENY',
@@ -90,7 +90,7 @@ describe('F11: how a call ended', () => {
     })
   })
 
-  test('what a tool itself reports as failure is allowed, and marked', async () => {
+  test('a result with isError is recorded as allowed, with is_error', async () => {
     const { handle, ends } = openPipeline()
     await handle(callOf({ entry: entryOf({ run: async () => resultOf({ content: [], isError: true }) }) }))
     expect(ends()[0]).toMatchObject({ decision: 'ALLOW', is_error: true })
@@ -104,7 +104,7 @@ describe('F11: how a call ended', () => {
     expect(ends()[0]).not.toMatchObject({ rule: 'agents.a.deny.servers[0]' })
   })
 
-  test('a result that tells of a refusal in a form of its own is a denial', async () => {
+  test('a result that contains a refusal is a denial', async () => {
     const refusal = new ToolwayError('DENIED_BY_POLICY', 'No.', { rule: 'r', auditReason: 'server_not_allowed' })
     const run = async () => ({ ...resultOf({ content: [], isError: true }), refusal, listing: { returned: 0 } })
     const { handle, ends } = openPipeline()
@@ -112,7 +112,7 @@ describe('F11: how a call ended', () => {
     expect(ends()[0]).toMatchObject({ decision: 'DENY', reason: 'server_not_allowed', rule: 'r', returned: 0 })
   })
 
-  test('a listing tells how many were asked for, shown, and what they cost', async () => {
+  test('the record of a listing has the numbers of requested and returned entries, and of tokens', async () => {
     const run = async () => ({ ...textResult('x'), listing: { requested: 3, returned: 2, tokens: 40 } })
     const { handle, ends } = openPipeline()
     await handle(callOf({ entry: entryOf({ run }) }))
@@ -138,12 +138,12 @@ describe('F11: the answer', () => {
     expect(answered).toBe(2)
   })
 
-  test('does not leave where its record cannot be written', async () => {
+  test('is withheld if its record cannot be written', async () => {
     const audit = keptAudit({ end: () => Promise.reject(unavailable()) })
     await expect(openPipeline({ audit }).handle(callOf())).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
   })
 
-  test('what must not go on unrecorded does not begin', async () => {
+  test('a call whose first record cannot be written does not run', async () => {
     let ran = false
     const run = async () => {
       ran = true
@@ -161,7 +161,7 @@ describe('F11: the answer', () => {
   })
 })
 
-test('F11: each refusal of the operator is written down, however many there are', async () => {
+test('F11: each refusal of the operator is recorded, however many there are', async () => {
   const denial = { allowed: false, code: 'TOOL_BLOCKED', rule: 'r', reason: 'No.' } as const
   const { handle, ends } = openPipeline({ decide: () => denial })
   const caller = { ...callOf().caller, admin: true }
@@ -169,7 +169,7 @@ test('F11: each refusal of the operator is written down, however many there are'
   expect(ends().filter(({ code }) => code === 'TOOL_BLOCKED')).toHaveLength(700)
 })
 
-test('F11: what carries other calls is no write itself, and neither is following or completing', async () => {
+test('F11: a call that only carries others is not a write, nor are subscribing and completing', async () => {
   const { handle, complete, relay, subscribe, ends } = openPipeline()
   const call = callOf()
   await handle(callOf({ entry: entryOf({ traits: { ...entryOf().traits, carries: true } }) }))
@@ -185,7 +185,7 @@ test('F11: what carries other calls is no write itself, and neither is following
 })
 
 describe('F11: a view', () => {
-  test('writes down what it lists', () => {
+  test('records its lists', () => {
     const { view, ends } = openPipeline()
     expect(view(callOf().caller).page('tool').count).toBe(2)
     expect(ends()).toMatchObject([
@@ -193,7 +193,7 @@ describe('F11: a view', () => {
     ])
   })
 
-  test('writes down what is sought in vain', async () => {
+  test('records failed lookups', async () => {
     const { view, ends } = openPipeline()
     const seen = view(callOf().caller)
     await expect(seen.resolve('tool', 'x'.repeat(900))).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
@@ -204,7 +204,7 @@ describe('F11: a view', () => {
     ])
   })
 
-  test('names the server that a failed lookup was for, even if the caller is not told', async () => {
+  test('names the server that a failed lookup was for, even if the response does not', async () => {
     const down = new ToolwayError('SERVER_UNHEALTHY', 'It cannot be reached.', { server: 'down' })
     const denial = new ToolwayError('DENIED_BY_POLICY', 'Not for you.', { server: 'vault', rule: 'agents.a' })
     const errors = [down, new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.').concealing(denial)]
@@ -228,7 +228,7 @@ describe('F11: a view', () => {
     expect(ends()).toMatchObject([{ operation: 'find' }, { operation: 'tasks/get' }])
   })
 
-  test('writes down a list that a bad cursor makes impossible', () => {
+  test('records a list that fails because of an invalid cursor', () => {
     const page = () => {
       throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown.')
     }
@@ -240,7 +240,7 @@ describe('F11: a view', () => {
   })
 })
 
-test('F11: the rule of the record is the one that let the call in, whatever the rules are when it ends', async () => {
+test('F11: the record has the rule that allowed the call, even if the rules change before it ends', async () => {
   let rule = 'first'
   const decide = () => ({ allowed: true, rule }) as const
   const run = async () => {
@@ -306,7 +306,7 @@ test('F11: how each attempt of a repeated call ended is in its record', async ()
   expect(ends()[1]).not.toHaveProperty('attempts')
 })
 
-test('F11: a denial that the caller is not told of is recorded as what it is', async () => {
+test('F11: a denial that is hidden from the caller is recorded as a denial', async () => {
   const missing = new ToolwayError('TOOL_NOT_FOUND', 'There is no tool "read".')
   const { handle, ends } = openPipeline({
     hideDenied: true,

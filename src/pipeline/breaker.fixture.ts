@@ -47,7 +47,7 @@ export function breakersOf(config: Partial<BreakerConfig> = {}, changes: Partial
       },
     }
   }
-  /** A call from beginning to end; gives what its caller is told. */
+  /** Runs a whole call and returns its result or error. */
   const run = async (how: Result | Error, call?: Call) => {
     const running = begin(call)
     await running.end(how)

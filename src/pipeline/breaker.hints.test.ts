@@ -3,7 +3,7 @@ import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { breakersOf, down, failing, fine } from './breaker.fixture.ts'
 
 describe('B10: a hint that the server fails at another replica', () => {
-  test('holds back nothing, and then one failure is enough', async () => {
+  test('lets calls through, but then one failure opens the breaker', async () => {
     const log = createKeptLog()
     const breakers = breakersOf({}, { log })
     breakers.hint('files')
@@ -15,7 +15,7 @@ describe('B10: a hint that the server fails at another replica', () => {
     await expect(breakers.begin().answer).rejects.toThrow('another replica')
   })
 
-  test('means nothing any more once the server has answered here', async () => {
+  test('has no effect any more once the server has answered here', async () => {
     const breakers = breakersOf()
     breakers.hint('files')
     await breakers.run(fine)
@@ -26,7 +26,7 @@ describe('B10: a hint that the server fails at another replica', () => {
   test.each([
     { after: 999, state: 'open' },
     { after: 1_000, state: 'closed' },
-  ])('fades with the time that a server is left alone: $after ms later a failure leaves it $state', async (one) => {
+  ])('fades while no calls are made: $after ms later a failure leaves the breaker $state', async (one) => {
     const breakers = breakersOf()
     breakers.hint('files')
     breakers.clock.advance(one.after)
@@ -34,7 +34,7 @@ describe('B10: a hint that the server fails at another replica', () => {
     expect(breakers.state().state).toBe(one.state)
   })
 
-  test('neither opens nor closes one that is trying, and does not outlast that', async () => {
+  test('neither opens nor closes a half-open breaker, and ends with it', async () => {
     const breakers = breakersOf()
     await failing(breakers, 3)
     breakers.hint('files')
@@ -46,7 +46,7 @@ describe('B10: a hint that the server fails at another replica', () => {
     expect(breakers.state().state).toBe('closed')
   })
 
-  test('is nothing to what has no breaker', () => {
+  test('has no effect on servers without a breaker', () => {
     const breakers = breakersOf()
     breakers.hint('native')
     expect(breakers.stateOf('native').state).toBe('closed')

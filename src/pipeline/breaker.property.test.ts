@@ -169,7 +169,7 @@ const steps = fc.commands(
   { size: '+1' },
 )
 
-test('J3: whatever happens in whatever order, the breaker does what its model does', async () => {
+test('J3: for any sequence of events the breaker agrees with its model', async () => {
   await fc.assert(
     fc.asyncProperty(configs, steps, async (config, commands) => {
       const real: Real = { ...breakersOf(config), running: [] }

@@ -9,7 +9,7 @@ import { breakersOf, down, failing, fine, usual } from './breaker.fixture.ts'
 import { type BreakerConfig, breakerConfigs } from './breaker.ts'
 import { timeout } from './timeout.ts'
 
-test('J3: after so many failures in a row nothing is sent, and the caller hears why and when to come back', async () => {
+test('J3: after the configured number of failures in a row nothing is sent, and the error has the reason and a retry time', async () => {
   const breakers = breakersOf()
   await failing(breakers, 2)
   expect(breakers.state()).toMatchObject({ state: 'closed', failures: 2 })
@@ -36,7 +36,7 @@ test('J3: a step of the wall clock neither opens the way to a server that fails 
   expect(breakers.state().state).toBe('half-open')
 })
 
-test('J3: an answer in between begins the count anew', async () => {
+test('J3: a success resets the count', async () => {
   const breakers = breakersOf()
   await failing(breakers, 2)
   await breakers.run(fine)
@@ -53,7 +53,7 @@ test('J3: it opens when too large a share of the calls in the window failed, giv
   await expect(breakers.begin().answer).rejects.toThrow('because 5 of its last 10 calls failed')
 })
 
-test('J3: what is older than the window does not count', async () => {
+test('J3: failures older than the window do not count', async () => {
   const breakers = breakersOf({ failures: 100, minimumCalls: 4 })
   await failing(breakers, 3)
   breakers.clock.advance(11_000)
@@ -61,7 +61,7 @@ test('J3: what is older than the window does not count', async () => {
   expect(breakers.state().state).toBe('closed')
 })
 
-describe('what counts', () => {
+describe('failures that count', () => {
   const serverError = new ServerError(Json.of({ code: -32603, message: 'Internal error' }))
   const faults: ErrorCode[] = ['SERVER_UNAVAILABLE', 'TIMEOUT', 'OUTCOME_UNKNOWN']
   const codes = Object.keys(errorKinds) as ErrorCode[]
@@ -77,7 +77,7 @@ describe('what counts', () => {
     ['a result', fine],
     ['a tool that reports failure', resultOf({ content: [], isError: true })],
     ["the server's own error", serverError],
-  ])('J3: %s is an answer', async (_, how) => {
+  ])('J3: %s counts as a success', async (_, how) => {
     const breakers = breakersOf()
     await failing(breakers, 2)
     await breakers.run(how)
@@ -194,7 +194,7 @@ describe('what counts', () => {
     })
   })
 
-  test('J3: what happens inside this process never breaks', async () => {
+  test('J3: calls inside this process never open a breaker', async () => {
     const breakers = breakersOf()
     const call = callOf({ entry: entryOf({ server: 'native' }) })
     for (let count = 0; count < 50; count++) expect(await breakers.run(down, call)).toBe(down)
@@ -211,7 +211,7 @@ describe('half-open', () => {
     return breakers
   }
 
-  test('J3: only so many calls try at a time; the others are held back', async () => {
+  test('J3: only a limited number of probes run at a time; other calls are refused', async () => {
     const breakers = await opened({ halfOpenCalls: 2 })
     expect([breakers.begin().sent, breakers.begin().sent]).toEqual([true, true])
     const third = breakers.begin()
@@ -220,7 +220,7 @@ describe('half-open', () => {
     await expect(third.answer).rejects.toThrow('another call')
   })
 
-  test('J3: one that is answered closes it, and the slate is clean', async () => {
+  test('J3: a successful probe closes it and resets the count', async () => {
     const breakers = await opened()
     await breakers.run(fine)
     expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
@@ -228,7 +228,7 @@ describe('half-open', () => {
     expect(breakers.state().state).toBe('closed')
   })
 
-  test('J3: each one that fails doubles the pause, up to a bound', async () => {
+  test('J3: each failed probe doubles the pause, up to a maximum', async () => {
     const breakers = await opened({ openFor: 1_000 })
     const pauses: (number | undefined)[] = []
     for (let count = 0; count < 9; count++) {
@@ -243,7 +243,7 @@ describe('half-open', () => {
     expect(breakers.state().retryAfterMs).toBe(1_000)
   })
 
-  test('J3: who is given longer than the bound is not tried sooner', async () => {
+  test('J3: an openFor longer than the upper bound is kept after a failed probe', async () => {
     const breakers = breakersOf({ openFor: 600_000 })
     await failing(breakers, 3)
     breakers.clock.advance(600_000)
@@ -258,7 +258,7 @@ describe('half-open', () => {
   })
 
   test.each(['CANCELLED', 'OVERLOADED', 'DENIED_BY_POLICY', 'SERVER_UNHEALTHY'] as const)(
-    'J3: one that ends with %s gives its place back',
+    'J3: a probe that ends with %s frees its slot',
     async (code) => {
       const breakers = await opened()
       await breakers.run(new ToolwayError(code, 'No.'))
@@ -268,7 +268,7 @@ describe('half-open', () => {
   )
 })
 
-test('J3: calls that began before it opened have no say afterwards', async () => {
+test('J3: calls that began before it opened do not count afterwards', async () => {
   const breakers = breakersOf()
   const [slow, slower, slowest] = [breakers.begin(), breakers.begin(), breakers.begin()]
   await failing(breakers, 3)
@@ -284,7 +284,7 @@ test('J3: calls that began before it opened have no say afterwards', async () =>
   expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
 })
 
-test('J3: listeners hear of every change, and servers do not share a breaker', async () => {
+test('J3: listeners get every change, and servers do not share a breaker', async () => {
   const breakers = breakersOf()
   const heard: string[] = []
   using _ = breakers.onChange((server, state) => heard.push(`${server} ${state}`))
@@ -295,7 +295,7 @@ test('J3: listeners hear of every change, and servers do not share a breaker', a
   expect(heard).toEqual(['files open', 'files half-open', 'files closed'])
 })
 
-test('J3: the log says of each change what it means', async () => {
+test('J3: each change is logged with its meaning', async () => {
   const log = createKeptLog()
   const breakers = breakersOf({}, { log })
   await failing(breakers, 3)
@@ -308,7 +308,7 @@ test('J3: the log says of each change what it means', async () => {
   ])
 })
 
-test('G8: numbers that change while it runs hold from then on, and the last ones where there are none any more', async () => {
+test('G8: changed settings apply from then on, and the last ones stay if there are none any more', async () => {
   let now: BreakerConfig | undefined = usual
   const breakers = breakersOf({}, { configOf: () => now })
   await failing(breakers, 2)
@@ -320,7 +320,7 @@ test('G8: numbers that change while it runs hold from then on, and the last ones
   expect(breakers.state()).toMatchObject({ state: 'open' })
 })
 
-test('G8: a forgotten server begins anew, and leaves neither timer nor word behind', async () => {
+test('G8: a forgotten server starts with a closed breaker, and leaves no timer or event behind', async () => {
   const breakers = breakersOf()
   const old = breakers.begin()
   await failing(breakers, 3)

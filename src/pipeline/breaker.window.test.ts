@@ -24,7 +24,7 @@ test('J3: a window counts what a full record of its slices would', () => {
   )
 })
 
-test('a clock that was set back, and a window of another length, begin anew', () => {
+test('a clock that was set back, and a window of another length, reset the count', () => {
   const window = createWindow()
   window.add(true, 5_000, 1_000)
   window.add(true, 4_000, 1_000)

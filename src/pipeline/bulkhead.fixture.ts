@@ -18,7 +18,7 @@ export interface Running {
   readonly sent: boolean
   readonly answer: Promise<Result>
   end(how?: Error): Promise<void>
-  /** Called off by its caller; whatever runs it gives up at once. */
+  /** Cancels the call, which then ends at once. */
   abort(): Promise<void>
 }
 

@@ -196,7 +196,7 @@ const steps = fc.commands(
   { size: '+1' },
 )
 
-test('B7: never more in flight than allowed, everybody in turn, and no place is ever lost', async () => {
+test('B7: never exceeds a limit, serves agents in turn, and loses no slot', async () => {
   await fc.assert(
     fc.asyncProperty(limits, steps, async (limit, commands) => {
       const real: Real = {
@@ -222,7 +222,7 @@ test('B7: never more in flight than allowed, everybody in turn, and no place is 
   )
 })
 
-test('B7: as long as calls end, everybody who waits is served within one turn of all the others', async () => {
+test('B7: as long as calls end, each waiting agent is served within one round of the others', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(asked, { minLength: 5, maxLength: 30 }), limits, async (wanted, { servers, total }) => {
       const gateway = bulkheadOf({ serverLimit: () => servers, total, queue: 1_000 })

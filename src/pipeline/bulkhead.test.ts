@@ -7,7 +7,7 @@ const fill = (bulkhead: ReturnType<typeof bulkheadOf>, count: number, asked: Ask
 
 const idle = { inFlight: 0, queued: 0 }
 
-describe('places', () => {
+describe('slots', () => {
   test('B7: a full server lets its calls wait, and no other one', async () => {
     const bulkhead = bulkheadOf()
     const calls = fill(bulkhead, 4)
@@ -20,7 +20,7 @@ describe('places', () => {
     expect(calls[3]?.sent).toBe(true)
   })
 
-  test('B7: an agent has as many calls in flight as it may, whatever the servers; others are not concerned', async () => {
+  test('B7: the limit of an agent applies to its calls to all servers, and to no other agent', async () => {
     const bulkhead = bulkheadOf({ agentLimit: (agent) => (agent === 'a' ? 2 : undefined) })
     const calls = ['x', 'y', 'z'].map((server) => bulkhead.begin({ agent: 'a', server }))
     expect(calls.map(({ sent }) => sent)).toEqual([true, true, false])
@@ -30,7 +30,7 @@ describe('places', () => {
     expect(bulkhead.stats().agents).toEqual({ a: { inFlight: 2, queued: 0, limit: 2 } })
   })
 
-  test('B7: the whole has a limit, which tools of our own count against, too', async () => {
+  test('B7: the total is limited, and native tools count towards it', async () => {
     const bulkhead = bulkheadOf({ total: 2 })
     const [native] = fill(bulkhead, 1, { server: 'native' })
     bulkhead.begin({ server: 'x' })
@@ -41,25 +41,28 @@ describe('places', () => {
     expect(bulkhead.stats().servers.native).toBeUndefined()
   })
 
-  test('B7: what only carries other calls takes no place from them', async () => {
+  test('B7: a call that only carries others takes no slot', async () => {
     const bulkhead = bulkheadOf({ total: 1, queue: 0 })
     expect(fill(bulkhead, 5, { server: 'toolway', carries: true }).every(({ sent }) => sent)).toBe(true)
     expect(bulkhead.begin().sent).toBe(true)
     expect(bulkhead.stats()).toMatchObject({ inFlight: 1, queued: 0 })
   })
 
-  test.each(['native', 'files'])('B7: what runs in %s and does not listen gives its place back', async (server) => {
-    const { interceptor, stats } = bulkheadOf()
-    const controller = new AbortController()
-    const call = callOf({ entry: entryOf({ server }), signal: controller.signal })
-    const answer = interceptor(call, () => new Promise(() => {}))
-    expect(stats().inFlight).toBe(1)
-    controller.abort(new Error('too late'))
-    await expect(answer).rejects.toThrow('too late')
-    expect(stats()).toMatchObject(idle)
-  })
+  test.each(['native', 'files'])(
+    'B7: a call in %s that ignores its signal frees its slot when aborted',
+    async (server) => {
+      const { interceptor, stats } = bulkheadOf()
+      const controller = new AbortController()
+      const call = callOf({ entry: entryOf({ server }), signal: controller.signal })
+      const answer = interceptor(call, () => new Promise(() => {}))
+      expect(stats().inFlight).toBe(1)
+      controller.abort(new Error('too late'))
+      await expect(answer).rejects.toThrow('too late')
+      expect(stats()).toMatchObject(idle)
+    },
+  )
 
-  test('G8: limits that change hold at once, also for those who wait', async () => {
+  test('G8: changed limits apply at once, also to waiting calls', async () => {
     const bulkhead = bulkheadOf()
     const calls = fill(bulkhead, 6)
     bulkhead.options.serverLimit = () => 5
@@ -100,7 +103,7 @@ describe('turns', () => {
     expect(bulkhead.order).toEqual(['default files', 'default busy', 'default quiet'])
   })
 
-  test('B7: one who cannot be served yet keeps its turn', async () => {
+  test('B7: an agent whose call cannot be sent yet keeps its turn', async () => {
     const bulkhead = bulkheadOf({ total: 3, serverLimit: () => 1 })
     const [x, y] = [bulkhead.begin({ server: 'x' }), bulkhead.begin({ server: 'y' })]
     const first = bulkhead.begin({ server: 'x', agent: 'a' })
@@ -112,8 +115,8 @@ describe('turns', () => {
   })
 })
 
-describe('who has to go', () => {
-  test('B7: one who waits too long is told how busy it is and when to come back', async () => {
+describe('refusals and evictions', () => {
+  test('B7: a call that waits too long is refused with the limit and a retry time', async () => {
     const bulkhead = bulkheadOf()
     fill(bulkhead, 2)
     const late = bulkhead.begin()
@@ -145,7 +148,7 @@ describe('who has to go', () => {
     expect(bulkhead.clock.pending).toBe(0)
   })
 
-  test('B7: nobody waits longer than half the time that its call has', async () => {
+  test('B7: a call waits at most half of its timeout', async () => {
     const bulkhead = bulkheadOf()
     fill(bulkhead, 2)
     const hasty = bulkhead.begin({ timeoutMs: 300 })
@@ -183,7 +186,7 @@ describe('who has to go', () => {
     expect(bulkhead.stats().budgets.calls.largest).toBeLessThanOrEqual(6)
   })
 
-  test('V6: a caller has half of the queue, and whoever has the most waiting calls makes way for others', async () => {
+  test('V6: a caller has half of the queue, and the one with the most waiting calls loses one to others', async () => {
     const bulkhead = bulkheadOf({ serverLimit: () => 1, queue: 6 })
     bulkhead.begin({ principal: 'anna' })
     // Many agents and servers do not make a share larger.
@@ -230,7 +233,7 @@ describe('who has to go', () => {
     expect(details).toMatchObject({ retryAfterMs: 6_000 })
   })
 
-  test('B7: an agent that is full is told so, and so is everybody when the whole is', async () => {
+  test('B7: the error names the agent at its limit, or Toolway if the total is reached', async () => {
     const agents = bulkheadOf({ queue: 0, agentLimit: () => 1 })
     agents.begin({ agent: 'a' })
     await expect(agents.begin({ agent: 'a' }).answer).rejects.toThrow(
@@ -241,7 +244,7 @@ describe('who has to go', () => {
     await expect(all.begin().answer).rejects.toThrow('Toolway has reached its limit of one call in flight')
   })
 
-  test('B7: who is called off leaves at once, and takes no turn', async () => {
+  test('B7: a cancelled call leaves the queue at once and takes no turn', async () => {
     const bulkhead = bulkheadOf({ serverLimit: () => 1 })
     const running = bulkhead.begin()
     const [gone, next] = fill(bulkhead, 2)
@@ -255,7 +258,7 @@ describe('who has to go', () => {
     expect(bulkhead.stats()).toMatchObject(idle)
   })
 
-  test('B7: one that is called off just as its turn comes gives its place to the next', async () => {
+  test('B7: a call that is cancelled just as its turn comes passes its slot on', async () => {
     const bulkhead = bulkheadOf({ serverLimit: () => 1 })
     const running = bulkhead.begin()
     const [gone, next] = fill(bulkhead, 2)
@@ -268,7 +271,7 @@ describe('who has to go', () => {
     await expect(gone?.answer).rejects.toThrow('called off')
   })
 
-  test('B7: one whose caller has gone already does not even wait', async () => {
+  test('B7: a call that is already cancelled does not wait', async () => {
     const { interceptor, begin, stats } = bulkheadOf({ serverLimit: () => 1 })
     begin()
     const signal = AbortSignal.abort(new Error('gone'))

@@ -61,7 +61,7 @@ test('V11: errors are captured with their redacted text', async () => {
   expect(kept[3]?.error).toEqual({ code: 'rpc -32602', message: 'bad' })
 })
 
-test('V11: progress is captured, also for callers that asked for none; they still hear none', async () => {
+test('V11: progress is captured, also for callers that did not ask for it; they still get none', async () => {
   const { handle, kept } = open()
   const heard: string[] = []
   const peer = { ...callOf().peer, notify: (method: string) => void heard.push(method) }

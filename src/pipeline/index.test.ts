@@ -31,7 +31,7 @@ test('F7: a denied call never reaches its entry, and the error names the rule', 
   expect(ran).toEqual([])
 })
 
-test('F15: every call is told of once to whoever watches, however it ended', async () => {
+test('F15: observers get every call once, however it ended', async () => {
   const told: unknown[] = []
   const watch = { observers: [{ ended: (observed: Observed) => told.push(observed) }], clock: systemClock }
   await openPipeline({ watch }).handle(callOf())
@@ -59,7 +59,7 @@ describe('the order', () => {
     clock: openPipeline().clock,
   })
 
-  test('F8, F9: what is refused by policy, by its arguments or by a guard takes nothing from a limit', async () => {
+  test('F8, F9: a call that is refused by policy, by its arguments or by a guard does not count towards a limit', async () => {
     const asked: string[] = []
     const outcome = async (changes: Parameters<typeof openPipeline>[0]) => {
       const { ran, call } = marked()
@@ -116,7 +116,7 @@ describe('the order', () => {
   })
 })
 
-test('G6: what is not a call meets the same decision', async () => {
+test('G6: completions, task requests and subscriptions get the same decision as calls', async () => {
   const { complete, relay, subscribe } = openPipeline({ decide: deny })
   const call = callOf()
   for (const attempt of [
@@ -154,7 +154,7 @@ test('F8: to complete and to follow is counted like a call; to ask after a task 
   expect(asked).toEqual(['tasks/get'])
 })
 
-test('a subscription is what the entry makes of it', async () => {
+test('a subscription calls the entry with its URI, and an entry without subscriptions gets an empty one', async () => {
   let disposed = false
   const followed: string[] = []
   const entry = entryOf({
@@ -176,11 +176,11 @@ test('a subscription is what the entry makes of it', async () => {
   await expect(silent[Symbol.asyncDispose]()).resolves.toBeUndefined()
 })
 
-test('what nothing has been started by is not relayed', async () => {
+test('a task request for a tool without tasks is refused', async () => {
   await expect(openPipeline().relay('tasks/get', callOf())).rejects.toThrow('does not support tasks/get')
 })
 
-test('what cannot complete anything completes nothing', async () => {
+test('an entry without completions returns none', async () => {
   const result = await openPipeline().complete(callOf({ input: { arguments: Json.of({}), meta: {} } }))
   expect(result.body.value).toEqual({ completion: { values: [], total: 0, hasMore: false } })
 })

@@ -26,7 +26,7 @@ const failing = (thrown: unknown) => async () => {
   throw thrown
 }
 
-describe('what an observer is told', () => {
+describe('what an observer gets', () => {
   test.each<[string, Handler, Observed['outcome']]>([
     ['an answer', async () => textResult('x'), { kind: 'answered' }],
     ["a tool's own failure", async () => resultOf({ isError: true }), { kind: 'tool_error' }],
@@ -68,7 +68,7 @@ describe('what an observer is told', () => {
     expect(observed.start).toBeLessThanOrEqual(performance.now())
   })
 
-  test('watching changes nothing of what a call comes to', async () => {
+  test('observing does not change the result or error of a call', async () => {
     const result = textResult('x')
     const error = new TypeError('x')
     expect((await watched(async () => result)).answer).toBe(result)
@@ -82,18 +82,18 @@ describe('what an observer is told', () => {
     expect(step?.end).toBeGreaterThanOrEqual(step?.start as number)
   })
 
-  test('what only carries other calls makes no attempt', async () => {
+  test('a call that only carries others makes no attempt', async () => {
     const entry = entryOf({ traits: { readOnly: true, idempotent: true, timeoutMs: 1, carries: true } })
     const { observed } = await watched(async () => textResult('x'), { call: callOf({ entry }) })
     expect(observed.trail.steps).toEqual([])
   })
 })
 
-describe('F16: the place of a call in a trace', () => {
+describe('F16: the trace context of a call', () => {
   const place = (traceparent: string): TraceContext => ({ traceparent })
   const tracing: Tracing = { enter: () => place('own'), attempt: () => place('attempt') }
 
-  test('is known to whatever runs it, for each attempt anew, and to the observers', async () => {
+  test('is set for the handler of each attempt and for the observers', async () => {
     const seen: Call[] = []
     const run: Handler = async (call) => {
       seen.push(call)
@@ -106,7 +106,7 @@ describe('F16: the place of a call in a trace', () => {
     expect(observed.trail.steps[0]?.trace).toEqual(place('attempt'))
   })
 
-  test('what has no place of its own stands where its call does', async () => {
+  test('an attempt without its own context has that of its call', async () => {
     const seen: Call[] = []
     const run: Handler = async (call) => {
       seen.push(call)
@@ -116,7 +116,7 @@ describe('F16: the place of a call in a trace', () => {
     expect(seen[0]?.trace).toEqual(place('own'))
   })
 
-  test('there is none where nobody traces', async () => {
+  test('is undefined without tracing', async () => {
     const seen: Call[] = []
     const { observed } = await watched(async (call) => {
       seen.push(call)
@@ -127,7 +127,7 @@ describe('F16: the place of a call in a trace', () => {
   })
 })
 
-test('F16: where nobody watches, there is nothing in the row', () => {
+test('F16: without observers, no interceptors are added', () => {
   const watch = { observers: [], clock }
   expect([...observe(watch), ...observe(watch, 'complete'), ...attempt(watch)]).toEqual([])
 })

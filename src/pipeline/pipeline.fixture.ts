@@ -40,7 +40,7 @@ export function keptAudit(changes: Partial<Audit> = {}): KeptAudit {
   }
 }
 
-/** A pipeline in which everything is allowed, unless a test wants it otherwise. */
+/** A pipeline that allows everything by default. */
 export function openPipeline(changes: Partial<PipelineOptions> = {}) {
   const clock = createManualClock()
   const audit = keptAudit()

@@ -16,7 +16,7 @@ const limited = (limitsOf: LimitsOf) => {
   return { clock, call: (changes = {}, next = done) => layer(callOf(changes), next) }
 }
 
-test('F8: a call over the limit is refused with the rule, for whom, and when to come back', async () => {
+test('F8: a call over the limit is refused with the rule, its subject and a retry time', async () => {
   const { clock, call } = limited(
     compileLimits({ limits: { servers: {}, tools: { 'files.read': 10 } }, agents: { default: {} } }),
   )
@@ -48,7 +48,7 @@ test('F8: a refused call never reaches its entry and takes nothing from its othe
   })
 })
 
-test('F8: a step of the wall clock neither refills a limit nor keeps anybody waiting', async () => {
+test('F8: a step of the wall clock neither refills a limit nor makes callers wait longer', async () => {
   const { clock, call } = limited(compileLimits({ limits: { perMinute: 60, servers: {}, tools: {} }, agents: {} }))
   for (let made = 0; made < 60; made++) await call()
   for (const stepMs of [3_600_000, -7_200_000]) {
@@ -59,7 +59,7 @@ test('F8: a step of the wall clock neither refills a limit nor keeps anybody wai
   await expect(call()).resolves.toBeDefined()
 })
 
-test('F8: every entry of a server counts alike, whichever object stands for it', async () => {
+test('F8: all entries of a server count towards its limit', async () => {
   const { call } = limited(compileLimits({ limits: { servers: { files: 2 }, tools: {} }, agents: {} }))
   await call({ entry: entryOf() })
   await call({ entry: entryOf({ name: 'write' }) })
@@ -75,7 +75,7 @@ test('F8: a store elsewhere may take its time, and its failure is not a permissi
   await expect(layer(() => Promise.reject(new Error('gone')))(callOf(), done)).rejects.toThrow('gone')
 })
 
-test('F8: without limits nobody is asked', async () => {
+test('F8: without limits the store is not used', async () => {
   const take = () => {
     throw new Error('asked')
   }

@@ -7,7 +7,7 @@ import { approvalBy, openPipeline } from './pipeline.fixture.ts'
 
 const denial = { allowed: false, code: 'DENIED_BY_POLICY', rule: 'agents.a.deny.servers[0]', reason: 'No.' } as const
 
-test('G8: what is denied while a person is asked does not run, whatever they say', async () => {
+test('G8: a call that becomes denied while a person is asked does not run, even if they approve it', async () => {
   let ran = 0
   let changed = false
   const run = async () => {
@@ -33,7 +33,7 @@ test('G8: what is denied while a person is asked does not run, whatever they say
   expect(ends()).toMatchObject([{ decision: 'DENY', rule: denial.rule }])
 })
 
-test('G8: whoever may no longer read a resource hears no more of it', async () => {
+test('G8: a caller that may no longer read a resource gets no more updates of it', async () => {
   let update = () => {}
   const entry = entryOf({
     kind: 'resource',

@@ -25,15 +25,15 @@ async function tally(times: number, attempt: () => Promise<unknown>): Promise<Re
   return codes
 }
 
-describe('F11, B7: whoever is refused all the time', () => {
-  test('is told to wait, and counted instead of written down', async () => {
+describe('F11, B7: a caller that is refused all the time', () => {
+  test('gets RATE_LIMITED, and its refusals are counted instead of recorded', async () => {
     const { denied, records } = refusing()
     expect(await tally(2_000, denied)).toEqual({ TOOL_BLOCKED: burst, RATE_LIMITED: 2_000 - burst })
     expect(records).toHaveLength(2 * burst)
     await expect(denied()).rejects.toMatchObject({ details: { retryAfterMs: 60_000 / perMinute } })
   })
 
-  test('can still do what is allowed, and so can everybody else', async () => {
+  test('can still make allowed calls, and so can other callers', async () => {
     const { denied, allowed, ends } = refusing()
     await tally(2_000, denied)
     expect(await tally(1_000, allowed)).toEqual({ none: 1_000 })
@@ -58,7 +58,7 @@ describe('F11, B7: whoever is refused all the time', () => {
     expect(ends()).toHaveLength(burst)
   })
 
-  test('is not whoever looks for a server that cannot be reached', async () => {
+  test('is not one that looks for an unreachable server', async () => {
     const find = () => Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'It is down.'))
     const { view, denied, ends } = refusing({ view: { ...emptyView, find } })
     expect(await tally(burst + 1, () => view().find('tool', 'files', 'x'))).toEqual({ SERVER_UNAVAILABLE: burst + 1 })
@@ -159,7 +159,7 @@ describe('B7: the memory of it is bounded', () => {
     return { clock, refusals: createRefusals({ audit: keptAudit(), clock, maxPrincipals: 3 }) }
   }
 
-  test('those who find no room share one bucket', () => {
+  test('callers beyond the bound share one bucket', () => {
     const { refusals } = bounded()
     for (const principal of ['a', 'b', 'c']) refusals.count(one(principal))
     const outcomes = Array.from({ length: burst + 1 }, (_, index) => refusals.count(one(`made up ${index}`)).recorded)
@@ -167,7 +167,7 @@ describe('B7: the memory of it is bounded', () => {
     expect(refusals.count(one('a')).recorded).toBe(true)
   })
 
-  test('and those who have not been refused for a while make room', () => {
+  test('callers that were not refused for a while are evicted', () => {
     const { refusals, clock } = bounded()
     for (const principal of ['a', 'b', 'c']) refusals.count(one(principal))
     clock.advance(60_000)

@@ -27,13 +27,13 @@ test('F11: a flood of rejected requests does not fill the disk', () => {
   expect(ends()).toHaveLength(11)
 })
 
-test('F11: the agent that somebody may not be is in the record of it', () => {
+test('F11: the record of a refused agent names that agent', () => {
   const { rejected, ends } = refusing()
   rejected({ principal: 'key:ci', asked: 'admin', code: 'INVALID_AGENT_ID' })
   expect(ends()).toMatchObject([{ principal: 'key:ci', agent: '(none)', asked: 'admin', brief: true }])
 })
 
-test('F11, B7: strangers share ten records a second, and the next one says how many have none', () => {
+test('F11, B7: unauthenticated requests share ten records a second, and the next one counts the suppressed ones', () => {
   const { rejected, ends, clock } = refusing()
   for (let count = 0; count < 1_000; count++) rejected({ address: `192.0.2.${count % 200}`, code: 'AUTH_REQUIRED' })
   expect(ends()).toHaveLength(10)
@@ -60,7 +60,7 @@ test('F11: a flood of wrong tokens hides neither a refused host nor a malformed 
   expect(ends().slice(10)).toMatchObject([{ detail: 'host: evil.example' }, { detail: 'not JSON' }])
 })
 
-test('F11: a malformed request, and what was wrong with it, is written down and logged, cut and without control characters', () => {
+test('F11: a malformed request is recorded and logged with its fault, shortened and without control characters', () => {
   const warned: object[] = []
   const log = { ...silentLog, warn: (fields: object) => void warned.push(fields) }
   const { rejected, ends } = openPipeline({ log })

@@ -65,7 +65,7 @@ test('F10, J3: time that ran out elsewhere is not held against the server', asyn
   expect(state().failures).toBe(1)
 })
 
-test('F10: while somebody is asked, the time of the whole call stands still', async () => {
+test('F10: the timeout of a call is paused while a person is asked', async () => {
   const question = Promise.withResolvers<Json>()
   const caller = { ...callOf().caller, capabilities: { elicitation: {} } }
   const peer = { ...callOf().peer, ask: () => question.promise }
@@ -98,7 +98,7 @@ test('J3, F12: attempts count one by one, and what the breaker holds back is not
   expect(state().state).toBe('half-open')
 })
 
-test('B7, J3: a server that hangs fills its own places, and is left alone when their time is up', async () => {
+test('B7, J3: a server that hangs fills only its own slots, and its breaker opens when they time out', async () => {
   const { handle, clock, stats, state } = row((call) => (call.entry.server === 'files' ? hangs(call) : ok()), {
     concurrency: 3,
   })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createBudget } from './retry.ts'
 
-test('F12: a server that is seldom called has a reserve, which comes back with time', () => {
+test('F12: a server that is seldom called has a reserve, which is restored over time', () => {
   const clock = createManualClock()
   const budget = createBudget(0.2, clock)
   expect([1, 2, 3, 4].map(() => budget.spend())).toEqual([true, true, true, false])
@@ -13,7 +13,7 @@ test('F12: a server that is seldom called has a reserve, which comes back with t
   expect([1, 2, 3, 4].map(() => budget.spend())).toEqual([true, true, true, false])
 })
 
-test('F12: who wants no retries gets none', () => {
+test('F12: a budget of zero allows no retries', () => {
   const clock = createManualClock()
   const budget = createBudget(0, clock)
   budget.earn()
@@ -30,7 +30,7 @@ test('F12: a budget of a fifth lets one retry through for five calls, and saves 
   expect(Array.from({ length: 25 }, () => budget.spend()).filter(Boolean)).toHaveLength(20)
 })
 
-test('F12: over any stretch of time, retries are at most the share, what was saved up and what time brings', () => {
+test('F12: over any period, retries are at most the share, the savings and the reserve', () => {
   const steps = fc.array(fc.oneof(fc.constant('earn' as const), fc.constant('spend' as const), fc.nat({ max: 5_000 })))
   fc.assert(
     fc.property(steps, fc.constantFrom(0.05, 0.2, 1), (actions, share) => {

@@ -33,8 +33,8 @@ function trying(options: Partial<RetryOptions> = {}) {
   return { run, clock, interceptor }
 }
 
-describe('what is repeated', () => {
-  test('F12: what surely was not sent, whatever the tool does', async () => {
+describe('which failures are retried', () => {
+  test('F12: calls that were not sent, for any tool', async () => {
     const { tries, outcome } = await trying().run([unsent])
     expect(tries).toBe(2)
     expect(outcome).toEqual(textResult('done'))
@@ -58,14 +58,14 @@ describe('what is repeated', () => {
   })
 
   test.each(['TIMEOUT', 'CANCELLED', 'CIRCUIT_OPEN', 'OVERLOADED'] as const)(
-    'F12: %s not even unsent',
+    'F12: %s never, even if unsent',
     async (code) => {
       const { tries } = await trying().run([error(code, { server: 'files', unsent: true })], harmless)
       expect(tries).toBe(1)
     },
   )
 
-  test('F12, J3: what failed because of the request itself never, because it would fail again', async () => {
+  test('F12, J3: a failure because of the request itself never, because it would fail again', async () => {
     const refusal = error('SERVER_UNAVAILABLE', { server: 'files', requestOnly: true })
     expect((await trying().run([refusal], harmless)).tries).toBe(1)
   })
@@ -77,7 +77,7 @@ describe('what is repeated', () => {
     expect((await trying().run([unsent, ours], harmless)).outcome).toBe(ours)
   })
 
-  test('F12: a call inside another one is repeated where it runs, not once more around it', async () => {
+  test('F12: a nested call is retried where it runs, not again around it', async () => {
     const carrier = callOf({
       entry: entryOf({ server: 'toolway', traits: { ...plain, idempotent: true, carries: true } }),
     })
@@ -116,7 +116,7 @@ describe('how often and when', () => {
     expect(once).toMatchObject({ tries: 1, outcome: unsent })
   })
 
-  test('F12: the caller is told if an attempt may have run, and what was sent once is not unsent', async () => {
+  test('F12: the error says that an attempt may have run, even if a later one was not sent', async () => {
     const { outcome } = await trying().run([unknown, unsent, error('CIRCUIT_OPEN')], harmless)
     expect(outcome).toMatchObject({
       code: 'CIRCUIT_OPEN',
@@ -148,13 +148,13 @@ describe('how often and when', () => {
     expect((await times(0.5)).slice(0, 3)).toEqual([50, 100, 200])
   })
 
-  test('F10, F12: a retry that would come too late is not waited for: the caller hears what went wrong', async () => {
+  test('F10, F12: a retry that would come too late is not waited for: the caller gets the error', async () => {
     const { tries, outcome, at } = await trying({ random: () => 1 }).run([unsent, unsent], callOf({ timeoutMs: 250 }))
     expect({ tries, took: (at[1] as number) - (at[0] as number) }).toEqual({ tries: 2, took: 100 })
     expect(outcome).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   })
 
-  test('F12: a hint when to come back is kept to, or left to the caller', async () => {
+  test('F12: a retry time is respected, or left to the caller if it is too long', async () => {
     const unhealthy = (retryAfterMs: number) =>
       error('SERVER_UNHEALTHY', { server: 'files', unsent: true, retryAfterMs })
     const { at } = await trying().run([unhealthy(80)])
@@ -178,7 +178,7 @@ describe('how often and when', () => {
   })
 })
 
-test('F12: whatever fails in whatever order, what may have run is never sent twice unless that is harmless', async () => {
+test('F12: in any order of failures, a call that may have run is never sent twice unless that is harmless', async () => {
   const failure = fc.constantFrom(unsent, unknown, error('SERVER_UNAVAILABLE'), error('TIMEOUT'), error('INTERNAL'))
   await fc.assert(
     fc.asyncProperty(fc.array(failure, { maxLength: 5 }), fc.boolean(), async (failures, idempotent) => {

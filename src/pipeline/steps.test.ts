@@ -42,7 +42,7 @@ test('F12, F16: every attempt leaves a step, the failed ones with their codes', 
   ])
 })
 
-test('B7, F16: waiting for a place is a step within the attempt; who need not wait has none', async () => {
+test('B7, F16: waiting for a slot is a step within the attempt; a call that does not wait has none', async () => {
   const places = { serverLimit: () => 1, agentLimit: () => undefined, total: () => 10, queue: () => 10, clock }
   const first = Promise.withResolvers<void>()
   const { handle, seen } = row([], [bulkhead(places).interceptor], async ({ id }) => {
@@ -84,7 +84,7 @@ test('F16: asking a person is a step, also where they say no', async () => {
   ])
 })
 
-test('F13, F15: the trail tells how the cache dealt with a call', async () => {
+test('F13, F15: the trail contains how the cache handled a call', async () => {
   const { handle: cached } = openCache()
   const { handle, seen } = row([(call) => cached(call)], [], cached)
   const call = () => callOf({ entry: readTool() })

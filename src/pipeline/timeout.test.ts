@@ -24,7 +24,7 @@ test('F10: the caller may ask for another deadline', async () => {
   await caught
 })
 
-test('F10: cancellation reaches whatever runs, with the reason of the caller', async () => {
+test('F10: cancellation reaches the handler, with the reason of the caller', async () => {
   const caller = new AbortController()
   let seen: AbortSignal | undefined
   const answer = timeout(createManualClock())(callOf({ signal: caller.signal }), (call) => {

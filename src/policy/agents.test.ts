@@ -31,7 +31,7 @@ function refusal(asked: Asked): ToolwayError {
   return expect.fail('an agent was selected')
 }
 
-test('G7: with no agents configured everybody is default, whatever was asked', () => {
+test('G7: with no agents configured every caller is default, whatever it asks for', () => {
   const agents = new Set<string>()
   expect(select({ agents })).toBe('default')
   expect(select({ agents, mine: ['researcher'], asked: 'backend', defaults: { agent: 'x' } })).toBe('default')
@@ -43,7 +43,7 @@ describe('G7: an agent was asked for', () => {
     expect(select({ mine: '*', asked: 'researcher.junior' })).toBe('researcher.junior')
   })
 
-  test('any other is an error that tells nothing about the others', () => {
+  test('any other is an error that does not reveal which agents exist', () => {
     const error = refusal({ mine: ['researcher'], asked: 'backend' })
     expect(error.code).toBe('INVALID_AGENT_ID')
     expect(error.message).toBe('This credential may not act as the agent "backend"; use researcher, or omit it.')
@@ -82,7 +82,7 @@ describe('G7: no agent was asked for', () => {
     expect(select({ mine: ['backend', 'backend'] })).toBe('backend')
   })
 
-  test('its only agent without rules is an error, not somebody else', () => {
+  test('its only agent without rules is an error, not another agent', () => {
     const error = refusal({ mine: ['gone'], defaults: { agent: 'researcher', denyOnMissingAgent: false } })
     expect(error.code).toBe('FALLBACK_AGENT_NOT_IN_RULES')
     expect(error.message).toContain('add agents.gone, or assign another agent')
@@ -94,7 +94,7 @@ describe('G7: no agent was asked for', () => {
     expect(select({ mine: ['backend', 'researcher'], defaults: { agent: 'researcher' } })).toBe('researcher')
   })
 
-  test('a configured default agent without rules is an error, not somebody else', () => {
+  test('a configured default agent without rules is an error, not another agent', () => {
     const error = refusal({ defaults: { agent: 'gone', denyOnMissingAgent: false } })
     expect(error).toMatchObject({ code: 'FALLBACK_AGENT_NOT_IN_RULES', details: { rule: 'defaults.agent' } })
     expect(error.message).toContain('add agents.gone, or correct defaults.agent')
@@ -115,7 +115,7 @@ describe('G7: no agent was asked for', () => {
     expect(refusal({ mine: ['backend', 'researcher'] }).message).toContain('specify backend or researcher')
   })
 
-  test('a credential that names agents is nobody else by default', () => {
+  test('a credential that names agents does not get the default agent', () => {
     const mine = ['backend', 'researcher.junior']
     const defaults = { agent: 'researcher', denyOnMissingAgent: false }
     expect(refusal({ mine, defaults }).code).toBe('NO_FALLBACK_CONFIGURED')
@@ -130,7 +130,7 @@ describe('G7: no agent was asked for', () => {
   })
 })
 
-test('G7: whoever is selected has rules, and is one of the agents of the credential if it names any', () => {
+test('G7: a selected agent has rules, and is one of the agents of the credential if it names any', () => {
   const name = fc.constantFrom(...rules, 'gone', '__proto__', '*', '')
   const selections = fc.record({
     mine: fc.oneof(fc.constant('*' as const), fc.array(name, { maxLength: 3 })),

@@ -10,7 +10,7 @@ const config = {
   mcpServers: { files: { approve: ['x', 'wri*'] } },
 } as unknown as Config
 
-test('B11: what policy allows still meets its limits, each with its rule and its number', () => {
+test('B11: an allowed call still has its limits, each with its rule and its number', () => {
   expect(conditionsOf(config, 'team.junior', entryOf())).toEqual([
     { step: 'limit', rule: 'limits.tools.files.read', outcome: 'passes', note: '1 call per minute to files.read' },
     { step: 'limit', rule: 'agents.team.perMinute', outcome: 'passes', note: '60 calls per minute in total' },

@@ -36,7 +36,7 @@ test('F7: a blocked tool is refused by the rule that blocks it, also where it is
   expect(decide(caller, tool('other', 'read'))).toMatchObject({ allowed: true })
 })
 
-test('F3: what is denied or blocked under one of its names is so under all of them', () => {
+test('F3: a tool that is denied or blocked under one of its names is so under all of them', () => {
   const find = entryOf({ server: 'toolway', name: 'find_tool', aliases: ['search_tools'] })
   for (const name of ['find_tool', 'search_tools', 'search_*']) {
     const blocking = policyOf({ policy: { ...open, blockedTools: [`toolway.${name}`] } })
@@ -82,12 +82,12 @@ const agents = {
   other: agentOf({ allow: { servers: ['files'], tools: {} } }),
 }
 
-test('B3: an agent sees tools as it says, as one that it inherits from says, or as the default says', () => {
+test("B3: an agent's own exposure applies, else that of an agent it inherits from, else the default", () => {
   const { exposureOf } = policyOf({ agents })
   expect(['team', 'team.junior', 'other', 'nobody'].map(exposureOf)).toEqual(['meta', 'meta', 'both', 'both'])
 })
 
-test('G5: an agent is shown the state of the gateway by its own word, that of its nearest parent, or the default', () => {
+test("G5: an agent's own debug setting applies, else that of its nearest parent, else the default", () => {
   const told = {
     ...agents,
     team: { ...agents.team, debug: true },
@@ -149,7 +149,7 @@ test('J2: on a read-only server only what is known to be a read may be used', ()
   expect(decide(caller, tool('other', 'write'))).toMatchObject({ allowed: true })
 })
 
-test('J2, B5: an explanation tells of read-only servers and quarantine as the decision does', () => {
+test('J2, B5: an explanation has the same outcome as the decision for read-only servers and quarantine', () => {
   const quarantined = ({ name }: { name: string }) =>
     name === 'changed'
       ? ({ allowed: false, code: 'QUARANTINED', rule: 'policy.pins', reason: 'It has changed.' } as const)

@@ -5,7 +5,7 @@ import { permission } from './verdict.ts'
 
 const rulings = ['a', 'b', 'c'].map(permission)
 
-test('what is remembered is what was last set, or nothing', () => {
+test('returns the last decision that was set, or nothing', () => {
   const sets = fc.array(fc.tuple(fc.nat(3), fc.nat(300), fc.constantFrom(...rulings)), { maxLength: 200 })
   fc.assert(
     fc.property(sets, fc.integer({ min: 1, max: 2_000 }), (all, limit) => {
@@ -26,7 +26,7 @@ test('what is remembered is what was last set, or nothing', () => {
   )
 })
 
-test('a memory that is full starts afresh', () => {
+test('a full cache is cleared', () => {
   const memory = createMemory(100)
   memory.set(0, 5, rulings[0]!)
   memory.set(1, 5, rulings[1]!)

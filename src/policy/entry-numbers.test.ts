@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createEntryNumbers } from './rules.ts'
 
-test('B7: what callers spell out at length is decided about and not kept', () => {
+test('B7: an entry with a long name gets no number, so its decision is not cached', () => {
   let asked = 0
   let afresh = 0
   const numberOf = createEntryNumbers(

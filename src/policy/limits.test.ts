@@ -25,7 +25,7 @@ describe('F8: which limits a call meets', () => {
     expect(rules(limitsOf, tool('web', 'get'))).toEqual(['limits.perMinute: 600'])
   })
 
-  test('the very name before any pattern, and of patterns the one with the longest beginning', () => {
+  test('an exact name before any pattern, and of patterns the one with the longest prefix', () => {
     const written = {
       '*': 1,
       'files.*': 2,
@@ -57,13 +57,13 @@ describe('F8: which limits a call meets', () => {
     expect(rules(limitsOf, tool('web', 'get'), 'other')).toEqual([])
   })
 
-  test('limits for tools are about tools; resources and prompts go by server and default', () => {
+  test('limits for tools apply to tools only; resources and prompts use those of the server and the default', () => {
     const limitsOf = compiled({ perMinute: 600, servers: { web: 5 }, tools: { '*': 1 } })
     expect(rules(limitsOf, { ...tool('files', 'read'), kind: 'prompt' })).toEqual(['limits.perMinute: 600'])
     expect(rules(limitsOf, { ...tool('web', 'a://b'), kind: 'resource' })).toEqual(['limits.servers.web: 5'])
   })
 
-  test('what only carries other calls meets limits of its own alone', () => {
+  test('a call that only carries others has only limits that name it or its server', () => {
     const general = compiled({ perMinute: 1, tools: { '*': 1, '*.execute_tool': 1 } }, { ci: { perMinute: 1 } })
     expect(rules(general, carrier('execute_tool'), 'ci')).toEqual([])
     expect(rules(general, tool('toolway', 'find_tool'), 'ci')).toEqual(['limits.tools.*: 1', 'agents.ci.perMinute: 1'])
@@ -95,7 +95,7 @@ describe('F8: which limits a call meets', () => {
     expect(rules(compiled({ tools: { 'toolway.search_*': 4 } }), find)).toEqual(['limits.tools.toolway.search_*: 4'])
   })
 
-  test('names that every object has are no limits', () => {
+  test('names of Object.prototype are not limits', () => {
     const limitsOf = compiled({ servers: { files: 1 } }, { ci: { perMinute: 1 } })
     expect(limitsOf('constructor', tool('constructor', 'toString'))).toEqual([])
   })
@@ -119,7 +119,7 @@ describe('F8: which calls share a bucket', () => {
     expect(keys('a', tool('web', 'get'))).toEqual(keys('a', tool('web', 'get')))
   })
 
-  test('no two agents, not even of one family', () => {
+  test('no two agents, also if one inherits from the other', () => {
     expect(keys('a', tool('files', 'read'))).not.toEqual(keys('b', tool('files', 'read')))
     const [, parent] = limitsOf('team', tool('files', 'read'))
     const [, child] = limitsOf('team.role', tool('files', 'read'))
@@ -132,7 +132,7 @@ describe('F8: which calls share a bucket', () => {
     expect(rules(compiled({}, agents), tool('x', 'y'), 'a.b.c.d')).toEqual(['agents.a.b.perMinute: 9'])
   })
 
-  test('names never run into each other', () => {
+  test('no two different entries, however their names are composed', () => {
     const odd = compiled({ tools: { '*': 1 }, perMinute: 1 })
     const all = [
       tool('a', 'b c'),

@@ -8,7 +8,7 @@ const tools = [
 const doubts = (limits: { servers?: Record<string, number>; tools?: Record<string, number> }) =>
   limitWarnings({ limits: { servers: {}, tools: {}, ...limits }, servers: ['files', 'web'], tools })
 
-test('F8: a limit on a server that does not exist is doubtful, with what was probably meant', () => {
+test('F8: a limit on a server that does not exist is a warning with a suggestion', () => {
   expect(
     doubts({ servers: { fils: 1, files: 1, toolway: 1, native: 1 }, tools: { 'wbe.get': 1, 'wbe.*': 1 } }),
   ).toEqual([
@@ -18,13 +18,13 @@ test('F8: a limit on a server that does not exist is doubtful, with what was pro
   ])
 })
 
-test('F8: a limit on a tool that does not exist is doubtful, once the tools of its server are known', () => {
+test('F8: a limit on a tool that does not exist is a warning, once the tools of its server are known', () => {
   expect(
     doubts({ tools: { 'files.readfiles': 1, 'files.read_file': 1, 'files.old_*': 1, '*': 1, 'web.any': 1 } }),
   ).toEqual(['limits.tools.files.readfiles: there is no tool files.readfiles; did you mean "files.read_file"?'])
 })
 
-test('F8: a limit that no call can meet is doubtful', () => {
+test('F8: a limit that matches no call is a warning', () => {
   expect(doubts({ servers: { 'fi*': 1 }, tools: { read_file: 1 } })).toEqual([
     'limits.servers.fi*: patterns are not supported here; use limits.tools for patterns',
     'limits.tools.read_file has no effect; write it as server.tool',

@@ -27,7 +27,7 @@ test('G8: rules and limits about servers that do not exist are warnings with a n
   }
 })
 
-test('G7: an agent that somebody is to be and that has no rules is a warning', () => {
+test('G7: an agent that a key or a default names and that has no rules is a warning', () => {
   const agents = { researcher: { allow: { servers: ['*'] } } }
   const keys = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, agents: ['researcher', 'resercher'] }]
   expect(doubtsOf({ agents, defaults: { agent: 'nobody' }, auth: { keys } })).toEqual([
@@ -37,7 +37,7 @@ test('G7: an agent that somebody is to be and that has no rules is a warning', (
   expect(doubtsOf({ defaults: { agent: 'nobody' } })).toEqual([])
 })
 
-test('G7: agents that everybody may claim to be are a warning', () => {
+test('G7: agents that any caller may act as are a warning', () => {
   const agents = { researcher: { allow: { servers: ['*'] } } }
   const jwt = { issuer: 'https://id.test', audience: 'a', jwksUrl: 'https://id.test/keys' }
   expect(doubtsOf({ agents, auth: { token: 'none' } })).toEqual([expect.stringContaining('may act as any agent')])
@@ -46,7 +46,7 @@ test('G7: agents that everybody may claim to be are a warning', () => {
   expect(doubtsOf({ auth: { token: 'none' } })).toEqual([])
 })
 
-test('B5: servers whose names look alike are told of', () => {
+test('B5: servers whose names look alike are a warning', () => {
   const servers = ['github', 'gitlab', 'g1thub', 'files', 'f1les', 'file'].map((name) => [name, { command: 'x' }])
   expect(doubtsOf({ mcpServers: Object.fromEntries(servers) })).toEqual([
     expect.stringMatching(/mcpServers\.g1thub looks like mcpServers\.github/),

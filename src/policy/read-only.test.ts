@@ -35,13 +35,13 @@ test('J2: an agent that may only read is refused writes, by a rule that names it
   }
 })
 
-test('J2: it holds for those who inherit, whatever they say themselves', () => {
+test('J2: it also applies to agents that inherit it, and cannot be revoked by them', () => {
   expect(decide('reader.child', write)).toMatchObject({ rule: 'agents.reader.readOnly' })
   expect(decide('writer.reader', write)).toMatchObject({ rule: 'agents.writer.reader.readOnly' })
   expect(decide('writer.reader', read)).toMatchObject({ allowed: true })
 })
 
-test('J2: tools that only run other calls stay usable: those are decided about by themselves', () => {
+test('J2: tools that only run other calls stay usable: each of those calls is decided separately', () => {
   for (const name of ['execute_tool', 'execute_code']) {
     const entry = entryOf({ server: 'toolway', name, traits: traits(false, true) })
     expect(decide('reader', entry)).toMatchObject({ allowed: true })

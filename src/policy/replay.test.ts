@@ -88,7 +88,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(replay({ agents }, [...lookups, list]).calls).toBe(0)
   })
 
-  test('what reads on a server that becomes read-only is said by the proposed readTools, not by the record', () => {
+  test('on a server that becomes read-only, the proposed readTools decide what is a read, not the record', () => {
     const mcpServers = serversOf({ files: { readOnly: true, readTools: ['ec*'] } })
     const { denied, allowed } = replay({ mcpServers }, [
       past({ tool: 'echo', write: true }),
@@ -109,7 +109,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     })
   })
 
-  test('where the proposal trusts annotations, what was taken for a read is one', () => {
+  test('if the proposal trusts annotations, recorded reads are reads', () => {
     const calls = [past(), past({ tool: 'write', write: true })]
     const deniedWith = (server: Partial<ServerConfig>) =>
       replay({ mcpServers: serversOf({ files: { readOnly: true, ...server } }) }, calls).denied.map(({ tool }) => tool)
@@ -117,7 +117,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(deniedWith({})).toEqual(['read', 'write'])
   })
 
-  test('what a pin refused is no change, whatever the proposed rules say', () => {
+  test('a call that a pin refused is not a change, whatever the proposed rules say', () => {
     const pinned = past({ decision: 'DENY', reason: 'quarantined', rule: 'policy.pins' })
     const none = { calls: 1, denied: [], allowed: [], gone: [] }
     expect(replay({ agents }, [pinned])).toEqual(none)
@@ -158,7 +158,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect([denied, allowed]).toEqual([[], []])
   })
 
-  test('what was refused and is gone is no change; what is gone is not told again as denied', () => {
+  test('a refused call to a removed server is not a change; a call to a removed server is not also listed as denied', () => {
     const refused = past({ decision: 'DENY', reason: 'tool_blocked', rule: 'policy.blockedTools[0]' })
     const mcpServers = serversOf({ db: {} })
     expect(replay({ mcpServers }, [refused])).toMatchObject({ denied: [], allowed: [], gone: [] })
@@ -171,7 +171,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(replay({ mcpServers }, [past(), past({ server: 'db' })], false)).toMatchObject({ denied: [], gone: [] })
   })
 
-  test('asks who a caller would be where there were no agents yet', () => {
+  test('selects the agent of a caller whose calls were recorded without agents', () => {
     const defaults = {
       agent: 'a',
       denyOnMissingAgent: true,
@@ -187,7 +187,7 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(replay({ agents }, [past({ agent: 'gone' })]).denied).toMatchObject([{ after: 'agents (default deny)' }])
   })
 
-  test('knows who was anonymous', () => {
+  test('distinguishes anonymous callers', () => {
     const policy = {
       ...openPolicy,
       toolsNeedServer: false,

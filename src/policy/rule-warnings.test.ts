@@ -12,7 +12,7 @@ const warnings = (
 
 const all = agentOf({ allow: { servers: ['*'] } })
 
-test('G6: the rules of the example leave no doubt', () => {
+test('G6: the rules of the example cause no warning', () => {
   const agents = {
     researcher: agentOf({
       allow: { servers: ['filesystem', 'everything'], tools: { everything: ['echo', 'get-*'] } },
@@ -43,7 +43,7 @@ test('G8: a rule about a server that does not exist is a warning that names its 
   ])
 })
 
-test('G7: a parent that does not exist is a warning, and says who takes its place', () => {
+test('G7: a parent that does not exist is a warning, which names the ancestor that replaces it', () => {
   expect(warnings({ 'a.b': all, c: all, 'c.d.e': agentOf({}) })).toEqual([
     'agents.a.b: there is no agent a, so it inherits no rules',
     'agents.c.d.e: there is no agent c.d, so it inherits from c',

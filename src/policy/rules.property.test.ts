@@ -31,7 +31,7 @@ test('the random policies and calls reach every step, allow often and deny often
   expect(Math.min(...steps.values())).toBeGreaterThan(20)
 })
 
-test('G7: nobody can use what those it inherits from cannot use', () => {
+test('G7: an agent cannot use what the agents that it inherits from cannot use', () => {
   fc.assert(
     fc.property(cases(5), ([written, asked]) => {
       const rules = compileRules({ ...written, servers: [] })

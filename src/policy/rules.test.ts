@@ -50,7 +50,7 @@ describe('G6: the precedence', () => {
     expect(ask('frontend', 'postgres', 'insert')).toBe('DENIED_BY_POLICY: agents.frontend (default deny)')
   })
 
-  test('a list of denied tools is no list of allowed ones: the rest stays granted', () => {
+  test('a list of denied tools does not deny the others', () => {
     const ask = setUp({ a: agentOf({ allow: { servers: ['files'] }, deny: { tools: { files: ['write_*'] } } }) })
     expect(ask('a', 'files', 'read')).toBe('allow: agents.a.allow.servers[0]')
     expect(ask('a', 'files', 'write_it')).toBe('DENIED_BY_POLICY: agents.a.deny.tools.files[0]')
@@ -67,7 +67,7 @@ describe('G6: the precedence', () => {
     expect(ask('a', 'files', 'read')).toBe('DENIED_BY_POLICY: agents.a (default deny)')
   })
 
-  test('with no agents at all everything is allowed to whoever asks; with one, nothing that is not allowed', () => {
+  test('with no agents everything is allowed to every caller; with one, nothing that is not allowed', () => {
     expect(setUp({})('anyone', 'files', 'read')).toBe('allow: agents (none configured)')
     const ask = setUp({ a: agentOf({}) })
     expect(ask('a', 'files', 'read')).toBe('DENIED_BY_POLICY: agents.a (default deny)')
@@ -111,7 +111,7 @@ describe('G6: meta-tools are allowed unless denied', () => {
   })
 })
 
-describe('G6: resources, templates and prompts go by the rules for servers', () => {
+describe('G6: resources, templates and prompts follow the rules for servers', () => {
   const ask = setUp({
     a: agentOf({
       allow: { servers: ['files'], tools: { files: ['read'], postgres: ['query'] } },
@@ -158,12 +158,12 @@ describe('G7: team.role inherits from team and narrows it', () => {
     expect(ask('team.reader', 'postgres', 'query')).toBe('DENIED_BY_POLICY: agents.team (default deny)')
   })
 
-  test('a generation that is missing is skipped', () => {
+  test('a missing ancestor is skipped', () => {
     expect(ask('team.reader.night.shift', 'files', 'read')).toBe('allow: agents.team.reader.allow.tools.files[0]')
     expect(ask('team.reader.night.shift', 'search', 'x')).toBe('DENIED_BY_POLICY: agents.team.reader (default deny)')
   })
 
-  test('only a dot makes a child, and a child without rules is nobody', () => {
+  test('only a dot makes a child, and a child without rules is not an agent', () => {
     expect(ask('teamster', 'files', 'read')).toBe('DENIED_BY_POLICY: agents.teamster (default deny)')
     expect(ask('team.intern', 'files', 'read')).toBe('DENIED_BY_POLICY: agents (default deny)')
   })
@@ -192,7 +192,7 @@ describe('F7: global policy comes first', () => {
     expect(setUp(all, { blockedTools: ['files.edit', '*.edit'] })('a', 'files', 'edit')).toMatch(/\[0\]$/)
   })
 
-  test('what it lets through is still up to the agent', () => {
+  test('a call that it allows still needs a rule of the agent', () => {
     expect(setUp({ a: agentOf({}) }, { allowedTools: ['files.read'] })('a', 'files', 'read')).toMatch(/default deny/)
   })
 })
@@ -224,7 +224,7 @@ test('F11: a denial has a word for audit and a sentence that says what to do', (
   expect(denial('files', 'x', 'nobody')).toMatchObject({ auditReason: 'agent_not_in_rules' })
 })
 
-test('G6: a refusal by the rules for a server tells nothing of what it has', () => {
+test('G6: a refusal by the rules for a server reveals nothing of its content', () => {
   const agents = { a: agentOf({ allow: { servers: ['files'] } }), b: agentOf({ deny: { servers: ['search'] } }) }
   const { decide, closed } = compileRules({ agents, policy: openPolicy, servers })
   for (const agent of ['a', 'b', 'nobody']) {
@@ -247,7 +247,7 @@ test('agents, servers and tools may be called like the properties of every objec
   for (const name of odd) expect(ask('__proto__', 'constructor', name)).toMatch(/default deny/)
 })
 
-test('more entries than are remembered are decided all the same', () => {
+test('more entries than are cached are decided correctly', () => {
   const { decide } = compileRules({
     agents: { a: agentOf({ allow: { tools: { files: ['*7'] } } }) },
     policy: openPolicy,
@@ -281,7 +281,7 @@ describe('G6: rules for tools that need a rule for their server, too', () => {
     expect(ask('star', 'files', 'x')).toBe('allow: agents.star.allow.servers[0]')
   })
 
-  test('an agent without rules for servers goes by those of its parent', () => {
+  test('an agent without rules for servers uses those of its parent', () => {
     expect(ask('both.child', 'files', 'read')).toBe('allow: agents.both.child.allow.tools.files[0]')
     expect(ask('both.child', 'postgres', 'query')).toBe('DENIED_BY_POLICY: agents.both (default deny)')
   })

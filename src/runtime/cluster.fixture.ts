@@ -5,7 +5,7 @@ import type { UpstreamServer } from '../upstream/server.ts'
 import { type Cluster, type ClusterOptions, type CurrentServers, createCluster } from './cluster.ts'
 
 interface ReplicaOptions {
-  /** Its one server, `files`; none otherwise. */
+  /** Its only server, `files`. By default it has none. */
   readonly server?: UpstreamServer
   readonly transport?: 'stdio' | 'http'
   readonly origin?: string
@@ -14,7 +14,7 @@ interface ReplicaOptions {
 export interface TestReplica extends Cluster {
   /** How often it has read its configuration. */
   readonly reloads: number
-  /** The servers that it was hinted at. */
+  /** The servers about which it got a hint. */
   readonly hints: readonly string[]
   readonly log: KeptLog
   /** Its breaker before a server has become this. */
@@ -23,12 +23,12 @@ export interface TestReplica extends Cluster {
 
 export interface TestFleet {
   readonly clock: ManualClock
-  /** Everything that was told. */
+  /** Every published message. */
   readonly told: readonly { readonly topic: string; readonly text: string }[]
   join(options?: ReplicaOptions): TestReplica
 }
 
-/** Replicas that hear one another at once. */
+/** Replicas that receive messages of each other immediately. */
 export function createTestFleet(): TestFleet {
   const clock = createManualClock()
   const told: { topic: string; text: string }[] = []

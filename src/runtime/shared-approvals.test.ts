@@ -50,7 +50,7 @@ test('V8, B10: every process lists the approvals of all, and an answer reaches t
   for (const { approvals } of all) expect(approvals.grantedTo(scope, asked)).toEqual(given)
 })
 
-test('V8, B10: a process that starts later hears of what waits; approvals of a dead process disappear', async () => {
+test('V8, B10: a process that starts later learns the pending approvals; approvals of a dead process disappear', async () => {
   const { clock, topics, all } = processes(1)
   const stop = new AbortController()
   const waiting = all[0]!.approvals.request(asked, 300_000, stop.signal)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { fakeSource } from '../catalog/source.fixture.ts'
 import { createListTracker } from './upstream-servers.ts'
 
-test('F13, B10: a first list, or a server that goes down and comes back, is not a change of a list', () => {
+test('F13, B10: a first list, or a server that goes down and recovers, is not a change of a list', () => {
   const [plain, capable] = [fakeSource('files', { tools: ['read'] }), fakeSource('files', { tools: ['read', 'ask'] })]
   const kinds = new Map([['{}', plain]])
   const tracker = createListTracker({ kinds: () => kinds })

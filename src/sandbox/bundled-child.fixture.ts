@@ -7,7 +7,7 @@ import { sandboxChild } from '../../tests/fixtures/programs.ts'
 /** A copy of the child as it is published: one file that starts in half the time, beside the two that it needs. */
 export function bundledChild(): { readonly url: URL } & Disposable {
   const folder = mkdtempSync(join(tmpdir(), 'toolway-guest-'))
-  // Whoever the child runs as must be able to read it.
+  // The child may run as another user and must be able to read it.
   chmodSync(folder, 0o755)
   cpSync(dirname(sandboxChild), folder, { recursive: true })
   return {

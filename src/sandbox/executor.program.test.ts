@@ -81,7 +81,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
       "await host('fail', '')",
       { code: 'INTERNAL', message: expect.not.stringContaining('secret') },
     ],
-  ])('S7: %s is told with its place', async (_, code, error) => {
+  ])('S7: %s is reported with its position', async (_, code, error) => {
     expect(await fixture.run(code, { prelude: 'const one = 1\nconst two = 2\n' })).toMatchObject({
       status: 'error',
       error,

@@ -12,23 +12,23 @@ export interface TestAccess extends Access {
   readonly calls: readonly Call[]
   /** Lets every waiting `wait` call end. */
   release(): void
-  /** Tells that lists have changed. */
+  /** Announces that lists have changed. */
   change(...kinds: Kind[]): void
-  /** Tells of a change that only this session sees. */
+  /** Announces a change that only this session sees. */
   changeFor(session: string, kind: Kind): void
   readonly listeners: number
   /** What is offered beside entries. */
   offered: Offers
   /** How long servers allow caching their lists. */
   readonly listTtls: Partial<Record<Kind, number>>
-  /** The resources that are followed, as their source spells them, with whom for. */
+  /** The subscriptions: the resource, as its source spells it, and the caller. */
   readonly followed: readonly { readonly caller: Caller; readonly uri: string }[]
-  /** Tells that a resource has changed. */
+  /** Announces that a resource has changed. */
   update(uri: string): void
-  /** What servers were informed of, and whose session is over. */
+  /** Notifications to servers, and the callers whose session has ended. */
   readonly informed: readonly (readonly [caller: Caller, method: string])[]
   readonly gone: readonly Caller[]
-  /** Who was turned away. */
+  /** The rejected requests. */
   readonly turned: readonly Parameters<Access['rejected']>[0][]
 }
 

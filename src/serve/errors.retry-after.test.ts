@@ -19,11 +19,11 @@ test.each([
   [1_001, '2'],
   [60_000, '60'],
   [0, '1'],
-])('F8: %i ms are told to HTTP as %s s, never too early', (ms, seconds) => {
+])('F8: %i ms become a Retry-After of %s s, never too early', (ms, seconds) => {
   expect(retryAfter(ms)).toEqual({ 'Retry-After': seconds })
 })
 
-test('F8: a refusal at the server says when to come back, in the answer and in its header', () => {
+test('F8: a refusal has a retry time, in the response and in its header', () => {
   const refusal = HttpError.of('RATE_LIMITED', 'Later.', {
     rule: 'r',
     retryAfterMs: 1_500,

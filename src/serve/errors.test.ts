@@ -33,7 +33,7 @@ describe('E1: the form of errors', () => {
     expect(error).toMatchObject({ code: -32602, data: { code } })
   })
 
-  test('a refused resource or prompt is a JSON-RPC error with a number of our own and the same object', async () => {
+  test("a refused resource or prompt is a JSON-RPC error with one of Toolway's numbers and the same object", async () => {
     const refused = {
       code: -31004,
       message: 'not for you',
@@ -86,7 +86,7 @@ describe('E1: the form of errors', () => {
     expect(await body.text()).toBe(`{"jsonrpc":"2.0","id":3,"error":${serverError}}`)
   })
 
-  test('what nobody expected is INTERNAL; its cause is for the log alone', async () => {
+  test('an unexpected error is INTERNAL; its cause is only logged', async () => {
     const { result } = await session.ask('tools/call', { name: 'broken' })
     expect(result._meta).toEqual({ 'dev.toolway/error': { code: 'INTERNAL' } })
     expect(JSON.stringify(result)).not.toContain('secret')

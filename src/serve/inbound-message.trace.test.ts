@@ -15,8 +15,8 @@ const request = (params: object = {}): InboundRequest => ({
 const metaOf = (params: object, headers: object) =>
   (withTraceContext(request(params), { ...headers }) as InboundRequest).params
 
-describe('F16: a place in a trace that comes in HTTP headers', () => {
-  test('counts as if it stood in `_meta`', () => {
+describe('F16: a trace context in HTTP headers', () => {
+  test('is used as if it were in `_meta`', () => {
     const headers = { traceparent: inHeader, tracestate: 'a=1', baggage: 'b=2', other: '3' }
     expect(metaOf({ name: 'x', _meta: { progressToken: 7 } }, headers)).toEqual({
       name: 'x',
@@ -25,20 +25,20 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
     expect(metaOf({}, { traceparent: inHeader })).toEqual({ _meta: { traceparent: inHeader } })
   })
 
-  test('does not count where `_meta` has one itself', () => {
+  test('is ignored if `_meta` has one', () => {
     const params = { _meta: { traceparent: inMeta } }
     const inbound = request(params)
     expect(withTraceContext(inbound, { traceparent: inHeader, tracestate: 'a=1' })).toBe(inbound)
   })
 
-  test('counts where what `_meta` has is malformed, and then nothing of that is left', () => {
+  test('replaces a malformed one in `_meta`', () => {
     const params = { _meta: { traceparent: 'nonsense', tracestate: 'a=1' } }
     const text = JSON.stringify(metaOf(params, { traceparent: inHeader }))
     expect(JSON.parse(text)).toEqual({ _meta: { traceparent: inHeader } })
   })
 
   test.each([{}, { traceparent: 'nonsense' }, { tracestate: 'a=1', baggage: 'not a list' }])(
-    'is nothing with %j',
+    'is ignored with %j',
     (headers) => {
       const inbound = request({ _meta: {} })
       expect(withTraceContext(inbound, headers)).toBe(inbound)
@@ -52,7 +52,7 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
     expect(metaOf({ _meta: { baggage: 'c=3' } }, headers)).toEqual({ _meta: { baggage: 'c=3' } })
   })
 
-  test('leaves what is no request, or no object, alone', () => {
+  test('does not change notifications or an invalid _meta', () => {
     const notification = { kind: 'notification', method: 'x', params: {} } as const
     expect(withTraceContext(notification, { traceparent: inHeader })).toBe(notification)
     const odd = request({ _meta: 'text' })
@@ -72,14 +72,17 @@ describe('F16: in front ends', () => {
   test.each([
     ['sessions', '2025-11-25'],
     ['none', '2026-07-28'],
-  ])('headers count where calls are traced, in the era with %s; what was asked is known', async (era, revision) => {
-    await using server = await openTestServer({ traced: () => true })
-    const headers = era === 'none' ? modern : (await server.session()).headers
-    const body = call(era === 'none' ? envelope : undefined)
-    await server.raw({ body, headers: { ...headers, traceparent: inHeader, tracestate: 'a=1' } })
-    expect(server.access.calls[0]?.input.meta).toEqual({ traceparent: inHeader, tracestate: 'a=1' })
-    expect(server.access.calls[0]?.peer.request).toEqual({ id: 'r1', revision })
-  })
+  ])(
+    'headers count if calls are traced, in the era with %s; the id and revision of the request are known',
+    async (era, revision) => {
+      await using server = await openTestServer({ traced: () => true })
+      const headers = era === 'none' ? modern : (await server.session()).headers
+      const body = call(era === 'none' ? envelope : undefined)
+      await server.raw({ body, headers: { ...headers, traceparent: inHeader, tracestate: 'a=1' } })
+      expect(server.access.calls[0]?.input.meta).toEqual({ traceparent: inHeader, tracestate: 'a=1' })
+      expect(server.access.calls[0]?.peer.request).toEqual({ id: 'r1', revision })
+    },
+  )
 
   test('for each message of a batch', async () => {
     await using server = await openTestServer({ traced: () => true })
@@ -90,7 +93,7 @@ describe('F16: in front ends', () => {
     expect(places.sort()).toEqual([inHeader, inMeta])
   })
 
-  test('where they are not, `_meta` goes on as it came and headers mean nothing', async () => {
+  test('if they are not, `_meta` is passed on unchanged and headers are ignored', async () => {
     await using server = await openTestServer()
     const { headers } = await server.session()
     const meta = { traceparent: inMeta, tracestate: 'whatever, even = this' }

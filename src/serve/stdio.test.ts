@@ -91,7 +91,7 @@ describe('B2: the legacy era over stdio', () => {
     expect(access.calls[0]?.signal.aborted).toBe(true)
   })
 
-  test('the client can be asked, and hears of changed lists', async () => {
+  test('the client can be asked, and is notified of changed lists', async () => {
     const { initialize, send, next, access } = start()
     await initialize({ sampling: {} })
     send(called(1, 'ask'))
@@ -108,7 +108,7 @@ describe('B2: the legacy era over stdio', () => {
 })
 
 describe('B2: what a legacy session has beside calls, over stdio', () => {
-  test('log levels, subscriptions and roots; servers hear when the client leaves', async () => {
+  test('log levels, subscriptions and roots; servers are notified when the client leaves', async () => {
     const { initialize, send, next, access, input, served } = start()
     await initialize({ roots: {} })
     send({ id: 1, method: 'logging/setLevel', params: { level: 'emergency' } })
@@ -230,7 +230,7 @@ describe('the end of a stdio client', () => {
     expect(access.calls[0]?.signal.aborted).toBe(true)
   })
 
-  test('the last line counts even without its end', async () => {
+  test('the last line is read even without a line break', async () => {
     const { initialize, input, next, served } = start()
     await initialize()
     input.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }))
@@ -238,7 +238,7 @@ describe('the end of a stdio client', () => {
     await served
   })
 
-  test('B7: while nobody reads the answers, nothing more is read of the questions', async () => {
+  test('B7: while responses are not read, no more requests are read', async () => {
     const { initialize, send, input, access, next } = start()
     await initialize()
     send(called(1, 'large', { arguments: { size: 1024 * 1024 } }))

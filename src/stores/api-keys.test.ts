@@ -176,7 +176,7 @@ describe('V9: the last use of a key', () => {
     expect([readLastUses(folder).of('bot'), readLastUses(folder).of('other')]).toEqual([used, used + 5])
   })
 
-  test('of the old and the new secret are told apart', async () => {
+  test('is recorded separately for the old and the new secret', async () => {
     const { key: first } = await create()
     clock.advance(5)
     accepts(first)

@@ -23,7 +23,7 @@ test('F8: after a long silence nothing is remembered', () => {
   expect(buckets.size).toBe(1)
 })
 
-test('F8: no more than so many are kept, and only unused ones give way', () => {
+test('F8: the number of buckets is limited, and only unused ones are evicted', () => {
   const buckets = memoryBuckets({ most: 100 })
   for (let number = 0; number < 100; number++) buckets.take(from(`quick ${number}`, 60), start + number)
   // Every bucket holds a call, so a new bucket is refused, while existing buckets still accept calls.
@@ -41,7 +41,7 @@ test('F8: no more than so many are kept, and only unused ones give way', () => {
   }
 })
 
-test('F8: a call that needs more room than there is takes nothing', () => {
+test('F8: a call that needs more buckets than can be kept takes nothing', () => {
   const buckets = memoryBuckets({ most: 2 })
   buckets.take(from('a'), start)
   buckets.take(from('b', 2), start)

@@ -21,7 +21,7 @@ function open(limits: CacheLimits) {
   return { store, get, put }
 }
 
-test('F13: whatever was used longest ago makes room', () => {
+test('F13: the least recently used entry is evicted', () => {
   const { store, get, put } = open({ maxEntries: 3, maxBytes: 1 << 20 })
   for (const key of ['a', 'b', 'c']) put(key)
   get('a')
@@ -30,7 +30,7 @@ test('F13: whatever was used longest ago makes room', () => {
   expect(store.usage()).toMatchObject({ entries: 3, evicted: 1 })
 })
 
-test('F13: what had expired anyway was not dropped before its time', () => {
+test('F13: removing an expired entry does not count as an eviction', () => {
   const { store, put } = open({ maxEntries: 1, maxBytes: 1 << 20 })
   put('a')
   put('b', 100, { now: start + 1_000 })
@@ -73,7 +73,7 @@ test('F13: a kept answer keeps nothing else in memory, and is not changed from o
   expect(bytes?.buffer.byteLength).toBe(10)
 })
 
-test('F13: what is counted is no less than the memory that it takes', async () => {
+test('F13: the counted bytes are at least the memory in use', async () => {
   const { store, put } = open({ maxEntries: 100_000, maxBytes: 1 << 30 })
   const used = async () => (await settledHeap()) + process.memoryUsage().arrayBuffers
   const before = await used()
@@ -90,7 +90,7 @@ const step = fc.record({
   wait: fc.constantFrom(0, 0, 0, 300, 1_000),
 })
 
-test('F13: the bounds hold after every step, and who stays is whom a plain list would have kept', () => {
+test('F13: the bounds hold after every step, and the content equals that of a simple model', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 6 }),

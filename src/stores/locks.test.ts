@@ -20,7 +20,7 @@ locksContract('files', async () => {
   return [fileLocks(path), fileLocks(path)]
 })
 
-test('B10: who waits in vain for a process that may be alive is told which file says so', async () => {
+test('B10: a wait for the lock of a process that may be alive ends with an error that names the file', async () => {
   const path = await folder()
   await mkdir(join(path, 'locks'))
   await writeFile(join(path, 'locks', hash('sha256', 'grant')), '1 another-machine abc\n')

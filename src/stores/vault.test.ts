@@ -29,7 +29,7 @@ vaultContract('files', async () => {
   }
 })
 
-test('B6: files of a vault are for their owner alone', async () => {
+test('B6: only the owner can read the files of a vault', async () => {
   await using folder = await temporaryFolder()
   await fileVault(folder.path).write('server one', 'a refresh token')
   const names = await readdir(join(folder.path, 'vault'))

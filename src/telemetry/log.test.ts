@@ -45,7 +45,7 @@ test('B5: what a server calls itself or says neither moves the cursor nor poses 
   expect(line).toContain('tool=a\\u{1b}[2J\\u{9b}1m 12:00:00 error forged\\u{202e}')
 })
 
-test.each([true, false])('B6: what is to be concealed stands in no line (pretty: %s)', (pretty) => {
+test.each([true, false])('B6: concealed texts are in no line (pretty: %s)', (pretty) => {
   const { log, lines } = logged(pretty)
   log.conceal?.((line) => line.replaceAll('hunter22', '[redacted]'))
   log.warn({ server: 'files', err: new Error('refused hunter22') }, 'its answer to hunter22')
@@ -59,7 +59,7 @@ test('the level decides what is written', () => {
   expect(lines).toEqual([])
 })
 
-test('an error is written down with what caused it, and what JSON does not know costs no message', () => {
+test('an error is logged with its cause, and a value that JSON does not support loses no message', () => {
   const { log, lines } = logged(false)
   log.error({ err: new TypeError('lost', { cause: new Error('closed') }) }, 'failed')
   log.error({ count: 1n }, 'counted')

@@ -37,7 +37,7 @@ export const callOf = (entry: Entry, args: unknown, more: Partial<Call> = {}): C
   ...more,
 })
 
-/** Runs a tool by itself, as its entry would. */
+/** Runs a tool alone, as its entry would. */
 export async function runTool(tool: Tool, args: unknown, more: Partial<Call> = {}): Promise<Result> {
   const source = toolSource({ ...plain, name: 'native', tools: [tool], clock: createManualClock() })
   const entry = source.entries()[0] as Entry
@@ -54,7 +54,7 @@ export function structuredOf<T = Record<string, unknown>>(result: Result): T {
   return structuredContent as T
 }
 
-/** The refusal that a call ended with, thrown or told in a result. */
+/** The refusal that a call ended with, thrown or in a result. */
 export const refusalOf = async (call: Promise<unknown>): Promise<ToolwayError> => {
   const thrown = await call.then(
     (result) => (result as Result | undefined)?.refusal,
@@ -81,16 +81,16 @@ export interface TestGatewayOptions {
   readonly interceptors?: readonly Interceptor[]
   readonly status?: GatewayStatus
   readonly meta?: Partial<MetaToolsOptions>
-  /** Runs when somebody waits for servers that nobody has heard of yet. */
+  /** Runs when a caller waits for servers that have not been ready yet. */
   ready?(): Promise<void>
-  /** Runs when somebody waits for one server. */
+  /** Runs when a caller waits for one server. */
   started?(server: string): Promise<void>
   readonly missing?: readonly MissingServer[]
   /** Why a caller may use no tool of a server. */
   refusal?(server: string): ToolwayError | undefined
 }
 
-/** A gateway in small: real sources, real entries, the meta-tools over them, and a view that hides nothing. */
+/** A minimal gateway: real sources, real entries, the meta-tools over them, and a view that hides nothing. */
 export function createTestGateway(options: TestGatewayOptions): TestGateway {
   const clock = createManualClock()
   const calls: Call[] = []

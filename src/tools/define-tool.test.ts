@@ -91,7 +91,7 @@ test('S2: a tool may answer with text, with an object or with a result of its ow
   expect(await runTool(draw, {})).toBe(own)
 })
 
-test('S2: an answer is held against the output schema, which clients are told', async () => {
+test('S2: an answer is checked against the output schema, which is part of the definition', async () => {
   const output = z.object({ total: z.int() })
   const add = (answer: unknown) =>
     defineTool({ name: 'add', description: '', input: z.object({}), output, run: () => answer as { total: number } })
@@ -196,7 +196,7 @@ test('S2: names that no model vendor takes, and two tools of one name, are refus
   expect(() => sourceOf(named('a'), named('b'), named('a'))).toThrow('two tools named "a"')
 })
 
-test('T4: a description that is a function tells each caller of the servers that it sees', () => {
+test('T4: a description that is a function gets the servers that the caller sees', () => {
   const dynamic = defineTool({
     name: 'dynamic',
     description: (servers) => `There are ${servers.length}.`,

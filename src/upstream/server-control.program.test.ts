@@ -44,7 +44,7 @@ test('G10: a server that is turned off lists nothing, refuses calls with a sente
   expect(clock.pending).toBe(0)
 })
 
-test('G10: a restart ends what is open and opens it anew, and what was under way may have run', async () => {
+test('G10: a restart closes and reopens connections, and calls in flight may have run', async () => {
   let hangs = false
   let tools = ['read']
   const { server, peers, names, clock } = serverWith({ tools: () => tools, hangs: () => hangs })
@@ -62,7 +62,7 @@ test('G10: a restart ends what is open and opens it anew, and what was under way
   await server[Symbol.asyncDispose]()
 })
 
-test('G10: a restart turns a server on again, and one that was left alone is tried at once', async () => {
+test('G10: a restart enables a server again, and one beyond its restart limit is tried at once', async () => {
   let down = true
   const { server, peers, clock } = serverWith({ down: () => down, changes: { restarts: { max: 0, window: '1h' } } })
   await server.refresh()
@@ -79,7 +79,7 @@ test('G10: a restart turns a server on again, and one that was left alone is tri
   expect(clock.pending).toBe(0)
 })
 
-test('G10: a restart that comes to nothing settles, and the status says why', async () => {
+test('G10: a restart that fails settles, and the status has the reason', async () => {
   let down = false
   const { server } = serverWith({ down: () => down })
   await server.ready()
@@ -89,7 +89,7 @@ test('G10: a restart that comes to nothing settles, and the status says why', as
   await server[Symbol.asyncDispose]()
 })
 
-test('G10: whoever waits for a server that does not finish its handshake is freed, and its process is ended', async () => {
+test('G10: pausing a server that does not finish its handshake ends all waiting and its process', async () => {
   const { server } = realServer(['-e', 'console.error(process.pid); setInterval(() => {}, 1000)'])
   const waiting = server.refresh()
   await expect.poll(() => server.control.stderr()).toHaveLength(1)

@@ -5,7 +5,7 @@ import { Json } from '../core/json.ts'
 import type { ScriptedPeer } from './peer.fixture.ts'
 import { serverWith } from './server.fixture.ts'
 
-test('G2/S1: nothing is started before somebody asks; then the tools are known', async () => {
+test('G2/S1: nothing is started before the first request; then the tools are known', async () => {
   const { server, peers, names } = serverWith()
   await server.start()
   expect(peers).toHaveLength(0)
@@ -23,7 +23,7 @@ test('B2: a server may have resources until it is known not to declare any', asy
   expect(server.mayHaveResources?.()).toBe(false)
 })
 
-test('V2: a server is starting until its first lists are there, whoever asks for them', async () => {
+test('V2: a server is starting until its first lists are there', async () => {
   let hangs = true
   const { server, clock } = serverWith({ discovery: 'runtime', hangs: () => hangs })
   await server.start()
@@ -123,7 +123,7 @@ test('V25, B5: a listing saved by an earlier version offers no tool whose name h
   expect(peers).toHaveLength(0)
 })
 
-test('S1: what is remembered for too long is checked behind the answer', async () => {
+test('S1: a stored list that is too old is used, and refreshed in the background', async () => {
   const { store, server: first } = serverWith()
   await first.ready()
   const { server, names, clock } = serverWith({ store, tools: () => ['read', 'write'] })
@@ -150,7 +150,7 @@ test('S1: a server that is down still shows its last known tools, and says why i
   })
 })
 
-test('S1: a kind of client that the server has not been heard for is shown what all are, until it has', async () => {
+test('S1: a kind of client whose lists are not fetched yet gets the common ones', async () => {
   let hangs = false
   const { server } = serverWith({ tools: () => ['read'], hangs: () => hangs })
   await server.ready()
@@ -191,7 +191,7 @@ test('F4: a list is read again every minute while the server is up, and at once 
   expect(changes).toBe(0)
 })
 
-test('security: a server that tells of a change whenever it is asked is asked ever less often, and heard in the end', async () => {
+test('security: a server that announces a change at every request is asked less and less often, and its last change is seen', async () => {
   const tools = ['a']
   let asked = 0
   const { server, clock, names, peers } = serverWith({
@@ -211,7 +211,7 @@ test('security: a server that tells of a change whenever it is asked is asked ev
   expect(clock.pending).toBe(0)
 })
 
-test('F4: a server that has changed again and again is heard at once when it changes next', async () => {
+test('F4: after many changes, the next one is seen at once', async () => {
   const tools = ['a']
   const { server, clock, names, peers } = serverWith({ tools: () => tools })
   const change = async (name: string) => {
@@ -236,7 +236,7 @@ test('F4: a server that has changed again and again is heard at once when it cha
   await server[Symbol.asyncDispose]()
 })
 
-test('F5: a protocol version that nobody knows is a warning with both versions, not a failure, and not healthy', async () => {
+test('F5: an unknown protocol version is a warning with both versions, not a failure, and not healthy', async () => {
   const { server, warnings, peers } = serverWith({ version: '2099-01-01' })
   await server.ready()
   const strange = { health: 'degraded', reason: expect.stringMatching(/2099-01-01.*2025-11-25/) }
@@ -249,7 +249,7 @@ test('F5: a protocol version that nobody knows is a warning with both versions, 
   expect(warnings.join()).toMatch(/2099-01-01.*2025-11-25/)
 })
 
-describe('B5: a server that comes back with another definition', () => {
+describe('B5: a server that returns with another definition', () => {
   const methods = (peer: { heard: { method?: string }[] } | undefined) =>
     peer?.heard.map(({ method }) => method).filter((method) => method?.startsWith('tools/'))
 
@@ -281,7 +281,7 @@ describe('B5: a server that comes back with another definition', () => {
     expect(methods(peers[2])).toEqual(['tools/list', 'tools/call'])
   })
 
-  test('one that does not answer a list is called all the same, after a while', async () => {
+  test('one that does not answer a list is called nevertheless, after a while', async () => {
     let hangs = false
     const { server, peers, clock } = serverWith({ hangs: () => hangs })
     await server.ready()
@@ -340,7 +340,7 @@ test.each([
   [{}, { readOnly: false, idempotent: false }],
   [{ trustAnnotations: true }, { readOnly: true, idempotent: true }],
 ])(
-  'J2/F12: a tool that calls itself harmless is so only where its annotations are trusted: %j',
+  'J2/F12: a tool is treated as read-only or idempotent only if its annotations are trusted: %j',
   async (changes, traits) => {
     const { server } = serverWith({ changes, annotations: { readOnlyHint: true, idempotentHint: true } })
     await server.ready()
@@ -364,7 +364,7 @@ test('V4: each time limit knows the setting that it comes from', async () => {
   expect(read).toEqual({ timeoutKey: 'mcpServers.files.timeout', ms: 3_600_000, key: 'mcpServers.files.maxTimeout' })
 })
 
-test('F2: tools that the operator excludes are not even in the catalog', async () => {
+test('F2: tools that the operator excludes are not in the catalog', async () => {
   const { server, names } = serverWith({
     tools: () => ['read', 'edit_file', 'edit'],
     changes: { tools: { include: ['*'], exclude: ['edit_*'] } },
@@ -382,7 +382,7 @@ test('a disabled server is never started', async () => {
   expect(server.status().health).toBe('disabled')
 })
 
-test('B7: disposal leaves no timer and no open line', async () => {
+test('B7: disposal leaves no timer and no open connection', async () => {
   const { server, clock, peers } = serverWith()
   await server.ready()
   await server[Symbol.asyncDispose]()

@@ -37,7 +37,7 @@ test('security: however the bytes are cut, the lines are the same', () => {
   )
 })
 
-test('security: empty lines need not be told, and then nothing else is missing', () => {
+test('security: empty lines can be skipped, and no other line is', () => {
   fc.assert(
     fc.property(chunks(fc.constantFrom('a', 'aaaa', '\n', '\n\n')), (pieces) => {
       const [every, some] = [reading(6), reading(6, true)]

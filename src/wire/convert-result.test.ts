@@ -84,7 +84,7 @@ describe('T2: the envelope of the stateless revision', () => {
     )
   })
 
-  test('T2: wherever the envelope stands among the members, only it is removed', () => {
+  test('T2: only the envelope is removed, at any position among the members', () => {
     const names = fc.shuffledSubarray(['a', 'resultType', 'b', 'ttlMs', 'c', 'cacheScope', 'd'], { minLength: 1 })
     fc.assert(
       fc.property(names, (given) => {

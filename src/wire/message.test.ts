@@ -106,7 +106,7 @@ describe('readMessage', () => {
     expect(message.kind === 'error' && message.error.buffer).toBe(bytes.buffer)
   })
 
-  test('F14: what is carried is a slice of the input', () => {
+  test('F14: a result is a slice of the input', () => {
     const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"content":[]}}')
     const message = readMessage(bytes)
     expect(message.kind === 'response' && message.result.buffer).toBe(bytes.buffer)
@@ -119,7 +119,7 @@ describe('readMessage', () => {
     expect(JSON.parse(result)).toEqual({ a: 'b\nc' })
   })
 
-  test('security: what is not UTF-8 becomes U+FFFD, so that nothing broken is passed on', () => {
+  test('security: invalid UTF-8 becomes U+FFFD, so that nothing broken is passed on', () => {
     const bytes = Buffer.concat([
       Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"a":"'),
       Buffer.from([0x66, 0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0xc0, 0xa2]),
@@ -148,7 +148,7 @@ describe('readMessage', () => {
 })
 
 describe('encode', () => {
-  test('F14: what is spliced into an envelope parses back to the same', () => {
+  test('F14: a value that is spliced into an envelope is parsed back unchanged', () => {
     fc.assert(
       fc.property(id, object, fc.string(), (key, value, method) => {
         const carried = bytesOf(value)
@@ -171,7 +171,7 @@ describe('encode', () => {
     )
   })
 
-  test('G3: an id comes back as it was sent', () => {
+  test('G3: an id is returned as it was sent', () => {
     fc.assert(
       fc.property(id, (key) => {
         const message = readMessage(resultBytes(key, Buffer.from('{}')))

@@ -36,7 +36,7 @@ describe('createEventReader', () => {
     expect(readAll('\ufeffdata:  two spaces\n\n')).toEqual([{ event: 'message', data: ' two spaces' }])
   })
 
-  test('tells of an id without data, and not of comments, empty blocks or a half event at the end', () => {
+  test('reports an id without data, but not comments, empty blocks or an incomplete event at the end', () => {
     expect(readAll('id: 1\n\n')).toEqual([{ id: '1', event: 'message', data: '' }])
     expect(readAll(': hello\n\n\n\nevent: x\n\ndata: cut off\n')).toEqual([])
     expect(readAll('id: a\0b\ndata: x\n\n')).toEqual([{ event: 'message', data: 'x' }])
@@ -98,7 +98,7 @@ describe('createEventReader', () => {
 })
 
 describe('eventBytes', () => {
-  test('what is written is read again', () => {
+  test('a written event is read back', () => {
     const json = fc.jsonValue().map((value) => JSON.stringify(value))
     fc.assert(
       fc.property(json, fc.option(fc.stringMatching(/^[a-z0-9-]+$/), { nil: undefined }), (data, id) => {

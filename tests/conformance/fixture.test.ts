@@ -23,7 +23,7 @@ async function meet(transport: StreamableHTTPClientTransport | StdioClientTransp
 
 const greeting = [{ type: 'text', text: 'This is a simple text response for testing.' }]
 
-describe.each(negotiated)('a fixture that speaks %s', (eras, version) => {
+describe.each(negotiated)('a fixture of the revision %s', (eras, version) => {
   test('B2: a client that knows both eras finds the right one over HTTP', async () => {
     await using fixture = await startFixture({ eras })
     expect(await meet(new StreamableHTTPClientTransport(new URL(fixture.url)))).toEqual({ version, content: greeting })

@@ -10,8 +10,8 @@ const results = [
   scenario('broken', check('c', 'FAILURE'), check('d', 'SUCCESS'), check('e', 'WARNING')),
 ]
 
-describe('what is expected to fail', () => {
-  test('B2: failures and warnings nobody expects are told', () => {
+describe('expected failures', () => {
+  test('B2: unexpected failures and warnings are reported', () => {
     expect(judge(results, [])).toEqual({ unexpected: ['broken:c FAILURE: C', 'broken:e WARNING: E'], stale: [] })
   })
 
@@ -38,7 +38,7 @@ describe('what is expected to fail', () => {
     }
   })
 
-  test('B2: what no revision requires cannot fail a run', () => {
+  test('B2: scenarios that no revision requires cannot fail a run', () => {
     const optional = results.map((result) => ({ ...result, required: false }))
     expect(judge(optional, []).unexpected).toEqual([])
   })
@@ -55,7 +55,7 @@ describe('two runs compared', () => {
     expect(lost(direct, through)).toEqual(['s:a A (2) was not made', 's:b B SKIPPED: '])
   })
 
-  test('B2: what did not succeed directly cannot be lost', () => {
+  test('B2: a check that did not succeed directly cannot be lost', () => {
     expect(lost(results, [scenario('fine', check('a', 'SUCCESS')), scenario('broken', check('d', 'SUCCESS'))])).toEqual(
       [],
     )

@@ -59,7 +59,7 @@ describe('the suite', () => {
     expect(authorizationServers).toEqual(['authorization-server-metadata-endpoint', 'authorization-code-grant'])
   })
 
-  test('B6: vouches for the authorization server of these tests', async () => {
+  test('B6: accepts the authorization server of these tests', async () => {
     const checks = await runAuthorization({ issuer: issuer.url, resource, visit: (url) => fetch(url) })
     expect(checks.map(({ id, status, errorMessage = '' }) => `${id} ${status} ${errorMessage}`.trim()).sort()).toEqual([
       'authorization-code-grant SUCCESS',
@@ -173,7 +173,7 @@ describe('what the chapter on authorization asks of a server', () => {
     expect(await (await at('')).json()).toEqual(await (await at('/mcp')).json())
   })
 
-  test('B6: a token counts in the header alone, and in each request anew', async () => {
+  test('B6: a token is accepted in the header only, and needed in each request', async () => {
     const token = await tokenFor()
     for (const name of ['access_token', 'token', 'bearer', 'authorization']) {
       expect((await ask({ path: `/mcp?${name}=${token}` })).status, name).toBe(401)
@@ -189,7 +189,7 @@ describe('what the chapter on authorization asks of a server', () => {
     expect((await ask({ ...bearing(token, session), body: rpc(1, 'ping') })).status).toBe(200)
   })
 
-  test('B6: tokens for others, of others, of another time or of nobody are 401; a good one without a scope is 403', async () => {
+  test('B6: tokens with a wrong audience, issuer or time, or without a subject are 401; a good one without a scope is 403', async () => {
     const now = Math.floor(Date.now() / 1000)
     for (const claims of [
       { aud: behind.url },

@@ -103,7 +103,7 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
   }
   const plain = (rows: ReturnType<typeof archiveRows>) => rows.map(({ replica: _, host: __, ...row }) => row)
 
-  test('whatever is asked, in both orders', async () => {
+  test('gives the same rows for any query, in both orders', async () => {
     await fc.assert(
       fc.asyncProperty(query, async (wanted) => {
         const { hits: found, next } = await asked({ ...wanted, limit: 1000 })
@@ -114,14 +114,14 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
     )
   }, 30_000)
 
-  test('the records themselves', async () => {
+  test('gives the same raw records', async () => {
     for (const wanted of [{}, { text: 'ab' }, { agent: 'a*' }, { operation: 'start' }] as AuditQuery[]) {
       const { hits: found } = await asked({ ...wanted, limit: 1000, raw: true })
       expect(found.map(({ line }) => line)).toEqual([...local.records(wanted)].map(({ text }) => text))
     }
   })
 
-  test('page by page, and a cursor of the one is none of the other', async () => {
+  test('gives the same pages, and refuses a cursor of the other', async () => {
     const all = [...local.query({ agent: '*' })]
     const paged: unknown[] = []
     for (let before: string | undefined; ; ) {

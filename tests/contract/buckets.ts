@@ -53,7 +53,7 @@ export function bucketsContract(
       expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
     })
 
-    test('coming back when told succeeds, a millisecond earlier does not', async () => {
+    test('a call at the retry time succeeds, a millisecond earlier it does not', async () => {
       for (const perMinute of [1, 7, 13, 60, 999]) {
         const buckets = await create()
         const from = [bucket('a', perMinute)]
@@ -98,7 +98,7 @@ export function bucketsContract(
       expect(await buckets.take(from, start + minute)).toEqual({ allowed: true })
     })
 
-    test('a limit that is lowered keeps nobody waiting for longer than the new one needs', async () => {
+    test('after a limit is lowered, the retry time is not longer than the new limit needs', async () => {
       const buckets = await create()
       await times(buckets, 600, [bucket('a', 600)], start)
       expect(await buckets.take([bucket('a', 1)], start)).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
@@ -154,7 +154,7 @@ export function bucketsContract(
       )
     })
 
-    test('no 60 s hold more calls than the limit, and a retry at the time that was told succeeds', async () => {
+    test('no 60 s have more calls than the limit, and a call at the retry time succeeds', async () => {
       const rush = fc.record({ calls: fc.integer({ min: 1, max: 40 }), pauseMs: fc.integer({ min: 0, max: 9_000 }) })
       const limit = fc.constantFrom(1, 5, 60, 239, 240, 241, 300)
       await fc.assert(

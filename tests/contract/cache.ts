@@ -22,7 +22,7 @@ export function cacheContract(
     const textIn = async (store: CacheStore, group: string, key: string, now = start): Promise<string | undefined> =>
       (await store.get(group, key, now)).bytes?.toString()
 
-    test('what is put is found, byte for byte, until its time is over', async () => {
+    test('a stored result is found, byte for byte, until it expires', async () => {
       const store = await create(roomy)
       const odd = Buffer.from([0, 255, 34, 92, 0xc3, 0x28])
       await store.put('files', 'a', { bytes: odd, mark: await markOf(store, 'files'), ttlMs: 1_000 }, start)
@@ -32,7 +32,7 @@ export function cacheContract(
       expect((await store.get('files', 'a', start)).bytes).toBeUndefined()
     })
 
-    test('what is put later counts, and its time alone', async () => {
+    test('a later result replaces an earlier one, with its own expiry', async () => {
       const store = await create(roomy)
       await put(store, 'files', 'a', 'first', 5_000)
       await put(store, 'files', 'a', 'second', 1_000, start + 500)
@@ -46,7 +46,7 @@ export function cacheContract(
       expect(await textIn(store, 'files', 'a')).toBe('')
     })
 
-    test('what may be kept for no time is not kept, and takes the place of what was', async () => {
+    test('a result with a lifetime of zero is not stored, and removes the earlier one', async () => {
       const store = await create(roomy)
       await put(store, 'files', 'a', 'old')
       await put(store, 'files', 'a', 'new', 0)
@@ -64,7 +64,7 @@ export function cacheContract(
       expect(await textIn(store, 'a b', 'c')).toBe('two')
     })
 
-    test('what was asked for before its group was dropped is not kept', async () => {
+    test('a result requested before its group was dropped is not stored', async () => {
       const store = await create(roomy)
       const before = await markOf(store, 'files')
       await store.drop('files')
@@ -75,7 +75,7 @@ export function cacheContract(
       expect(await textIn(store, 'files', 'a')).toBe('fresh')
     })
 
-    test('nothing survives when all is cleared, not even what is on its way', async () => {
+    test('clear removes everything, also what is stored later with an earlier mark', async () => {
       const store = await create(roomy)
       const before = await markOf(store, 'files')
       await put(store, 'other', 'a', 'kept')

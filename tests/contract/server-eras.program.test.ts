@@ -94,7 +94,7 @@ describe.each([
     server?: UpstreamServer
   }
 
-  test('B2/F5: its era is found out, its lists are read, its tools run', async () => {
+  test('B2/F5: its era is detected, its lists are read, its tools run', async () => {
     const { server } = shared
     await server.ready()
     expect(server.status()).toMatchObject({ health: 'healthy', era, transport: kind })
@@ -166,7 +166,7 @@ describe.each([
     await until(() => seen.entries().length === before, { what: 'the list of before' })
   })
 
-  test('B2: followed resources tell of changes, counted, until nobody follows', async () => {
+  test('B2: subscribers get every update of a resource until they unsubscribe', async () => {
     // Its own, with one connection: over stdio, each further one has a process that knows nothing of the others.
     await using own = await open()
     const { server } = own
@@ -200,7 +200,7 @@ describe.each([
     await second?.[Symbol.asyncDispose]()
   })
 
-  test('F10: a call that is called off ends at once and leaves the line usable', async () => {
+  test('F10: a cancelled call ends at once and leaves the connection usable', async () => {
     await shared.server.ready()
     const entry = find('tool', 'test_tool_with_progress')
     const controller = new AbortController()

@@ -14,7 +14,7 @@ export interface VaultUnderTest {
 /** What every vault must do. `create` gives an empty one. */
 export function vaultContract(name: string, create: () => Promise<VaultUnderTest>): void {
   describe(`B6: a vault in ${name}`, () => {
-    test('what is kept comes back, also to who opens it anew, and can be forgotten', async () => {
+    test('stored values can be read, also by another instance, and removed', async () => {
       const { vault, again } = await create()
       expect(await vault.keys()).toEqual([])
       await vault.write('b', 'second')
@@ -28,7 +28,7 @@ export function vaultContract(name: string, create: () => Promise<VaultUnderTest
       expect(await vault.keys()).toEqual(['b'])
     })
 
-    test('whoever reads the place learns nothing, neither of texts nor of keys', async () => {
+    test('the stored records reveal neither values nor keys', async () => {
       const { vault, records } = await create()
       await vault.write('server one', 'a refresh token')
       const all = [...(await records())]
@@ -55,7 +55,7 @@ export function vaultContract(name: string, create: () => Promise<VaultUnderTest
       expect(await other.keys()).toEqual([])
     })
 
-    test('what is damaged counts as none, and can be written anew', async () => {
+    test('a damaged record counts as missing and can be written again', async () => {
       const { vault, records, plant } = await create()
       await vault.write('one', 'of one')
       const [[at, record] = ['', '']] = [...(await records())]

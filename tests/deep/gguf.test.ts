@@ -7,7 +7,7 @@ import { realTools } from '../fixtures/real-tools.ts'
 
 const runs = 100
 
-describe.skipIf(missingLibrary !== undefined)(`S4: a model that knows nothing answers rightly${orWhy}`, () => {
+describe.skipIf(missingLibrary !== undefined)(`S4: a model with random weights gives valid answers${orWhy}`, () => {
   const names = writtenTools.map(({ name }) => name)
   test.each([
     ['selection', selectionSchema(names)],

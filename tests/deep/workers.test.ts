@@ -6,7 +6,7 @@ import { startRedis } from '../fixtures/redis.ts'
 import { withPart } from '../fixtures/with-part.ts'
 
 withPart('redis-server', 'B10: workers of a machine among other machines', () => {
-  test('each is a replica of the fleet in Redis, and people still find one of them', async () => {
+  test('each is a replica of the cluster in Redis, and one of them serves the metrics of all', async () => {
     await using open = new AsyncDisposableStack()
     const redis = open.use(await startRedis())
     const token = 'the-token-of-the-whole-fleet'

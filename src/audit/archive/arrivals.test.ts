@@ -18,7 +18,7 @@ function archiveWith(...places: readonly number[]) {
 
 const places = (arrived: readonly ArchiveArrival[]) => arrived.map(({ position }) => position)
 
-test('B10: what took its place earlier and came later is told nevertheless, and nothing twice', async () => {
+test('B10: a record with an earlier position that arrives late is delivered, and none is delivered twice', async () => {
   const { there, asked, ...archive } = archiveWith(1, 2)
   const [clock, stop] = [createManualClock(), new AbortController()]
   const told: number[] = []

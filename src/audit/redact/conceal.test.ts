@@ -133,11 +133,11 @@ describe('B6: known secrets', () => {
     expect(createConceal([long])(long)).toBe(redacted)
   })
 
-  test('what is shorter than six characters is not looked for: it would redact everything', () => {
+  test('secrets of fewer than six characters are not redacted: that would redact everything', () => {
     expect(createConceal(['main', '12345', ''])('main 12345')).toBe('main 12345')
   })
 
-  test('honest texts stay as they are', () => {
+  test('texts without secrets are unchanged', () => {
     const conceal = createConceal(['correct horse battery', 'hunter22', 'ünïcödé-pässwört'])
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter, maxLength: 200 }), (text) => {

@@ -57,7 +57,7 @@ describe('B6: token formats in free text', () => {
     },
   )
 
-  test.each(contextFormats)('$name, told by the word before it', ({ word, lengths }) => {
+  test.each(contextFormats)('$name, recognized by the word before it', ({ word, lengths }) => {
     for (const length of lengths) {
       const token = mixed(length)
       for (const clean of [`${word} token ${token}`, `${word.toUpperCase()}: ${token}.`]) {
@@ -231,7 +231,7 @@ describe('B6: token formats in free text', () => {
     }
   })
 
-  test('the secret key of AWS goes with the id beside it', () => {
+  test('the secret key of AWS is redacted if its id is beside it', () => {
     const [id, secret] = [`AKIA${upper(16)}`, `${mixed(20)}/${mixed(19)}`]
     for (const given of [`${id},${secret}`, `${id} ${secret}`, `id ${id}\nother: ${secret}\n`, `${secret} (${id})`]) {
       expect(text(given)).not.toContain(secret.slice(0, 20))
@@ -240,7 +240,7 @@ describe('B6: token formats in free text', () => {
   })
 })
 
-describe('B6: honest texts', () => {
+describe('B6: texts without tokens', () => {
   const root = join(import.meta.dirname, '../../..')
   // They show addresses with passwords.
   const withPasswords = ['docs/postgres.md', 'src/audit/redact/patterns.ts', 'deploy/compose/toolway.yaml']

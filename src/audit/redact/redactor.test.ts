@@ -12,7 +12,7 @@ const redactor = createRedactor({ secrets: ['s3cr3t-value', '482913004'], keys }
 const clean = redactor.value
 
 describe('F11: redaction of arguments', () => {
-  test('secret values go wherever they stand: texts, keys, lists, numbers', () => {
+  test('secret values are redacted in texts, keys, lists and numbers', () => {
     expect(
       clean({ a: 'x s3cr3t-value y', 's3cr3t-value': 1, deep: [{ b: ['s3cr3t-value'] }], pin: 482913004, n: 482 }),
     ).toEqual({ a: 'x [redacted] y', '[redacted]': 1, deep: [{ b: ['[redacted]'] }], pin: '[redacted]', n: 482 })
@@ -98,7 +98,7 @@ describe('F11: redaction of arguments', () => {
     expect(clean({ honest })).toEqual({ honest })
   })
 
-  test('the value itself is never changed, and comes back as it is where nothing was found', () => {
+  test('the value itself is never changed, and is returned as it is if nothing was found', () => {
     const given = Object.freeze({ a: Object.freeze(['s3cr3t-value']), password: 'x' })
     clean(given)
     expect(given).toEqual({ a: ['s3cr3t-value'], password: 'x' })
@@ -106,7 +106,7 @@ describe('F11: redaction of arguments', () => {
     expect(clean(honest)).toBe(honest)
   })
 
-  test('honest values are unchanged', () => {
+  test('values without secrets are unchanged', () => {
     const neutral = fc.string({ unit: fc.constantFrom(...'abcdefghij 0123456789.,-äß\n'), maxLength: 40 })
     const { tie } = fc.letrec((tie) => ({
       tie: fc.oneof(
@@ -188,7 +188,7 @@ describe('F11: redaction of arguments', () => {
   })
 })
 
-describe('F11: how much of the arguments is written down', () => {
+describe('F11: how much of the arguments is recorded', () => {
   const given = { path: '/tmp/x', password: 'hunter2', note: 's3cr3t-value', list: [1, 2], none: null, o: { a: true } }
 
   test('none, shape, redacted and full', () => {
@@ -225,7 +225,7 @@ test('B6: tokens that come while it is in use go like other secrets, and those t
   expect(line(long)).toBe(`${'x'.repeat(20_000)} [redacted]`)
 })
 
-test('F11: counts of tokens are no secrets; texts under such names, and numbers under others, are', () => {
+test('F11: counts of tokens are not secrets; texts under such names, and numbers under others, are', () => {
   const counts = {
     max_tokens: 5,
     maxSchemaTokens: 6,

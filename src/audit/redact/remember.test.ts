@@ -21,14 +21,14 @@ test.each([
   ['correct horse battery', '[redacted]'],
   ['read_text_file', 'read_text_file'],
   ['', ''],
-])('B6: the name %s is written down as %s, also the second time', (given, shown) => {
+])('B6: the name %s is recorded as %s, also the second time', (given, shown) => {
   const { texts, redact } = asked()
   const name = memoize(redact)
   expect([name(given), name(given)]).toEqual([shown, shown])
   expect(texts).toEqual([given])
 })
 
-test('B6: what is remembered never differs from what the redactor says, however little room there is', () => {
+test('B6: memoized texts equal those of the redactor, for any size of the memory', () => {
   const name = fc.oneof(fc.string(), fc.constantFrom('redis://:hunter2@h', 'correct horse battery', 'a', 'b'))
   fc.assert(
     fc.property(fc.array(name), fc.integer({ min: 1, max: 4 }), (names, most) => {

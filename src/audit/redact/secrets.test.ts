@@ -87,7 +87,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
   )
 })
 
-test('B6: what every other text contains is no secret: hiding it would hide everything', () => {
+test('B6: common words and paths are not secrets: hiding them would hide everything', () => {
   const env = {
     LOG_LEVEL: 'info',
     NODE_ENV: 'production',
@@ -125,7 +125,7 @@ test('B6: what every other text contains is no secret: hiding it would hide ever
   expect(secretsOf(secretSettings(configOf({})))).toEqual([])
 })
 
-test('words are told from what a machine made up', () => {
+test('words and random strings are distinguished', () => {
   const words = [
     'internationalization',
     'production-eu-west-1',

@@ -73,7 +73,7 @@ describe('B6: texts that hold credentials', () => {
     expect(text(shown)).toBe(shown)
   })
 
-  test('what stands around a credential stays', () => {
+  test('the text around a credential stays', () => {
     expect(text(`a Bearer ${random} b`)).toBe('a Bearer [redacted] b')
     expect(text('postgres://me:hunter2@db/x')).toBe('postgres://me:[redacted]@db/x')
     expect(text(`?a=1&token=${random}&b=2`)).toBe('?a=1&token=[redacted]&b=2')
@@ -114,7 +114,7 @@ describe('B6: texts that hold credentials', () => {
     '<token>, <secret> and <p>password</p> are </b>',
     'npm_config_registry npm_lifecycle_event tw_ hf_transfer AKIA pk_test',
   ]
-  test.each(honest)('honest: %s', (given) => {
+  test.each(honest)('no credential: %s', (given) => {
     expect(text(given)).toBe(given)
   })
 

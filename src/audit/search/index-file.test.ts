@@ -74,7 +74,7 @@ describe('F11: the index is derived from the log', () => {
     expect(await calls(log.folder)).toEqual([])
   })
 
-  test('half a line waits for its rest, and a line that is no record is passed over', async () => {
+  test('an incomplete line is read once it is complete, and a line that is not a record is skipped', async () => {
     await using log = await logFolder()
     log.write({ call: 'a' })
     const whole = readFileSync(log.path())
@@ -105,7 +105,7 @@ describe('F11: the index is derived from the log', () => {
     expect(statSync(indexFile(log.folder)).mode & 0o777).toBe(0o600)
   })
 
-  test('a folder that one may only read is searched all the same, and nothing is left in it', async () => {
+  test('a read-only folder is searched, too, and nothing is left in it', async () => {
     await using log = await logFolder()
     log.write({ call: 'a' })
     chmodSync(dirname(log.folder), 0o755)

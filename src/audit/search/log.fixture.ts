@@ -68,7 +68,7 @@ export async function logFolder() {
       const why = { ...(reason && { reason }), ...(rule && { rule }), ...(code && { code }) }
       put({ ...subject, phase: 'after', ...end, ...why }, at + latency_ms, lane)
     },
-    /** Whatever comes next stands in a new segment, whose name this is. */
+    /** Starts a new segment and returns its name. */
     rotate: (name = '1') => {
       const lane = laneOf(name)
       lane.file = segmentFileName(lane.seq + 1)

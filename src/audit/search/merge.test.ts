@@ -18,7 +18,7 @@ test('F11: time decides between lanes, their own order within them, even where a
   expect(mergeLanes([])).toEqual([])
 })
 
-test('F11: the last records are read from the end, across segments, and tell where each lane goes on', async () => {
+test('F11: the last records are read from the end, across segments, with the position of each lane', async () => {
   await using log = await logFolder()
   for (let number = 0; number < 300; number++) {
     if (number % 100 === 99) log.rotate()

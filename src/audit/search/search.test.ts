@@ -39,7 +39,7 @@ describe('F11: searching the log', () => {
     ])
   })
 
-  test('what was written meanwhile is found the next time, and an operation that ends is still one row', async () => {
+  test('records written since are found by the next search, and an operation that ends is still one row', async () => {
     await using log = await logFolder()
     log.write({ call: 'a', open: true, arguments: { x: 'begun' } })
     using search = openSearch({ folder: log.folder })

@@ -29,7 +29,7 @@ const odd: readonly object[] = [
   { ...some, operation: 'start', lanes: 1 },
 ]
 
-test('F11: whatever somebody writes into a line, it is found, and hides nothing else from anybody', async () => {
+test('F11: an invalid line is found by verify and hides no other record', async () => {
   await using folder = await temporaryFolder()
   const log = join(folder.path, 'audit')
   {

@@ -59,7 +59,7 @@ const places = () =>
 const lines = (bytes: Buffer) => bytes.toString('utf8').split('\n').slice(0, -1)
 const joined = (all: readonly string[]) => Buffer.from(all.map((line) => `${line}\n`).join(''))
 
-test('F11: a log that nobody touched verifies, with the secret, with the public key, and by itself', async () => {
+test('F11: an unchanged log verifies with the secret, with the public key, and without either', async () => {
   const publicKey = readFileSync(join(sound, 'audit.pub'), 'utf8')
   const seen: number[] = []
   expect(
@@ -78,7 +78,7 @@ test('F11: a log that nobody touched verifies, with the secret, with the public 
   expect(await verifyAudit({ folder: join(sound, 'none'), key: secret })).toMatchObject({ ok: true, lanes: [] })
 })
 
-describe('F11: whatever is done to a log is found', () => {
+describe('F11: every manipulation of a log is found', () => {
   const changes = runs(5, 1_000)
 
   test('F11: any other byte anywhere', async () => {
@@ -140,7 +140,7 @@ describe('F11: whatever is done to a log is found', () => {
     )
   })
 
-  test('F11: a record changed by somebody who knows how hashes are made, with or without all that follow', async () => {
+  test('F11: a changed record with a recomputed hash, with or without all that follow', async () => {
     const edit = fc.record({ at: fc.nat(1000), all: fc.boolean(), agent: fc.string() })
     const file = segments()[1] as string
     await fc.assert(
@@ -164,7 +164,7 @@ describe('F11: whatever is done to a log is found', () => {
     )
   })
 
-  test('F11: a log rewritten from some record on to its end, head included, by somebody without the secret', async () => {
+  test('F11: a log rewritten from some record to its end, head included, without the secret', async () => {
     let prev: string | undefined
     let seq = 0
     for (const file of segments()) {
@@ -221,7 +221,7 @@ describe('F11: whatever is done to a log is found', () => {
     expect((await verify(spoiled)).ok).toBe(false)
   })
 
-  test('F11: a lane in the place of another', async () => {
+  test('F11: a lane renamed to another', async () => {
     renameSync(join(spoiled, '1'), join(spoiled, '2'))
     expect((await verify(spoiled)).problems.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(['signature', 'head']),
@@ -237,7 +237,7 @@ describe('F11: whatever is done to a log is found', () => {
     expect((await verifyAudit({ folder: spoiled })).problems[0]).toMatchObject({ kind: 'signature' })
   })
 
-  test('F11: a whole log made anew with another secret', async () => {
+  test('F11: a whole log that was created again with another secret', async () => {
     rmSync(spoiled, { recursive: true })
     await using audit = await openLog(spoiled, { key: 'another secret' })
     await audit.end(endOf({ write: true }))
@@ -264,7 +264,7 @@ test('F11: a problem names lane, file, line and record in a sentence', async () 
   ])
 })
 
-test('F11: lines that are no records are one problem, and nothing else is said about their neighbours', async () => {
+test('F11: lines that are not records are one problem, and the records beside them have none', async () => {
   const file = segments()[1] as string
   const change = (bytes: Buffer) =>
     joined(lines(bytes).map((line, index) => (index === 2 || index === 3 ? 'junk' : line)))
@@ -274,7 +274,7 @@ test('F11: lines that are no records are one problem, and nothing else is said a
   expect(lanes[0]?.first?.seq).toBe(1)
 })
 
-test('F11: verify may run while somebody writes, rotates and removes', async () => {
+test('F11: verify may run while another process writes, rotates and removes', async () => {
   const live = join(folder.path, 'live')
   const clock = createManualClock()
   await using audit = await openLog(live, { clock, retainMs: 2 * hourMs, segmentBytes: 20_000 })

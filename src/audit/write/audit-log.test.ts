@@ -81,7 +81,7 @@ test('F11: the log signs itself after many records, a minute after something was
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ unsigned: 0 }] })
 })
 
-test('F11: whatever part of a record a kill left behind, the next start cuts it and the chain goes on', async () => {
+test('F11: after a kill, the next start truncates a partial record and the chain continues', async () => {
   const audit = await openLog(folder.path)
   await audit.end(endOf({ write: true }))
   const acknowledged = statSync(segment).size
@@ -105,7 +105,7 @@ test('F11: whatever part of a record a kill left behind, the next start cuts it 
   )
 })
 
-test('F11: a secret that was replaced is told, and its log goes on', async () => {
+test('F11: a replaced secret is reported by verify, and its log continues', async () => {
   const first = await openLog(folder.path, { key: 'the old secret' })
   await first[Symbol.asyncDispose]()
   const second = await openLog(folder.path)

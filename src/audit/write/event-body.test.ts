@@ -34,7 +34,7 @@ test('V8, F11: a record with all of its fields is canonical', () => {
   expect(opened).toMatchObject({ ok: true, record: { approval: 'once', approver: 'key:alice' } })
 })
 
-test('F11: whatever an event holds, its line is canonical and not longer than the limit', () => {
+test('F11: the line of any event is canonical and not longer than the limit', () => {
   const text = fc.oneof(
     fc.string({ unit: anyCharacter }),
     fc.constantFrom('\u0001', '"', '€', '😀').map((c) => c.repeat(9_999)),
@@ -132,7 +132,7 @@ describe('B6: names are redacted', () => {
   })
 })
 
-test('B7: whoever is refused gets little room, whatever they send', () => {
+test('B7: records of refused calls are short, also for long arguments and names', () => {
   const described = argumentsJson({ text: '€'.repeat(15_000) }, same, true)
   expect(jsonValue(described ?? '')).toEqual({
     truncated: true,

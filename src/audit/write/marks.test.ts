@@ -26,7 +26,7 @@ async function record(count = 3) {
   for (let number = 0; number < count; number++) await audit.end(endOf({ write: true }))
 }
 
-test('F11: a log that nobody has touched agrees with its marks', async () => {
+test('F11: an unchanged log agrees with its marks', async () => {
   await record()
   await record()
   expect(await verified()).toMatchObject({ ok: true, problems: [] })
@@ -61,7 +61,7 @@ test('F11: a lane that was replaced by another of the same length is found', asy
   expect(await kinds()).toContain('changed')
 })
 
-test('F11: what retention removes is not missed', async () => {
+test('F11: segments that retention removes are not missed', async () => {
   const clock = createManualClock()
   const retainMs = 60_000
   for (let round = 0; round < 4; round++) {
@@ -76,7 +76,7 @@ test('F11: what retention removes is not missed', async () => {
   expect(await verified()).toMatchObject({ ok: true })
 })
 
-test('V25, F11: lanes without marks, as 0.1.0 wrote them, are marked at the next start, also those that nobody uses', async () => {
+test('V25, F11: lanes without marks, as 0.1.0 wrote them, are marked at the next start, also unused ones', async () => {
   {
     await using one = await openLog(folder)
     await using other = await openLog(folder)

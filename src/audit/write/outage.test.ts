@@ -49,7 +49,7 @@ test('F11: a write that has run and cannot be recorded says that it has run', as
   expect(lastGap()).toMatchObject({ unrecorded: { writes: 2 } })
 })
 
-test('F11: what was refused or withheld may be tried again, and when; what has run may not', async () => {
+test('F11: a refused write or withheld result may be retried, and the error says when; a write that has run may not', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files, unrecordedReads: 'refuse' })
   files.writesFail = { code: 'EIO', bytes: 0 }
@@ -76,7 +76,7 @@ test('F11: a denial stays a denial, and is counted', async () => {
   expect(audit.status().unrecorded.denials).toBe(1)
 })
 
-test('F11: reads go on unrecorded where that is allowed, and are tried again after a moment', async () => {
+test('F11: reads continue unrecorded where that is allowed, and writing is tried again after a moment', async () => {
   const files = unreliableFiles()
   const clock = createManualClock()
   const log = createKeptLog()
@@ -104,7 +104,7 @@ test('F11: reads go on unrecorded where that is allowed, and are tried again aft
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ outages: 1 }] })
 })
 
-test('F11: reads that wait for the end of the turn are lost and told of where a write fails first', async () => {
+test('F11: reads that are still buffered when a write fails are counted as unrecorded', async () => {
   const files = unreliableFiles()
   {
     await using audit = await openLog(folder.path, { files })
@@ -129,7 +129,7 @@ test('F11: reads are refused where they may not go unrecorded', async () => {
   expect(() => audit.begin(beginOf())).toThrow(/nothing was sent/)
 })
 
-test('F11: on a full disk the reserve takes the end of a write that is under way; until it is there again nothing begins', async () => {
+test('F11: on a full disk the reserve is used for the end of a write in flight; until it is restored no write begins', async () => {
   const files = unreliableFiles()
   const clock = createManualClock()
   await using audit = await openLog(folder.path, { files, clock })
@@ -158,7 +158,7 @@ test('F11: on a full disk the reserve takes the end of a write that is under way
   expect(audit.status().recording).toBe(true)
 })
 
-test('F11: denials do not use up the reserve, so that nobody who is refused can', async () => {
+test('F11: denials do not use up the reserve, so refused callers cannot exhaust it', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files })
   files.writesFail = { code: 'ENOSPC', bytes: 0 }
@@ -183,7 +183,7 @@ test('F11: a file that cannot be begun leaves nothing behind, and is begun when 
   expect(await verify(folder.path)).toMatchObject({ ok: true })
 })
 
-test('F11: what could not be cut off spoils its file, not the chain', async () => {
+test('F11: a partial record that cannot be truncated spoils its file, not the chain', async () => {
   const files = unreliableFiles()
   {
     await using audit = await openLog(folder.path, { files })
@@ -215,11 +215,11 @@ test('F11: a disk that is full at the start does not keep Toolway from starting'
   expect(await verify(folder.path)).toMatchObject({ ok: true })
 })
 
-test('F11: a folder that cannot be had is an error of the start', async () => {
+test('F11: a folder that cannot be created is an error of the start', async () => {
   await expect(openLog('/dev/null/audit')).rejects.toThrow(/ENOTDIR/)
 })
 
-test('F11: a log that is removed while it is written is noticed, and begun anew', async () => {
+test('F11: a log that is removed while it is written is noticed and created again', async () => {
   const audit = await openLog(folder.path)
   await audit.end(wrote)
   await rm(join(folder.path, '1'), { recursive: true })
@@ -237,7 +237,7 @@ test('F11: a log that is removed while it is written is noticed, and begun anew'
   ])
 })
 
-test('F11: a log that somebody cuts while it is written is noticed before the answer leaves', async () => {
+test('F11: a log that another process truncates while it is written is noticed before the response is sent', async () => {
   const audit = await openLog(folder.path)
   await audit.end(wrote)
   truncateSync(join(folder.path, '1', '000000000001.jsonl'), 300)

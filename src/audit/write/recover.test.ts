@@ -69,7 +69,7 @@ describe('F11: the start after a kill', () => {
     expect((await verify(folder.path)).problems).toEqual([])
   })
 
-  test('F11: records that nothing vouches for are counted in the next start', async () => {
+  test('F11: the next start counts records that no checkpoint covers', async () => {
     await killed()
     const { hash, seq } = recordsIn(folder.path).at(-1) as { hash: string; seq: number }
     const forged = { ...beginOf(), phase: 'before', prev: hash, seq: seq + 1, time: new Date(0).toISOString() }
@@ -80,7 +80,7 @@ describe('F11: the start after a kill', () => {
   })
 })
 
-describe('F11: a log that is not as it was left is reported at the start, written down, and found by verify for good', () => {
+describe('F11: a log that changed since it was left is reported at the start, recorded, and from then on found by verify', () => {
   const lines = () => readFileSync(segment, 'utf8').split('\n').filter(Boolean)
 
   test.each<[string, string[], () => void]>([
@@ -112,7 +112,7 @@ describe('F11: a log that is not as it was left is reported at the start, writte
     expect(problems.filter(({ kind }) => kind === 'found_before')).toHaveLength(reasons.length)
   })
 
-  test('F11: the last record is replaced by a sound one that somebody made', async () => {
+  test('F11: the last record is replaced by a valid one', async () => {
     await killed()
     const record = { ...recordsIn(folder.path).at(-1), agent: 'somebody else' } as Record<string, unknown>
     delete record.hash

@@ -76,7 +76,7 @@ test('F11: a clock that was wrong for a while neither keeps records for longer n
   expect((await verify(folder.path)).problems).toEqual([])
 })
 
-test('F11: files that somebody else removed are missed: the oldest, one in the middle, the last', async () => {
+test('F11: files that another program removed are missed: the oldest, one in the middle, the last', async () => {
   const clock = createManualClock(Date.UTC(2027, 0, 1))
   {
     await using audit = await openLog(folder.path, { clock, retainMs: 5 * dayMs })
@@ -101,7 +101,7 @@ test('F11: files that somebody else removed are missed: the oldest, one in the m
   }
 })
 
-test('F11: what is old in the lane of a process that is gone is removed by another one', async () => {
+test('F11: old records in the lane of a process that is gone are removed by another one', async () => {
   const clock = createManualClock(Date.UTC(2027, 0, 1))
   const options = { clock, retainMs: 2 * dayMs }
   const first = await openLog(folder.path, options)
@@ -133,7 +133,7 @@ test('F11: an idle log ends its file too, so that nothing is kept for longer tha
   expect((await verify(folder.path)).problems).toEqual([])
 })
 
-test('B10: what is not copied yet is kept for longer, but not for more than the same time again', async () => {
+test('B10: records that are not copied yet are kept longer, but at most twice as long', async () => {
   const clock = createManualClock(Date.UTC(2027, 0, 1))
   const log = createKeptLog()
   let copied = 0

@@ -13,7 +13,7 @@ afterEach(() => folder[Symbol.asyncDispose]())
 const write = beginOf({ write: true })
 const wrote = endOf({ write: true })
 
-test('F11: one sync is under way at a time, and all who came meanwhile share the next one', async () => {
+test('F11: one sync runs at a time, and all records that arrive meanwhile share the next one', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files })
   await audit.flushed()
@@ -48,7 +48,7 @@ test.each([
   expect(waits(audit.end(endOf()))).toBe(awaited.read)
 })
 
-test('F11: what nobody waits for is on disk within a second', async () => {
+test('F11: records that no call waits for are on disk within a second', async () => {
   const files = unreliableFiles()
   const clock = createManualClock()
   await using audit = await openLog(folder.path, { files, clock })
@@ -58,7 +58,7 @@ test('F11: what nobody waits for is on disk within a second', async () => {
   await until(() => audit.status().synced === audit.status().seq, { what: 'the sync' })
 })
 
-test('F11: a sync that failed is never tried again: its file is left, who waits hears of it, the next record follows', async () => {
+test('F11: a failed sync is never retried: the log leaves the file, waiting calls fail, and the next record goes to another file', async () => {
   const files = unreliableFiles()
   {
     await using audit = await openLog(folder.path, { files })
@@ -82,7 +82,7 @@ test('F11: a sync that failed is never tried again: its file is left, who waits 
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ files: 2, outages: 1 }] })
 })
 
-test('F11: records written while a file is being left are synced with it before anybody is told', async () => {
+test('F11: records written during a rotation are synced with the old file before their calls are answered', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files, segmentBytes: 2_000 })
   const waits: (Promise<void> | undefined)[] = []

@@ -39,7 +39,7 @@ test('F11: a lane that is removed as a whole is missed', async () => {
   expect((await verify(folder.path)).problems).toEqual([expect.objectContaining({ kind: 'lane', lane: '2' })])
 })
 
-test('F11: records of all lanes can be read, from any position on, also while somebody writes', async () => {
+test('F11: records of all lanes can be read, from any position on, also during writes', async () => {
   await using one = await openLog(folder.path, { segmentBytes: 1_500 })
   await using two = await openLog(folder.path)
   for (let call = 0; call < 10; call++) {

@@ -50,7 +50,7 @@ test('B5: the hash does not depend on the order of members', () => {
   )
 })
 
-test('B5: the hash changes with every value, wherever it stands', () => {
+test('B5: the hash changes with every value, at any depth', () => {
   fc.assert(
     fc.property(definitions, (definition) => {
       const hash = hashOf(definition)
@@ -72,7 +72,7 @@ test('B5: canonical JSON is JSON of the same value', () => {
   )
 })
 
-test('B5: members named like parts of a prototype count like any other', () => {
+test('B5: members with names of prototype properties count like others', () => {
   const plain = jsonValue('{"name":"a","__proto__":{"x":1}}') as Definition
   expect(hashOf(plain)).not.toBe(hashOf({ name: 'a' }))
   expect(pinnedPart(plain)).toBe(plain)

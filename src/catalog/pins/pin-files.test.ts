@@ -105,7 +105,7 @@ describe('B5: pins on disk', () => {
     )
   })
 
-  test('a lock whose owner died does not hold up others', async () => {
+  test('a lock whose owner died does not block others', async () => {
     await using place = await pinsPlace()
     const folder = join(place.folder, 'pins')
     await mkdir(folder, { recursive: true })

@@ -86,7 +86,7 @@ test('B5: of two writers neither loses a pin, an approval by an operator or a ch
   )
 })
 
-test('B5: what operators approved does not depend on who merges with whom, how often or in which order', () => {
+test('B5: approvals of operators do not depend on the order or number of merges', () => {
   fc.assert(
     fc.property(records, records, records, (a, b, c) => {
       const ab = mergeRecords(a, b)
@@ -109,7 +109,7 @@ test('B5: a merge never approves what neither side had approved, and there is on
   )
 })
 
-test('B5: what is written is read back', () => {
+test('B5: a written record is read back', () => {
   fc.assert(
     fc.property(records, (record) => {
       expect(plain(parseRecord(recordText(record)) as ServerPins)).toMatchObject(plain(record))

@@ -40,7 +40,7 @@ describe('B5: results', () => {
     expect(JSON.parse(clean.text)._meta).toHaveProperty([findingsKey])
   })
 
-  test('instructions to the model are marked, and left to whoever reads them', async () => {
+  test('instructions to the model are reported and not removed', async () => {
     const { result } = await scanned('strip', JSON.stringify({ content: [{ type: 'text', text: poisoned }] }))
     expect(result.findings).toEqual(expect.arrayContaining([expect.stringMatching(/instruction|exfiltration/)]))
     expect(result.body.value.content).toEqual([{ type: 'text', text: poisoned }])
@@ -55,7 +55,7 @@ describe('B5: results', () => {
     )
   })
 
-  test('an honest result is handed on as the same object', async () => {
+  test('a result without findings is returned as the same object', async () => {
     const honest = JSON.stringify({
       content: [
         { type: 'text', text: 'Two files.\r\nNo more. 👨‍👩‍👧' },
@@ -67,7 +67,7 @@ describe('B5: results', () => {
     expect(log.lines).toEqual([])
   })
 
-  test('what Toolway itself answers is not scanned', async () => {
+  test('results of Toolway itself are not scanned', async () => {
     const { result, before } = await scanned(
       'strip',
       JSON.stringify({ content: [{ type: 'text', text: poisoned }] }),

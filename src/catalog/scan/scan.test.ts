@@ -12,7 +12,7 @@ describe('B5: the scanner, measured', () => {
   for (const split of ['known', 'heldOut'] as const) {
     const { poisoned, honest } = definitions[split]
 
-    test(`${split}: finds poison of every style, and no less of it than it did`, () => {
+    test(`${split}: finds at least 95 percent of the poisoned definitions`, () => {
       const missed = poisoned.filter(([, definition]) => scanDefinition(definition).length === 0)
       const shown = missed.map(([style, { name }]) => `${style}: ${name}`).join(', ')
       expect(rate(poisoned.length - missed.length, poisoned.length), shown).toBeGreaterThanOrEqual(
@@ -20,7 +20,7 @@ describe('B5: the scanner, measured', () => {
       )
     })
 
-    test(`${split}: leaves honest definitions alone`, () => {
+    test(`${split}: reports at most 0.6 percent of the harmless definitions`, () => {
       const flagged = honest.filter(([, definition]) => scanDefinition(definition).length > 0)
       const shown = flagged.map(([style, { name }]) => `${style}: ${name}`).join(', ')
       expect(rate(flagged.length, honest.length), shown).toBeLessThanOrEqual(0.6)
@@ -83,7 +83,7 @@ describe('B5: where and what', () => {
     expect(kinds(`Fine.${'\n'.repeat(30)}More.`)).toEqual(['padding'])
   })
 
-  test('hidden characters are high, what looks left over by chance is low, and honest writing has none', () => {
+  test('hidden characters have high severity, probable leftovers low, and ordinary writing has no findings', () => {
     const severity = (text: string) => scanText(text, '').map((finding) => `${finding.kind} ${finding.severity}`)
     expect(severity('a\u001b[31mb')).toEqual(['escape high'])
     expect(severity('a\u0007')).toEqual(['escape high'])
@@ -119,7 +119,7 @@ describe('B5: where and what', () => {
     )
   })
 
-  test('nothing makes it fail, and what is too much is said to be unscanned', () => {
+  test('no definition makes it fail, and parts that are too large or deep are reported as unscanned', () => {
     fc.assert(
       fc.property(fc.object({ maxDepth: 6 }), (definition) => {
         expect(scanDefinition(definition)).toBeInstanceOf(Array)

@@ -190,7 +190,7 @@ test('B4: after any changes the index ranks as one that was made of the same too
   fc.assert(run)
 })
 
-test('B4: what is kept of the best is what sorting all of them would give', () => {
+test('B4: the best matches are the first ones of a full sort', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(20)), fc.nat(30), (values, limit) => {
       const order = (a: number, b: number) => (values[b] as number) - (values[a] as number) || a - b

@@ -114,7 +114,7 @@ describe('S3: the schema of calls', () => {
     expect(grammar.matches('{"tool_calls":[{"name":"get_weather","arguments":{"days":1}}]}')).toBe(false)
   })
 
-  test('without tools there is nothing to call', () => {
+  test('without tools only an empty list of calls is valid', () => {
     const grammar = readGrammar(toGrammar(callSchema([])))
     expect([grammar.matches('{"tool_calls":[]}'), grammar.matches('{"tool_calls":[{}]}')]).toEqual([true, false])
   })

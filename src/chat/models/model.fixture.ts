@@ -44,7 +44,7 @@ export async function serving(
   return { server, model, clock, log }
 }
 
-/** A signal that nobody aborts. */
+/** A signal that is never aborted. */
 export const patient = (): AbortSignal => new AbortController().signal
 
 /** What a promise fails with. */

@@ -31,7 +31,7 @@ export interface ModelServer extends AsyncDisposable {
   request(number: number): Promise<Asked>
 }
 
-/** Answers the first request with the first reply, and so on; the last one goes on for ever. */
+/** Answers the first request with the first reply, and so on; the last one is repeated. */
 export async function modelServer(...replies: readonly Reply[]): Promise<ModelServer> {
   const asked: Asked[] = []
   const sockets = new Set<Socket>()

@@ -21,7 +21,7 @@ const inner = fc.oneof(
 )
 export const documents = fc
   .dictionary(key, inner, { minKeys: 2, maxKeys: 5, noNullPrototype: true })
-  // A number at the very end may go on: what is cut there cannot be told from what is not.
+  // A number at the end would not show whether it was cut off.
   .map((value) => ({ ...value, last: 'end' }) as Record<string, unknown>)
 
 /** One thing that models do wrong, done to a document that is spread over lines or not; undefined where it cannot be. */
@@ -61,7 +61,7 @@ export function flawed(
     state = (state * 48_271) % 2_147_483_647
     return state % count
   }
-  // Where lines end decides what a missing comma or quote can be told by.
+  // Line ends are how a missing comma or quote can be recognized.
   const lines = JSON.stringify(value, null, 2)
   const json = spread ? lines : lines.replaceAll(/\n\s*/g, ' ').replaceAll(/([{[]) | ([}\]])/g, '$1$2')
   // What is removed at the end is removed last, so that the others find it.

@@ -61,7 +61,7 @@ export const sloppiness: fc.Arbitrary<Sloppiness> = fc.record({
   doubledCommas: flag,
 })
 
-/** Writes a value down as somebody would who knows the value but not JSON. */
+/** Writes a value in sloppy JSON. */
 export function written(value: unknown, how: Sloppiness, indent = ''): string {
   const deeper = `${indent}  `
   const gap = how.spread ? `\n${deeper}` : ' '

@@ -49,7 +49,7 @@ test.each<readonly [string, ResultBody, string]>([
   ['nonsense', { content: 'text' as never }, '(The tool returned an empty result.)'],
   ['a failure', { content: [{ type: 'text', text: 'no such file' }], isError: true }, 'Error: no such file'],
   ['a failure that says so', { content: [{ type: 'text', text: 'Error 7' }], isError: true }, 'Error 7'],
-])('J5: what a model is told of %s', (_what, body, text) => {
+])('J5: the text that a model gets for %s', (_what, body, text) => {
   expect(resultText(resultOf(body), 1_000)).toBe(text)
 })
 

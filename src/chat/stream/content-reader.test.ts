@@ -87,7 +87,7 @@ describe('the text of a streamed answer', () => {
     ['bare keys', "{content: 'x'}"],
     ['a fence', '```json\n{"content": "x"}\n```'],
     ['nothing', ''],
-  ])('S3: %s is nothing to tell', (_what, text) => {
+  ])('S3: %s streams no text', (_what, text) => {
     expect(read([...text]).join('')).toBe('')
   })
 

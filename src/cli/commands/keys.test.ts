@@ -39,7 +39,7 @@ test('B6, B11: create --json has everything about the key', async () => {
   expect(made.key).toMatch(/^twk_bot_/)
 })
 
-test('B6, B11: list shows where keys come from, whom they are for and when they end', async () => {
+test('B6, B11: list shows the source, agents and expiry of keys', async () => {
   await using at = await place()
   await toolway(['keys', 'create', 'bot', '--expires', '1d'], at)
   const { stdout } = await toolway(['keys'], at)

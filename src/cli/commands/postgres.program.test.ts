@@ -144,7 +144,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     expect(first).toMatch(/read_a.*,[\da-f-]{36}$/)
   })
 
-  test('audit tail --postgres -f goes on with what arrives from anywhere', async () => {
+  test('audit tail --postgres -f continues with records of all replicas', async () => {
     const url = await server.database()
     await using place = await configured(url)
     await using replicas = await twoReplicas(url, place.cwd)
@@ -179,7 +179,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     expect(JSON.parse((await replay('--until', '1h')).stdout)).toMatchObject({ calls: 0 })
   })
 
-  test('commands that are told --postgres never answer from anything else', async () => {
+  test('commands with --postgres never read from another source', async () => {
     await using none = await folder({ 'toolway.json': {}, 'p.json': {} })
     await using away = await configured('postgres://nobody:hunter2@127.0.0.1:1/none')
     await using empty = await configured(await server.database())

@@ -88,7 +88,7 @@ test.each([
 test.each([
   ['npx', ['npm error code SELF_SIGNED_CERT_IN_CHAIN'], 'NODE_EXTRA_CA_CERTS'],
   ['uvx', ['error: Failed to fetch: it', 'cause: invalid peer certificate: UnknownIssuer'], 'SSL_CERT_FILE'],
-])('B11: %s is shown a certificate that nobody vouches for', async (command, stderr, variable) => {
+])('B11: %s rejects an untrusted certificate', async (command, stderr, variable) => {
   expect(await findingOf({ command, args: ['some-server'] }, { stderr, failure: ended })).toMatchObject({
     message: expect.stringContaining('is not trusted here'),
     remedy: `export ${variable}=/path/to/ca.pem`,

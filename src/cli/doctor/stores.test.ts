@@ -114,7 +114,7 @@ test.each([
   [100_000_000, false, 'warning'],
   [500_000, false, 'problem'],
   [10_000_000_000, true, 'problem'],
-])('B11: %d bytes free, no room for files: %s; that is %s', async (bytes, noFiles, status) => {
+])('B11: %d bytes free, no inodes left: %s; status %s', async (bytes, noFiles, status) => {
   const check = storeSpaceCheck({ audit: { path: '/' } } as never, async () => ({ bytes, noFiles }))
   expect(await check.run(never)).toMatchObject({ status })
 })

@@ -89,7 +89,7 @@ describe('V9: edits of a YAML configuration keep every other byte', () => {
     expect(yaml(...changes)).toBe(mine.replace('- shell.*\n', '- shell.*\n      - other\n').replace('60', '10'))
   })
 
-  test('what cannot be edited safely is refused', () => {
+  test('an edit that is not safe is refused', () => {
     expect(() => editText('a.yaml', 'a: &x { b: 1 }\nc: *x\n', [{ path: ['c', 'b'], value: 2 }])).toThrow()
     expect(() => editText('a.yaml', 'a: 1\n', [{ path: ['a', 'b'], value: 2 }])).toThrow('a is not a section')
     expect(() => editText('a.yaml', 'a: 1\n', [{ path: ['b'] }])).toThrow('it has no b')

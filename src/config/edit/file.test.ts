@@ -12,7 +12,7 @@ test('B11: a file is replaced whole, keeps its mode, and leaves no draft behind'
   expect(await readdir(folder)).toEqual(['a.json'])
 })
 
-test('B11: behind a symbolic link the file changes and the link stays, also where it leads nowhere yet', async () => {
+test('B11: behind a symbolic link the file changes and the link stays, also if its target does not exist yet', async () => {
   const { at } = await place({ 'dotfiles/real.json': 'old' })
   await symlink('dotfiles/real.json', at('link.json'))
   await symlink('dotfiles/later.json', at('dangling.json'))
@@ -24,7 +24,7 @@ test('B11: behind a symbolic link the file changes and the link stays, also wher
   expect(await readlink(at('link.json'))).toBe('dotfiles/real.json')
 })
 
-test('B11: a file that has changed between the look and the writing is left alone', async () => {
+test('B11: a file that has changed since it was read is not overwritten', async () => {
   const { at } = await place({ 'a.json': 'old' })
   const [before, none] = [await readSnapshot(at('a.json')), await readSnapshot(at('b.json'))]
   await writeFile(at('a.json'), 'theirs')
@@ -35,7 +35,7 @@ test('B11: a file that has changed between the look and the writing is left alon
   }
 })
 
-test('B11: what cannot be read is said, with its reason', async () => {
+test('B11: the error for an unreadable file has the reason', async () => {
   const { at } = await place({ 'latin.json': Buffer.from([0x7b, 0xff, 0x7d]), file: '' })
   await mkdir(at('folder'))
   await symlink('loop', at('loop'))

@@ -42,7 +42,7 @@ describe('B11: an entry is added in the style of the file', () => {
     expect(set('// mine\n', undefined, 2)).toBe(`// mine\n${wanted}\n`)
   })
 
-  test('in the place of an older one', () => {
+  test('replacing an older one', () => {
     expect(set('{\n  "mcpServers": {\n    "toolway": {"old": 1}, // us\n    "b": 1\n  }\n}', undefined, 2)).toBe(
       '{\n  "mcpServers": {\n    "toolway": 2, // us\n    "b": 1\n  }\n}',
     )
@@ -81,7 +81,7 @@ function contains(whole: string, part: string): boolean {
   return at === part.length
 }
 
-test('B11: whatever a file looks like, an entry joins it and everything else stays', () => {
+test('B11: an entry is added to any file, and everything else stays', () => {
   fc.assert(
     fc.property(jsonFile('mcpServers'), ({ value, text }) => {
       const entry = { command: 'x', args: ['y'] }

@@ -52,7 +52,7 @@ describe('B11: a server is taken out of a YAML file, and every other byte stays'
   })
 })
 
-test('B11: a server takes the place of the one of its name, where that stood', () => {
+test('B11: a server replaces the one of its name in place', () => {
   expect(yaml(mine).set(server)).toBe(
     mine.replace(
       '  # from Cursor\n  b:\n    command: |\n      y\n    # args: [-q]\n',
@@ -70,7 +70,7 @@ test('B11: a server takes the place of the one of its name, where that stood', (
   )
 })
 
-test('B11: what only a person can edit safely is left to one', () => {
+test('B11: a file that cannot be edited safely is refused', () => {
   const text = 'mcpServers = { a = { command = "x" } }\n'
   expect(() => serversText('toolway.toml', text).set(server)).toThrow('cannot be edited safely')
   expect(() => serversText('toolway.toml', text).remove('a')).toThrow('cannot be edited safely')
@@ -97,7 +97,7 @@ test.each(syntaxes)(
   },
 )
 
-test('B11: whatever servers say, one that is set is there, and one that is removed is gone, in every syntax', () => {
+test('B11: in every syntax, a server that is set is in the file, and one that is removed is not, for any definitions', () => {
   fc.assert(
     fc.property(fc.array(definition, { minLength: 3, maxLength: 3 }), fc.constantFrom(...names), (all, name) => {
       for (const [file, parse] of syntaxes) {
@@ -118,7 +118,7 @@ test('B11: whatever servers say, one that is set is there, and one that is remov
   )
 })
 
-test('B11: what is added behind the others and removed again leaves the file as it was', () => {
+test('B11: adding and removing a server leaves the file as it was', () => {
   fc.assert(
     fc.property(definition, definition, (first, second) => {
       const before = `# mine\nmcpServers:\n${serversBlock([{ name: 'a', definition: first }])}\n# end\nserver: {}\n`

@@ -7,7 +7,7 @@ import { addServers, serversBlock } from './servers-text.ts'
 const one = { name: 'new', definition: { command: 'npx', args: ['-y', 'x'] }, comment: 'from Cursor' }
 const block = '  # from Cursor\n  new:\n    command: npx\n    args: [-y, x]\n'
 
-describe('B11: servers join a configuration and everything that is there stays as it is written', () => {
+describe('B11: servers are added to a configuration and every other byte stays', () => {
   test('behind the last one, with its indentation, before the next section', () => {
     const text =
       'version: 1   # aligned\nmcpServers:\n    a:    { command: x }   # mine\n      # still about a\n\n# next\nserver: {port: 1}\n'
@@ -16,7 +16,7 @@ describe('B11: servers join a configuration and everything that is there stays a
     )
   })
 
-  test('where there are none yet, in any spelling of none', () => {
+  test('to a file without servers, in any spelling of none', () => {
     expect(addServers('', [one])).toBe(`mcpServers:\n${block}`)
     expect(addServers('version: 1', [one])).toBe(`version: 1\n\nmcpServers:\n${block}`)
     expect(addServers('mcpServers:\nserver: {}\n', [one])).toBe(`mcpServers:\n${block}server: {}\n`)
@@ -56,7 +56,7 @@ const definition = fc.record(
   { requiredKeys: ['command'] },
 )
 
-test('B11: whatever a server says, the file says exactly that', () => {
+test('B11: any definition is written so that it is read back unchanged', () => {
   fc.assert(
     fc.property(definition, definition, (first, second) => {
       const before = `version: 1\nmcpServers:\n${serversBlock([{ name: 'first', definition: first }])}# end\n`

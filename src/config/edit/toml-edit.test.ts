@@ -8,7 +8,7 @@ import { tomlText } from './toml-edit.ts'
 const path = ['mcp_servers', 'toolway']
 const entry = { command: '/usr/bin/node', args: ['a "b"', 'c\\d'] }
 
-describe('B11: a table joins a TOML file', () => {
+describe('B11: a table is added to a TOML file', () => {
   test('at its end, with its line ends', () => {
     expect(tomlText('').set(path, entry)).toBe(
       '[mcp_servers.toolway]\ncommand = "/usr/bin/node"\nargs = ["a \\"b\\"", "c\\\\d"]\n',
@@ -20,12 +20,12 @@ describe('B11: a table joins a TOML file', () => {
     expect(tomlText(codex).set(path, entry).startsWith(codex)).toBe(true)
   })
 
-  test('in the place of an older one and what stood below it, before comments of the next', () => {
+  test('replacing an older one with its subtables, before comments of the next', () => {
     const text = '[mcp_servers.toolway]\nurl = "x"\n[mcp_servers.toolway.env]\nA = "b"\n\n# next\n[other]\nc = 1\n'
     expect(tomlText(text).set(path, { b: 1 })).toBe('[mcp_servers.toolway]\nb = 1\n\n# next\n[other]\nc = 1\n')
   })
 
-  test('whatever looks like a header inside of texts and lists', () => {
+  test('ignoring what looks like a header inside texts and lists', () => {
     const text =
       'a = """\n[mcp_servers.toolway]\n"""\nb = [\n  [1],\n  ["]"],\n]\nc = \'\'\'\n[x]\'\'\'\n\n[mcp_servers."too.l"]\nd = 1\n'
     const changed = tomlText(text).set(path, { e: 1 })
@@ -36,7 +36,7 @@ describe('B11: a table joins a TOML file', () => {
   })
 })
 
-test('B11: a table goes with what stands below it, and nothing else does', () => {
+test('B11: a table is removed with its subtables, and nothing else is', () => {
   const changed = tomlText(codex).remove(['mcp_servers', 'context7'])
   const { context7: _, ...others } = parse(codex).mcp_servers as Record<string, unknown>
   expect(parse(changed)).toEqual({ ...parse(codex), mcp_servers: others })
@@ -53,7 +53,7 @@ test('B11: a table goes, and is replaced, also where it is written as a value or
   expect(tomlText('mcp_servers.toolway = {}\na = 1').remove(path)).toBe('a = 1')
 })
 
-test('B11: what is not TOML is refused', () => {
+test('B11: a text that is not TOML is refused', () => {
   expect(() => tomlText('a = ')).toThrow('it is not valid TOML')
 })
 
@@ -62,7 +62,7 @@ const lines = fc.array(
   { maxLength: 8 },
 )
 
-test('B11: whatever a file looks like, setting and removing leave the rest to the byte', () => {
+test('B11: setting and removing keep every other byte of any file', () => {
   fc.assert(
     fc.property(lines, fc.constantFrom('\n', '\r\n'), fc.boolean(), (some, eol, end) => {
       const numbered = some.map((line, index) =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** How a file may be laid out: every gap between two tokens is drawn anew. */
+/** A random layout of a file: each gap between two tokens is different. */
 interface Layout {
   gap(): string
   trailing(): boolean
@@ -55,7 +55,7 @@ const content = (key: string) =>
     { requiredKeys: [] },
   )
 
-/** Whole files of a client as somebody may have written them, byte order mark and all. */
+/** Random files of a client, with any layout and with or without a byte order mark. */
 export const jsonFile = (key: string): fc.Arbitrary<{ value: Record<string, unknown>; text: string; mark: string }> =>
   fc
     .tuple(

@@ -74,7 +74,7 @@ describe('B11: the files of other clients are configurations as they stand', () 
     expect(notes.join('\n')).toContain('prompt perplexity-key is read from the variable INPUT_PERPLEXITY_KEY')
   })
 
-  test('VS Code: what is asked for and not there is an error that names the server, the field and the variable', async () => {
+  test('VS Code: a missing input is an error that names the server, the field and the variable', async () => {
     const { problems } = await project({ '.vscode/mcp.json': files.vscode, '.env': '' })
     expect(await problems({ paths: ['.vscode/mcp.json'] })).toMatchObject([
       { key: 'mcpServers.perplexity.env.PERPLEXITY_API_KEY', message: expect.stringContaining('INPUT_PERPLEXITY_KEY') },
@@ -245,15 +245,15 @@ command = "x"
     ['opencode.json', '{"theme": "x"}'],
     ['.vscode/mcp.json', '{}'],
     ['.cursor/mcp.json', ''],
-  ])('%s without any server is no mistake', async (path, text) => {
+  ])('%s without any server is valid', async (path, text) => {
     const { load } = await project({ [path]: text })
     const { config, warnings } = await load({ paths: [path] })
     expect({ servers: config.mcpServers, warnings }).toEqual({ servers: {}, warnings: [] })
   })
 })
 
-describe('B11: nothing of a client is dropped without a word', () => {
-  test("a key that nobody knows is a warning in a client's file, and a near miss an error", async () => {
+describe("B11: nothing of a client's file is dropped silently", () => {
+  test("an unknown key is a warning in a client's file, and a near miss an error", async () => {
     const { load, problems } = await project({
       '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "flavour": 1}}}',
       'cline_mcp_settings.json': '{"mcpServers": {"a": {"command": "x", "arg": ["y"]}}}',
@@ -318,7 +318,7 @@ describe('B11: nothing of a client is dropped without a word', () => {
     }
   })
 
-  test('sections of ours in such a file are in force, whoever it belongs to', async () => {
+  test("Toolway's own sections in such a file are applied, and it counts as Toolway's", async () => {
     const { load } = await project({
       '.mcp.json': '{"mcpServers": {"a": {"command": "x"}}, "agents": {"b": {"deny": {"servers": ["*"]}}}}',
     })
@@ -342,7 +342,7 @@ describe('B11: nothing of a client is dropped without a word', () => {
     )
   })
 
-  test('a server that rules speak of keeps its name', async () => {
+  test('a server that rules refer to keeps its name', async () => {
     const { problems } = await project({
       '.mcp.json': '{"mcpServers": {"my server": {"command": "x"}}}',
       '.mcp-gateway-rules.json': '{"agents": {"a": {"deny": {"servers": ["my server"]}}}}',

@@ -15,7 +15,7 @@ test("an editor's file that points at us already is read without us, and without
   }
 })
 
-test('in a configuration of our own the name is refused, because somebody has chosen it', async () => {
+test('in a configuration of Toolway the name is refused', async () => {
   const { problems } = await project({ 'toolway.yaml': 'version: 1\nmcpServers: { toolway: { command: x } }' })
   expect(brief(await problems())).toEqual([expect.stringContaining('mcpServers.toolway')])
 })

@@ -87,7 +87,7 @@ test('mistakes are refused at their line and name the key that was written', asy
   ])
 })
 
-test('a list that is none is refused', async () => {
+test('endpoints that are not a list are refused', async () => {
   const { problems } = await project({ 'toolway.yaml': 'mcp_endpoints: { a: 1 }' })
   expect(brief(await problems())).toEqual(['1:16 mcp_endpoints: expected a list of servers'])
 })

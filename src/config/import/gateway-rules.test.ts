@@ -47,7 +47,7 @@ test('G3: in such a pair sessions belong to callers unless a server says otherwi
   expect((await alone.load()).config.mcpServers['brave-search']?.session).toBe('shared')
 })
 
-test('G7: a caller without an agent is refused when the rules do not speak of it, whatever an earlier file says', async () => {
+test('G7: a caller without an agent is refused if the rules do not mention it, even if an earlier file allows it', async () => {
   const { load } = await project({
     'base.yaml': 'defaults: { denyOnMissingAgent: false }',
     'servers.json': servers,

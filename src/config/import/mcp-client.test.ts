@@ -107,14 +107,14 @@ test.each([
   expect(notes[0]).toContain(note)
 })
 
-test('one server may be off by itself, and auth of type none is none', async () => {
+test('a single server may be disabled, and auth of type none means no auth', async () => {
   const { load } = await project({
     'toolway.toml': '[[mcp_client.servers]]\nname = "a"\nurl = "http://x"\nenabled = false\nauth = { type = "none" }\n',
   })
   expect((await load()).config.mcpServers.a).toMatchObject({ disabled: true, auth: undefined })
 })
 
-test('F1: allow-lists are about forwarded tools, so native ones stay usable, and that is said', async () => {
+test('F1: allow-lists are about forwarded tools, so native ones stay usable, and a note says so', async () => {
   const { load } = await project({
     'toolway.toml': '[tool_forwarding.security]\nallowed_namespaces = ["files"]\nallowed_tools = ["files::read"]\n',
     'empty.toml': '[tool_forwarding.security]\nallowed_namespaces = []\nallowed_tools = []\n',

@@ -53,7 +53,7 @@ mcpServers:
   expect(mcpServers.b).toMatchObject({ transport: 'sse' })
 })
 
-test('what belongs to a client is left aside with a reason', async () => {
+test('keys of a client that have no effect are ignored with a reason', async () => {
   const { load } = await project({
     'toolway.json': '{"mcpServers": {"a": {"command": "x", "alwaysAllow": ["y"], "autoApprove": [], "trust": true}}}',
   })
@@ -83,7 +83,7 @@ test('an error about another spelling points at that spelling', async () => {
   ])
 })
 
-test("an editor's mcp.json is read, and what it would ask for is looked for in a variable", async () => {
+test("an editor's mcp.json is read, with its inputs from variables", async () => {
   const servers = { a: { type: 'http', url: 'https://x/mcp' }, b: { command: 'x', env: { K: '${input:key}' } } }
   const { load, problems } = await project({
     'good.json': JSON.stringify({ servers, inputs: [{ id: 'key' }] }),

@@ -13,7 +13,7 @@ test('B6: OAuth to a server needs TLS, except on this machine, and nothing else'
   expect(faults(server({}, 'http://mcp.example.com/mcp'))).toEqual([expect.stringContaining('an https:// url')])
 })
 
-test('B6: a client that acts for itself has an id and a secret, and is nobody else', () => {
+test('B6: the grant client_credentials needs an id and a secret or key, and excludes perPrincipal', () => {
   const itself = { grant: 'client_credentials', clientId: 'a', clientSecret: 'b' }
   expect(faults(server(itself))).toEqual([])
   expect(faults(server({ ...itself, clientSecret: undefined, privateKey: 'pem' }))).toEqual([])

@@ -43,7 +43,7 @@ export function farStore(): CacheStore {
   }
 }
 
-/** The cache before a server that does what it is told; the answers are numbered unless it is told otherwise. */
+/** The cache in front of a scripted server. By default it numbers its answers. */
 export function openCache(changes: Changes = {}, store: CacheStore = memoryCache(roomy)) {
   const clock = createManualClock()
   const kept = cache({ store, members, clock })
@@ -112,7 +112,7 @@ export function heldBack() {
   return { held, run }
 }
 
-/** The cache before a server that answers when a test tells it to. */
+/** The cache in front of a server that answers when a test wants it to. */
 export function openHeldBack(changes?: Changes) {
   const { held, run } = heldBack()
   const opened = openCache(changes)

@@ -20,7 +20,7 @@ test('F13: the same call is answered from what is kept, byte for byte, and says 
   expect(stats()).toMatchObject({ hits: 1, misses: 1, joined: 0, entries: 1, evicted: 0 })
 })
 
-test('F13: nobody can spoil for others what is kept by changing the value they were given', async () => {
+test('F13: changing a cached result that was returned does not change it for others', async () => {
   const { handle } = openCache()
   await handle(asking())
   const hit = await handle(asking())
@@ -46,7 +46,7 @@ test('F13: a result is kept for the configured time, without a timer', async () 
   expect(runs).toHaveLength(2)
 })
 
-describe('F13: what a server says about keeping counts, where it wants less', () => {
+describe('F13: a server can shorten the time that its results are cached', () => {
   const kept = async (body: object, seconds: number, changes = {}) => {
     const { handle, runs, clock, does } = openCache({ cache: { ttl: '10s' } })
     does(async () => answerOf({ ...text('x'), ...body }))
@@ -63,11 +63,11 @@ describe('F13: what a server says about keeping counts, where it wants less', ()
     expect(await kept({ ttlMs: 60_000 }, 10)).toBe(false)
   })
 
-  test.each([[0], [-1], ['60000'], [null], [{}]])('a time of %j is none', async (ttlMs) => {
+  test.each([[0], [-1], ['60000'], [null], [{}]])('a time of %j means that nothing is cached', async (ttlMs) => {
     expect(await kept({ ttlMs }, 0)).toBe(false)
   })
 
-  test('only the top of a result says so', async () => {
+  test('only members at the top level of a result count', async () => {
     expect(await kept({ structuredContent: { ttlMs: 0, resultType: 'task', cacheScope: 'private' } }, 0)).toBe(true)
   })
 
@@ -79,7 +79,7 @@ describe('F13: what a server says about keeping counts, where it wants less', ()
   })
 })
 
-describe('F13: what is not kept', () => {
+describe('F13: results that are not cached', () => {
   const runsOf = async (call: Parameters<typeof asking>[0], body: ResultBody = text('x'), changes = {}) => {
     const { handle, runs, does } = openCache(changes)
     does(async () => answerOf(body))
@@ -101,7 +101,7 @@ describe('F13: what is not kept', () => {
     expect(await runsOf({ rest: { inputResponses: {}, requestState: 'x' } })).toBe(2)
   })
 
-  test('a result that would take the place of many', async () => {
+  test('a result that would fill a large part of the cache', async () => {
     const cache = { maxBytes: '16KiB' }
     expect(await runsOf({}, text('x'.repeat(900)), { cache })).toBe(1)
     expect(await runsOf({}, text('x'.repeat(1_024)), { cache })).toBe(2)
@@ -132,14 +132,14 @@ describe('F13: what the caller wants', () => {
     expect(textOf(await handle(asking()))).toBe('answer 2')
   })
 
-  test('refresh: asked again, and kept for everybody', async () => {
+  test('refresh: the server is asked again, and the result is cached for all', async () => {
     const { handle } = openCache()
     await handle(asking())
     expect(textOf(await handle(asking(wish('refresh'))))).toBe('answer 2')
     expect(textOf(await handle(asking()))).toBe('answer 2')
   })
 
-  test('a word that we do not know is taken as no-store', async () => {
+  test('an unknown value counts as no-store', async () => {
     const { handle, runs } = openCache()
     for (const value of ['no-cache', null, true]) await handle(asking(wish(value)))
     expect(runs).toHaveLength(3)
@@ -169,7 +169,7 @@ describe('F13: resources and prompts are kept only where their server says so', 
     expect(await runsOf({ ttlMs: 1_000, cacheScope: 'public' }, ['ann', 'bob', 'ann', 'bob'])).toBe(1)
   })
 
-  test('one template stands for many resources', async () => {
+  test('resources of one template are cached by their URI', async () => {
     const { handle, runs, does } = openCache()
     does(async () => answerOf({ contents: [], ttlMs: 1_000, cacheScope: 'public' }))
     const template = readTool({ kind: 'template', name: 'file:///{name}' })
@@ -178,7 +178,7 @@ describe('F13: resources and prompts are kept only where their server says so', 
   })
 })
 
-describe('F13: what was answered before counts no more', () => {
+describe('F13: cached results are dropped', () => {
   test('after invalidate, for that server alone', async () => {
     const { handle, runs, invalidate } = openCache({ servers: { mail: { command: 'mail' } } })
     const mail = readTool({ server: 'mail' })
@@ -220,7 +220,7 @@ describe('F13: what was answered before counts no more', () => {
     expect(textOf(await handle(asking()))).toBe('answer 1')
   })
 
-  test('where it was asked for before, and came after', async () => {
+  test('if they were requested before the change and arrived after it', async () => {
     const { handle, does, invalidate, runs } = openCache()
     does(async () => {
       if (runs.length === 1) invalidate('files')
@@ -258,7 +258,7 @@ describe('F13: what was answered before counts no more', () => {
     expect(runs).toHaveLength(2)
   })
 
-  test('where callers have changed, for those whom servers can ask', async () => {
+  test('if callers changed, for callers that servers can ask', async () => {
     const { handle, runs, callersChanged } = openCache()
     const capable = { caller: { capabilities: { roots: {} } } }
     for (const call of [{}, capable]) await handle(asking(call))

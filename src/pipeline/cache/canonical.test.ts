@@ -92,7 +92,7 @@ test('F13: two values have one form only if they are equal', () => {
   )
 })
 
-test('F13: what has a form of its own in JSON is compared by that', () => {
+test('F13: values with a toJSON method are compared by their JSON', () => {
   const at = (ms: number) => canonical(Json.of({ at: new Date(ms) }))
   expect(at(0)).toBe(at(0))
   expect(at(0)).not.toBe(at(1))

@@ -8,7 +8,7 @@ const cancelled = () => new ToolwayError('CANCELLED', 'The caller cancelled this
 
 describe('F13: answers that are for one caller', () => {
   test.each([{}, { shared: ['mail.read'] }])(
-    'B6: where each principal goes by its own grant, nobody gets what another was answered (cache: %j)',
+    'B6: with perPrincipal grants, no caller gets the result of another (cache: %j)',
     async (section) => {
       const mail = { url: 'https://mail.example.com/mcp', auth: { type: 'oauth', perPrincipal: true } }
       const { handle, runs } = openCache({ cache: section, servers: { mail } })
@@ -75,7 +75,7 @@ describe('F13: answers that are for one caller', () => {
   })
 
   test.each([{ ttlMs: 0 }, { resultType: 'input_required' }, { resultType: 'task' }])(
-    'one with %j is nobody else’s, and those who waited run side by side from then on',
+    'one with %j is not shared, and the waiting calls then run separately',
     async (said) => {
       const { handle, held } = openHeldBack()
       const all = [1, 2, 3].map(() => handle(asking()))
@@ -89,7 +89,7 @@ describe('F13: answers that are for one caller', () => {
     },
   )
 
-  test('G3: a question goes to the one who began; the others ask themselves, and nothing is kept', async () => {
+  test('G3: a question goes to the first caller; the others run their own call, and nothing is cached', async () => {
     const { handle, held } = openHeldBack()
     const capable = { capabilities: { elicitation: {} } }
     const asked = [1, 2].map(() => vi.fn(async () => Json.of({ action: 'accept' })))
@@ -108,7 +108,7 @@ describe('F13: answers that are for one caller', () => {
     expect(held).toHaveLength(4)
   })
 
-  test('G3: a question for somebody who has left is put to nobody', async () => {
+  test('G3: a question for a caller that has left is sent to no other', async () => {
     const { handle, held } = openHeldBack()
     const capable = { capabilities: { elicitation: {} } }
     const [first, second] = [vi.fn(), vi.fn()]

@@ -31,7 +31,7 @@ describe('F13: identical calls in flight are joined', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('other arguments, other agents are not', async () => {
+  test('calls with other arguments or of other agents are not', async () => {
     const { handle, held } = openHeldBack()
     for (const args of [{ path: 'a' }, { path: 'b' }]) void handle(asking({ args }))
     void handle(asking({ args: { path: 'a' }, caller: { agent: 'other' } }))
@@ -39,7 +39,7 @@ describe('F13: identical calls in flight are joined', () => {
     expect(held).toHaveLength(3)
   })
 
-  test('one that asks to refresh runs by itself; what began before it is not kept in its place', async () => {
+  test('a call that refreshes runs alone; the result of an earlier call does not replace its result', async () => {
     const { handle, held } = openHeldBack()
     const before = handle(asking())
     const fresh = handle(asking({ meta: { 'dev.toolway/cache': 'refresh' } }))
@@ -62,7 +62,7 @@ describe('F13: identical calls in flight are joined', () => {
     expect(held).toHaveLength(2)
   })
 
-  test('a result that is not kept is still the answer of all who waited', async () => {
+  test('a result that is not cached is still returned to all waiting callers', async () => {
     const { handle, last, runs } = openHeldBack()
     const all = [handle(asking()), handle(asking())]
     await settled()
@@ -72,8 +72,8 @@ describe('F13: identical calls in flight are joined', () => {
   })
 })
 
-describe('F13: each waits for itself', () => {
-  test('one who cancels leaves the others alone, also the one who began', async () => {
+describe('F13: joined callers are independent', () => {
+  test('a caller that cancels does not affect the others, even if it was the first', async () => {
     const { handle, last, runs } = openHeldBack()
     const controllers = [0, 1, 2].map(() => new AbortController())
     const all = controllers.map(({ signal }) => handle(asking({ signal })))
@@ -88,7 +88,7 @@ describe('F13: each waits for itself', () => {
     expect(runs).toHaveLength(1)
   })
 
-  test('when all have left, the call is cancelled, and the next one begins anew', async () => {
+  test('when all callers have left, the call is cancelled, and the next one starts another', async () => {
     const { handle, held } = openHeldBack()
     const controllers = [0, 1].map(() => new AbortController())
     const all = controllers.map(({ signal }) => handle(asking({ signal })))
@@ -101,7 +101,7 @@ describe('F13: each waits for itself', () => {
     expect(held).toHaveLength(2)
   })
 
-  test('nothing is begun for somebody who has gone already', async () => {
+  test('a call that is already cancelled starts nothing', async () => {
     const { handle, held } = openHeldBack()
     await expect(handle(asking({ signal: AbortSignal.abort(cancelled()) }))).rejects.toMatchObject({
       code: 'CANCELLED',
@@ -109,7 +109,7 @@ describe('F13: each waits for itself', () => {
     expect(held).toHaveLength(0)
   })
 
-  test('one who joined has a deadline of its own', async () => {
+  test('a caller that joined has its own deadline', async () => {
     const { handle, last, clock } = openHeldBack()
     const long = handle(asking({ timeoutMs: 20_000 }))
     await clock.pass(1_000)
@@ -121,7 +121,7 @@ describe('F13: each waits for itself', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('where the time of the first was too short, one with more time begins anew and the others join it', async () => {
+  test('if the timeout of the first was too short, a caller with more time starts another call and the others join it', async () => {
     const { handle, held, last, clock } = openHeldBack()
     const short = expect(handle(asking({ timeoutMs: 1_000 }))).rejects.toMatchObject({ code: 'TIMEOUT' })
     const long = [handle(asking()), handle(asking())]
@@ -133,7 +133,7 @@ describe('F13: each waits for itself', () => {
     expect((await Promise.all(long)).map(textOf)).toEqual(['the answer', 'the answer'])
   })
 
-  test('who has no more time left than was not enough does not try again', async () => {
+  test('a caller with no more time than the failed call does not try again', async () => {
     const { handle, held, clock } = openHeldBack()
     const first = expect(handle(asking())).rejects.toMatchObject({ code: 'TIMEOUT' })
     await clock.pass(1)
@@ -158,7 +158,7 @@ describe('F13: each waits for itself', () => {
 })
 
 describe('F13: failures', () => {
-  test('one of the server is that of all who waited', async () => {
+  test('an error of the server is returned to all waiting callers', async () => {
     const { handle, last, runs } = openHeldBack()
     const all = [handle(asking()), handle(asking())]
     await settled()
@@ -168,7 +168,7 @@ describe('F13: failures', () => {
     expect(runs).toHaveLength(1)
   })
 
-  test('one that is made for one caller is not', async () => {
+  test('an error that is meant for one caller is not shared', async () => {
     const { handle, held } = openHeldBack()
     const all = [handle(asking()), handle(asking())]
     await settled()
@@ -181,7 +181,7 @@ describe('F13: failures', () => {
   })
 })
 
-test('progress reaches all who wait, whatever else is said only the one who began', async () => {
+test('progress reaches all waiting callers, other notifications only the first', async () => {
   const { handle, last } = openHeldBack()
   const controller = new AbortController()
   const heard = [vi.fn(), vi.fn()]

@@ -116,7 +116,7 @@ test.each(scopes)('F13: the same holds for calls that are all under way at once 
   )
 })
 
-test('F13: a long key tells calls apart as a short one does', async () => {
+test('F13: long keys distinguish calls as short ones do', async () => {
   const { handle, runs } = open()
   const long = 'x'.repeat(5_000)
   for (const args of [{ a: long }, { a: `${long}y` }, { a: long, b: 1 }, { a: long }]) await handle(asking({ args }))

@@ -26,7 +26,7 @@ describe('F13: which results are kept', () => {
     expect(treatment(entryOf(), listed('mail.*'))).toBe('writes')
   })
 
-  test('never those of a tool that needs a yes, and it is no less a write for that', () => {
+  test('never those of a tool that needs approval, which still counts as a write', () => {
     const needsApproval = () => 'mcpServers.files.approve[0]'
     expect(treatment(readTool(), { needsApproval })).toBe('nothing')
     expect(treatment(entryOf(), { needsApproval, ...listed('files.read') })).toBe('writes')
@@ -42,7 +42,7 @@ describe('F13: which results are kept', () => {
     expect(treatment(mistaken, listed('files.*'))).toBe('kept')
   })
 
-  test('those of our own tools only where they are listed under their own name', () => {
+  test('those of native tools only if they are listed with their source', () => {
     const time = readTool({ server: 'native', name: 'time' })
     expect(treatment(time)).toBe('nothing')
     expect(treatment(time, listed('*', '*.time', 'n*'))).toBe('nothing')

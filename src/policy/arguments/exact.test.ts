@@ -60,7 +60,7 @@ describe('V5: numbers that a double would round are judged by their digits', () 
     expect(await fits(ofId(keywords), `{"id":${id}}`)).toBe(expected)
   })
 
-  test('a reference leads to a check that is as exact, and null for something optional is still left to the server', async () => {
+  test('a check behind a reference is as exact, and null for an optional value is still left to the server', async () => {
     const schema = (most: string) =>
       `{"$defs":{"id":{"maximum":${most}}},"properties":{"id":{"$ref":"#/$defs/id"},"b":{"type":"string"}}}`
     expect(await fits(schema('9007199254740992'), '{"id":9007199254740993}')).toBe(false)

@@ -21,7 +21,7 @@ const read = {
 }
 
 describe('arguments against the schema of a tool', () => {
-  test('F9: what fits passes, and after the first call without waiting', async () => {
+  test('F9: valid arguments pass, and after the first call without waiting', async () => {
     await validate(read, { path: '/a' }, 'files.read')
     expect(
       validate(
@@ -61,7 +61,7 @@ describe('arguments against the schema of a tool', () => {
       { pth: '/a' },
       '"path" is missing and must be a string (you sent "pth"); "pth" is unknown (did you mean "path"?).',
     ],
-  ])('F9: %j is told what is wrong', async (args, expected) => {
+  ])('F9: %j gets an error that says what is wrong', async (args, expected) => {
     expect(await problems(read, args)).toBe(expected)
   })
 
@@ -89,7 +89,7 @@ describe('arguments against the schema of a tool', () => {
     }
   })
 
-  test('F9: a failed choice tells what came nearest', async () => {
+  test('F9: a failed choice describes the nearest alternative', async () => {
     const shape = {
       type: 'object',
       properties: {

@@ -22,7 +22,7 @@ describe('guards', () => {
     expect(compileGuards([], { server: 'plain' })).toBeUndefined()
   })
 
-  test('F9: a call without guarded arguments does not even wait', () => {
+  test('F9: a call without guarded arguments does not wait', () => {
     expect(check({})).toBeUndefined()
     expect(check({ other: '../../etc/passwd', options: {}, items: [] })).toBeUndefined()
   })
@@ -74,7 +74,7 @@ describe('guards', () => {
     )
   })
 
-  test('F9: an operator who misspells an argument is told so before anything runs', () => {
+  test('F9: an invalid argument selector is an error before anything runs', () => {
     expect(() => compileGuards([{ ...files, arguments: ['paths[0]'] }], { server: 'files' })).toThrow(
       'mcpServers.files.guards[0].arguments: invalid argument selector "paths[0]"; use a form such as path, paths[] or options.file.',
     )

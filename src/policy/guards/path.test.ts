@@ -58,7 +58,7 @@ describe('path guard', () => {
     )
   })
 
-  test('F9: a root that does not exist yet guards as it is written, and as the link it becomes', async () => {
+  test('F9: a root that does not exist yet is used as written, and later as the target of the link it becomes', async () => {
     const later = join(folders.base, 'later')
     expect(await refusal(join(later, 'a/b.txt'), [later])).toBeUndefined()
     expect(await refusal(join(folders.base, 'later-not'), [later])).toBeDefined()

@@ -59,9 +59,12 @@ describe('F9: guards look at the URIs of resources', () => {
     await expect(read(uri)).rejects.toMatchObject({ code: 'UNSAFE_URL', details: { rule: 'mcpServers.all.guards[2]' } })
   })
 
-  test.each(['file:///data/a\0', 'http://8.8.8.8/\ufffd'])('what is no text is refused: %j', async (uri) => {
-    await expect(read(uri)).rejects.toThrow('The argument "uri" contains')
-  })
+  test.each(['file:///data/a\0', 'http://8.8.8.8/\ufffd'])(
+    'a URI with a NUL or replacement character is refused: %j',
+    async (uri) => {
+      await expect(read(uri)).rejects.toThrow('The argument "uri" contains')
+    },
+  )
 
   test.each([
     'file:///data/a',
@@ -69,7 +72,7 @@ describe('F9: guards look at the URIs of resources', () => {
     'file:///data/100%25.txt',
     'file:///data/why.txt?line=3',
     'http://8.8.8.8/a?b#c',
-  ])('what lies inside is read: %j', async (uri) => {
+  ])('a URI inside the roots or of a public host is read: %j', async (uri) => {
     await read(uri)
   })
 
@@ -80,7 +83,7 @@ describe('F9: guards look at the URIs of resources', () => {
     },
   )
 
-  test('all that is known of paths holds for URIs, and a query hides nothing', async () => {
+  test('all path attacks are refused as URIs, also with a query', async () => {
     await using folders = await sandbox()
     const { root, second, fill } = folders
     const guarded = compileGuards([{ kind: 'path', arguments: ['path'], roots: [root, second] }], { server: 'files' })!

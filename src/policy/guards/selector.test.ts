@@ -92,7 +92,10 @@ describe('selectors', () => {
     expect(find('__proto__', JSON.parse('{"__proto__":"a"}'))).toEqual([{ at: '__proto__', value: 'a' }])
   })
 
-  test.each(['', '.', 'a.', '.a', 'a..b', '[]', 'a[0]', 'a[', 'a]', 'a[].[]', 'a[]b'])('%j is no selector', (text) => {
-    expect(parseSelector(text)).toBeUndefined()
-  })
+  test.each(['', '.', 'a.', '.a', 'a..b', '[]', 'a[0]', 'a[', 'a]', 'a[].[]', 'a[]b'])(
+    '%j is not a selector',
+    (text) => {
+      expect(parseSelector(text)).toBeUndefined()
+    },
+  )
 })

@@ -86,7 +86,7 @@ describe('SQL guard', () => {
       'SELECT t.id FROM t, greatest(1, 2)',
       'has "t.id", which may call a function, because an expression in FROM has no alias; add one: AS x(column)',
     ],
-  ])('F9: %j is told what is wrong with it', async (sql, reason) => {
+  ])('F9: %j gets an error that says what is wrong with it', async (sql, reason) => {
     expect((await refusal(sql))?.message).toBe(`The argument "sql" ${reason}.`)
   })
 
@@ -194,7 +194,7 @@ describe('SQL guard of other dialects', () => {
     expect(passed).toBeGreaterThan(40)
     expect((await refusal('SELECT * FROM pragma_optimize', 'sqlite'))?.code).toBe('UNSAFE_SQL')
   })
-  test('F9: what is told names the dialect', async () => {
+  test('F9: the error names the dialect', async () => {
     expect((await refusal('SELECT 1 --x', 'mysql'))?.message).toContain(
       'that MySQL and the gateway may parse differently',
     )

@@ -42,7 +42,7 @@ describe('URL guard', () => {
     })
   }
 
-  test('F9: addresses and internal names are refused without asking anybody', async () => {
+  test('F9: addresses and internal names are refused without a DNS query', async () => {
     asked.length = 0
     for (const [, url] of urlAttacks.filter(([why]) => why !== 'dns')) await refusal(url)
     expect(asked).toEqual([])
@@ -169,7 +169,7 @@ describe('places of addresses', () => {
   })
 
   test.each(['', 'x', '1.2.3', '1.2.3.4.5', '256.1.1.1', '01.2.3.4', '::1%lo', ':::', '1.2.3.4:80', '[::1]'])(
-    'F9: %j is no address',
+    'F9: %j is not an address',
     (text) => {
       expect(placeOf(text)).toBe('reserved')
     },

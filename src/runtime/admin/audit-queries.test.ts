@@ -106,7 +106,7 @@ test('F11: a modified log is detected, once for all callers', async () => {
   expect(chain.verified()).toMatchObject({ state: 'broken', problems: [expect.stringContaining('not be verified')] })
 })
 
-test('F11, V7: while somebody reads the result, the log is verified a minute after the start and then every ten minutes', async () => {
+test('F11, V7: while its result is read, the log is verified a minute after the start and then every ten minutes', async () => {
   const { folder, record, audit, queries, clock } = await open()
   record('a')
   await audit.flushed()

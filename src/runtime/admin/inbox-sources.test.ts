@@ -109,7 +109,7 @@ describe('V7: the sources of the inbox', () => {
     expect(JSON.stringify(item)).not.toContain('private')
   })
 
-  test('definitions that changed, are quarantined or flagged, until somebody has decided or the server is off', () => {
+  test('definitions that changed, are quarantined or flagged, until they are decided or the server is disabled', () => {
     const { items, state, watch, changed } = gateway()
     watch(() => {})
     state.pins = [

@@ -92,7 +92,7 @@ describe('V7: the inbox', () => {
     expect(inbox.view()).toMatchObject({ items: { length: 101, 100: { id: 'a' } }, left: 200, dismissed: 0 })
   })
 
-  test('a dismissed item returns when it changes, and when it ended and comes back; other processes know', async () => {
+  test('a dismissed item returns when it changes, and when it ended and occurs again; other processes know', async () => {
     const { inbox, set, ids } = opened()
     set(entry('a'), entry('b'))
     await inbox.dismiss('a', 'token')
@@ -176,7 +176,7 @@ describe('V7: the inbox', () => {
     expect(log.lines).toHaveLength(1)
   })
 
-  test('listeners hear of changes once, at once or within a second, and what is new', async () => {
+  test('listeners get each change once, immediately or within a second, with the new items', async () => {
     const { inbox, set, clock, changed } = opened()
     const told: { view: InboxView; added: readonly InboxItem[] }[] = []
     set(entry('a'))

@@ -328,7 +328,7 @@ describe('V9: commands that read secrets', () => {
     expect(later).toEqual([])
   })
 
-  test('are not judged by the value that stands in for their output', async () => {
+  test('are not validated with the placeholder for their output', async () => {
     await writeFile(path, mine)
     const server = { url: 'https://x.test', timeout: '${exec:echo 5s}' }
     expect(await editor().propose({ changes: [{ path: ['mcpServers', 'b'], value: server }] })).toMatchObject({

@@ -112,7 +112,7 @@ test.each([
     },
   ],
   ['an ordinary address', { url: 'https://mcp.example.com/v1/mcp?version=2' }],
-])('B11: %s is left alone', (_, definition) => {
+])('B11: %s contains no secret', (_, definition) => {
   expect(secretTexts(definition)).toEqual([])
 })
 

@@ -30,7 +30,7 @@ description: contains known-secret-9
 `
 const secrets = /hunter2|my-own-token|0{64}|pass-w0rd|key=1|s3cr|k-123|two|1234567|:pw@|known-secret-9/
 
-test('V9: no secret of a file is shown, and every byte comes back', () => {
+test('V9: no secret of a file is shown, and every byte is restored', () => {
   const one = hider()
   const shown = one.hide('toolway.yaml', yaml) ?? ''
   expect(shown).not.toMatch(secrets)
@@ -77,7 +77,7 @@ test('V9: a placeholder depends on the secret only, and an unknown one is refuse
   expect(hider().hide('a.toml', 'a = ')).toBeUndefined()
 })
 
-test('V9: no secret of a TOML file is shown, and every byte comes back', () => {
+test('V9: no secret of a TOML file is shown, and every byte is restored', () => {
   const toml = `# password: hunter2
 auth.token = 'my-own-token'# token: my-own-token
 description = "contains known-secret-9"

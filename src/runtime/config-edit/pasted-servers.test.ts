@@ -10,7 +10,7 @@ const read = async (input: string, name?: string) => {
   return Object.fromEntries(found.map((server) => [server.name, server.definition]))
 }
 
-describe('V9: servers are read from whatever somebody pastes', () => {
+describe('V9: servers are read from pasted text', () => {
   test.each([
     ['npx -y @modelcontextprotocol/server-filesystem@1.2 "/my files"', 'filesystem'],
     ['API_KEY=x uvx mcp-server-git', 'git'],

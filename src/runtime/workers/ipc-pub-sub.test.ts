@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { bulletinContract } from '../../../tests/contract/bulletin.ts'
+import { pubSubContract } from '../../../tests/contract/pub-sub.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import type { RpcPort } from '../../lib/port-rpc.ts'
@@ -10,7 +10,7 @@ import { workersOf } from './rpc.fixture.ts'
 const open = new DisposableStack()
 afterAll(() => open.dispose())
 
-bulletinContract('IPC of workers', async (count) => open.use(workersOf(count)).pubSubs)
+pubSubContract('IPC of workers', async (count) => open.use(workersOf(count)).pubSubs)
 
 test('B10: messages published while the primary is gone are lost, without an error', () => {
   const port: RpcPort = {

@@ -12,7 +12,7 @@ const over = (port: MessagePort): RpcPort => ({
   send: (message) => port.postMessage(message),
   onMessage(listener) {
     port.on('message', listener)
-    // Nobody waits for a test's messages.
+    // The port must not keep the process alive.
     port.unref()
   },
 })

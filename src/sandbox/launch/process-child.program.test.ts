@@ -36,7 +36,7 @@ describe('a child that floods its host', () => {
 })
 
 test.skipIf(missing('bwrap') ?? missing('python3'))(
-  'S7: a program ends with its host, also one that has seen to it that nobody tells it',
+  'S7: a program ends with its host, even if it disabled the signal for the death of its parent',
   async () => {
     const survivor = `import ctypes, time
 ctypes.CDLL(None).prctl(1, 0)

@@ -25,7 +25,7 @@ import * as views from './views.fixture.ts'
 export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 export const dev: AuthIdentity = { principal: 'key:dev', authenticated: true, admin: false, agents: ['dev'] }
 
-/** The gateway's token is `operator`; a key that is no admin is `dev`. */
+/** The gateway's token is `operator`; a key without admin rights is `dev`. */
 export const people = (): Authenticate =>
   bearerTokens([
     ['operator', operator],
@@ -38,7 +38,7 @@ export interface Asked {
   readonly given: unknown
 }
 
-/** An admin in memory, who remembers what it was asked. */
+/** An admin API in memory that records its requests. */
 function createTestAdmin() {
   const asked: Asked[] = []
   const onCalls = new Set<(calls: readonly CallView[]) => void>()
@@ -187,7 +187,7 @@ function createTestAdmin() {
   return {
     admin,
     asked,
-    /** Whether anybody is watching. */
+    /** Whether there are listeners. */
     watched: () => onCalls.size + onReload.size + onInbox.size > 0,
     tellInbox: (view: InboxView) => {
       for (const listener of onInbox) listener(view)
@@ -202,7 +202,7 @@ function createTestAdmin() {
       approvals = waiting
       for (const listener of onApprovals) listener()
     },
-    /** Makes what is told larger. */
+    /** Makes events larger. */
     pad(bytes: number) {
       padding = 'x'.repeat(bytes)
     },

@@ -16,7 +16,7 @@ const open = async (chat: ReturnType<typeof createTestChat> | undefined = create
 const messages = [{ role: 'user', content: 'Hi' }]
 
 describe('G10, S6: the chat of the dashboard', () => {
-  test('tells what one can talk to, and says so where there is nothing', async () => {
+  test('lists the models, and an error says so if there is none', async () => {
     const { api } = await open()
     expect((await api('chat', { token: 'dev' })).json).toEqual({ models: ['local', 'large'], vision: ['large'] })
     const none = stack.use(await openTestAdmin())

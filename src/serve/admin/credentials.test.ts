@@ -61,7 +61,7 @@ describe('B6: a browser that logs in', () => {
     )
   })
 
-  test('CSRF: a form of another page cannot log anybody in', async () => {
+  test('CSRF: a form of another page cannot log in', async () => {
     const { raw } = await open()
     const body = '{"token":"operator"}'
     for (const headers of [{ 'content-type': 'text/plain' }, { ...json, origin: 'https://evil.example.com' }]) {
@@ -70,7 +70,7 @@ describe('B6: a browser that logs in', () => {
     }
   })
 
-  test('is nobody any more after DELETE session, and the browser forgets the cookie', async () => {
+  test('is logged out by DELETE session, which also removes the cookie', async () => {
     const { logIn, raw } = await open()
     const { browser } = await logIn()
     const other = await logIn()
@@ -82,7 +82,7 @@ describe('B6: a browser that logs in', () => {
     expect((await raw('/admin/api/session', { method: 'DELETE' })).status).toBe(204)
   })
 
-  test('is nobody any more when its time is over', async () => {
+  test('is logged out when the login expires', async () => {
     const { logIn, raw, clock } = await open()
     const { browser } = await logIn()
     clock.advance(loginMs - 1)
@@ -91,7 +91,7 @@ describe('B6: a browser that logs in', () => {
     expect((await raw('/admin/api/config', { headers: browser })).status).toBe(401)
   })
 
-  test('is worth what its credential is worth now: a revoked key ends it, and so does another right', async () => {
+  test('has the current rights of its credential: a revoked key or changed rights end it', async () => {
     let identity: typeof operator | undefined = operator
     const known = people()
     const { logIn, raw } = await open({
@@ -109,7 +109,7 @@ describe('B6: a browser that logs in', () => {
     expect((await raw('/admin/api/overview', { headers: second.browser })).status).toBe(401)
   })
 
-  test('with a header, too, is whom the header says', async () => {
+  test('is identified by the Authorization header if it sends both', async () => {
     const { logIn, raw } = await open()
     const { browser } = await logIn()
     const headers = { ...browser, authorization: 'Bearer dev' }
@@ -117,7 +117,7 @@ describe('B6: a browser that logs in', () => {
     expect((await raw('/admin/api/session', { headers: { ...browser, authorization: 'Bearer x' } })).status).toBe(401)
   })
 
-  test('with a cookie of another gateway, or one that it made up, is nobody', async () => {
+  test('is refused with the cookie of another gateway or an invented one', async () => {
     const { raw, port } = await open()
     for (const cookie of [
       `toolway_admin_${port}=made-up`,
@@ -131,11 +131,11 @@ describe('B6: a browser that logs in', () => {
   })
 })
 
-describe('B6: who guesses', () => {
+describe('B6: a client that guesses', () => {
   const tries = async ({ raw }: Awaited<ReturnType<typeof open>>, token: string) =>
     raw('/admin/api/session', { method: 'POST', headers: json, body: JSON.stringify({ token }) })
 
-  test('failed logins: ten are told that they are wrong, the others to wait; a right one is let in', async () => {
+  test('failed logins: ten get 401, the others 429; a correct one succeeds', async () => {
     let address = '192.0.2.1'
     const fixture = await open({ address: () => address })
     const statuses: number[] = []
@@ -154,7 +154,7 @@ describe('B6: who guesses', () => {
     expect(fixture.access.turned).toHaveLength(34)
   })
 
-  test('with a header is told to wait, too, but a right one is let in: scripts of others share its address', async () => {
+  test('with a header gets 429, too, but a correct one succeeds: scripts of others share its address', async () => {
     const fixture = await open()
     for (let count = 0; count < 10; count++) expect((await fixture.api('overview', { token: 'x' })).status).toBe(401)
     expect((await fixture.api('overview', { token: 'x' })).status).toBe(429)
@@ -165,7 +165,7 @@ describe('B6: who guesses', () => {
 const all = <T>(length: number, make: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length }, (_, index) => make(index)))
 
-test('logins are bounded, and whoever logs in again and again ends only their own', async () => {
+test('logins are bounded, and a principal that logs in repeatedly ends only its own', async () => {
   const logins = createLogins(createManualClock())
   const first = await logins.open('Bearer operator', operator)
   const own = await all(100, () => logins.open('Bearer dev', dev))
@@ -188,7 +188,7 @@ describe('V12: a login after a restart', () => {
     return { stored, clock, start: () => createLogins(clock, store) }
   }
 
-  test('is known again with its credential and rights, as long as it would have been without', async () => {
+  test('is restored with its credential and rights, and expires at the same time as before', async () => {
     const { clock, start } = kept()
     const { id } = await start().open('Bearer dev', { ...dev, stepUp: () => 'x' })
     clock.advance(loginMs - 1_000)
@@ -222,7 +222,7 @@ describe('V12: a login after a restart', () => {
     expect(await another.find(login.id)).toBeUndefined()
   })
 
-  test('goes on in its process while the store cannot be used, and if it never was stored', async () => {
+  test('continues in its process while the store is unavailable, and if it was never stored', async () => {
     const clock = createManualClock()
     const answer: { found: StoredLogin | null | undefined; added: boolean } = { found: undefined, added: true }
     const store: LoginStore = { add: async () => answer.added, find: async () => answer.found, remove: async () => {} }
@@ -237,7 +237,7 @@ describe('V12: a login after a restart', () => {
     expect([await logins.find(login.id), await logins.find(own.id)]).toEqual([undefined, own])
   })
 
-  test('what is stored reveals neither the id nor the credential, and cannot be given to another login', async () => {
+  test('the stored record reveals neither the id nor the credential, and cannot be used for another login', async () => {
     const { stored, start } = kept()
     const login = await start().open('Bearer operator', operator)
     const other = await start().open('Bearer dev', dev)

@@ -10,7 +10,7 @@ afterEach(async () => {
 const open = async (settings?: Parameters<typeof openTestAdmin>[0]) => stack.use(await openTestAdmin(settings))
 
 describe('requests', () => {
-  test('a query is checked: what is unknown, twice or out of bounds is a 400 that names it', async () => {
+  test('a query is checked: an unknown, repeated or invalid parameter is a 400 that names it', async () => {
     const { api } = await open()
     for (const [path, named] of [
       ['stats', '"by"'],
@@ -28,7 +28,7 @@ describe('requests', () => {
     }
   })
 
-  test('what is empty in a query counts as left out, and numbers are numbers', async () => {
+  test('an empty parameter counts as missing, and numbers are numbers', async () => {
     const { api, asked } = await open()
     await api('tools?query=&server=files&cursor=&limit=7')
     await api('audit?from=5&decision=DENY')
@@ -38,7 +38,7 @@ describe('requests', () => {
     ])
   })
 
-  test('bad JSON, a wrong shape, what nests too deeply and a wrong content type are refused with a sentence', async () => {
+  test('invalid JSON, a wrong shape, deep nesting and a wrong content type are refused with a message', async () => {
     const { api, raw } = await open()
     const headers = { authorization: 'Bearer operator', ...json }
     const path = '/admin/api/tools/files__read/call'
@@ -52,7 +52,7 @@ describe('requests', () => {
     expect((await api('tools/files__read/call', { body: {} })).json.call).toBe('c9')
   })
 
-  test('huge bodies are refused, told or not, before and behind the credential', async () => {
+  test('huge bodies are refused, with or without Content-Length, before and after authentication', async () => {
     const { raw } = await open()
     const headers = { authorization: 'Bearer operator', ...json }
     const huge = JSON.stringify({ arguments: { text: 'x'.repeat(1024 * 1024) } })
@@ -66,7 +66,7 @@ describe('requests', () => {
     expect(login.status).toBe(413)
   })
 
-  test('unknown paths, ids and methods are refused in the words of the API', async () => {
+  test('unknown paths, ids and methods are errors in the format of the API', async () => {
     const { api, raw } = await open()
     for (const path of ['', 'nothing', 'servers/', 'servers/files/explode', 'calls/%E0%A4%A']) {
       const { status, json } = await raw(`/admin/api/${path}`, { headers: { authorization: 'Bearer operator' } })
@@ -100,7 +100,7 @@ describe('requests', () => {
     }
   })
 
-  test('an error that nobody expected is told without its cause, and logged with it', async () => {
+  test('an unexpected error is sent without its cause and logged with it', async () => {
     const { api, admin, log } = await open()
     admin.overview = () => {
       throw new TypeError('secret detail')
@@ -112,8 +112,8 @@ describe('requests', () => {
   })
 })
 
-describe('B6: who may come in', () => {
-  test('Host and Origin are checked exactly, and who is turned away leaves a record', async () => {
+describe('B6: access', () => {
+  test('Host and Origin are checked exactly, and a rejected request is recorded', async () => {
     const { raw, access, port } = await open()
     const authorization = 'Bearer operator'
     for (const headers of [
@@ -162,7 +162,7 @@ describe('B6: who may come in', () => {
     expect(access.turned).toEqual([])
   })
 
-  test('F11: a wrong credential, and an admin page for others, leave a record; asking who one is does not', async () => {
+  test('F11: a wrong credential, and a request without admin rights, are recorded; GET session is not', async () => {
     const { raw, api, access } = await open()
     await api('overview', { token: 'wrong' })
     await api('config', { token: 'dev' })
@@ -183,7 +183,7 @@ describe('B6: who may come in', () => {
     expect((await api('session?agent=qa')).json.agent).toBe('default')
   })
 
-  test('without auth.token anybody reads, and nobody acts', async () => {
+  test('without auth.token, anonymous callers may read but not change anything', async () => {
     const anonymous = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' } as const
     const { raw, asked } = await open({ authenticate: () => anonymous })
     expect((await raw('/admin/api/session')).json).toMatchObject({ authenticated: false, admin: false })
@@ -223,7 +223,7 @@ describe('B6: who may come in', () => {
     ])
   })
 
-  test('V5: the arguments of a tried tool keep their bytes, on one line; what can be read in two ways is refused', async () => {
+  test('V5: the arguments of a tried tool keep their bytes, on one line; ambiguous ones are refused', async () => {
     const { raw, asked } = await open()
     const headers = { authorization: 'Bearer operator', ...json }
     const send = (body: string) => raw('/admin/api/tools/files__read/call', { method: 'POST', headers, body })
@@ -245,7 +245,7 @@ describe('B6: who may come in', () => {
 describe('/metrics', () => {
   const metrics = (accept?: string) => ({ body: 'toolway_up 1\n', contentType: `text/plain; for=${accept ?? 'all'}` })
 
-  test('F15: is for admins and for those who may be any agent', async () => {
+  test('F15: needs an admin or a credential for any agent', async () => {
     const scraper = { principal: 'key:prometheus', authenticated: true, admin: false, agents: '*' } as const
     const known = people()
     const { raw } = await open({
@@ -263,7 +263,7 @@ describe('/metrics', () => {
     expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD'])
   })
 
-  test('is for everybody where nobody needs a credential, and a 404 with a sentence where it is turned off', async () => {
+  test('needs no credential if auth.token is none, and is a 404 with a message if it is disabled', async () => {
     const anonymous = { principal: 'anonymous', authenticated: false, admin: false, agents: [] } as const
     const on = await open({ metrics, authenticate: () => anonymous })
     expect((await on.raw('/metrics')).status).toBe(200)

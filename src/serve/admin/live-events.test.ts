@@ -58,7 +58,7 @@ const pass = async ({ clock }: TestAdmin, ms: number) => {
 }
 
 describe('G10: the stream of events', () => {
-  test('begins with all there is to know, so that nothing has to be fetched', async () => {
+  test('begins with the whole state, so that nothing has to be fetched', async () => {
     const fixture = await open()
     const { told, heard, headers } = await follow(fixture)
     await heard('inbox')
@@ -73,7 +73,7 @@ describe('G10: the stream of events', () => {
     ])
   })
 
-  test('V8: tells all approvals whenever they have changed', async () => {
+  test('V8: sends all approvals whenever they have changed', async () => {
     const fixture = await open()
     const { heard, kinds, last } = await follow(fixture)
     await heard('reload')
@@ -87,7 +87,7 @@ describe('G10: the stream of events', () => {
     expect(kinds().filter((kind) => kind === 'approvals')).toHaveLength(2)
   })
 
-  test('V7: tells admins of the inbox at once when it changes', async () => {
+  test('V7: sends the inbox to admins at once when it changes', async () => {
     const fixture = await open({ authenticate: people() })
     const admin = await follow(fixture)
     const guest = await follow(fixture, { authorization: 'Bearer dev' })
@@ -100,7 +100,7 @@ describe('G10: the stream of events', () => {
     expect(guest.kinds()).not.toContain('inbox')
   })
 
-  test('tells the overview once a second, and the servers only when they have changed', async () => {
+  test('sends the overview once a second, and the servers only when they have changed', async () => {
     const fixture = await open()
     const { heard, kinds, last } = await follow(fixture)
     await heard('reload')
@@ -129,7 +129,7 @@ describe('G10: the stream of events', () => {
     expect([ids.length, ids.at(-1)]).toEqual([2_000, 'n9999'])
   })
 
-  test('B6: tells who is no admin of the calls of their agent, and of no reload', async () => {
+  test('B6: sends callers without admin rights the calls of their agent only, and no reload', async () => {
     const fixture = await open()
     const { heard, told, last } = await follow(fixture, { authorization: 'Bearer dev', 'toolway-agent': 'dev' })
     await heard('calls')
@@ -142,7 +142,7 @@ describe('G10: the stream of events', () => {
     expect(told.map(({ event }) => event)).not.toContain('reload')
   })
 
-  test('watches nothing while nobody looks', async () => {
+  test('watches nothing without readers', async () => {
     const fixture = await open()
     expect([fixture.watched(), fixture.clock.pending]).toEqual([false, 0])
     const first = await follow(fixture)
@@ -204,7 +204,7 @@ describe('B6: a stream does not outlive what it was opened with', () => {
 })
 
 describe('abuse: readers', () => {
-  test('one that never reads costs a bounded amount of memory, and the others hear everything', async () => {
+  test('one that never reads costs a bounded amount of memory, and the others get everything', async () => {
     const fixture = await open()
     fixture.pad(64 * 1024)
     const deaf = connect(fixture.port, '127.0.0.1')
@@ -226,7 +226,7 @@ describe('abuse: readers', () => {
     expect((await settledBuffers(before + limit)) - before).toBeLessThan(limit)
   })
 
-  test('V6: too many of one caller are refused, and make room when they leave', async () => {
+  test('V6: too many of one caller are refused until one disconnects', async () => {
     const fixture = await open()
     const all = []
     for (let count = 0; count < 48; count++) all.push(await follow(fixture))
@@ -236,7 +236,7 @@ describe('abuse: readers', () => {
     await until(async () => (await follow(fixture)).statusCode === 200, { what: 'room' })
   })
 
-  test('B7: those who are no admins leave room for those who are', async () => {
+  test('B7: callers without admin rights leave streams for admins', async () => {
     const fixture = await open()
     const guest = { authorization: 'Bearer dev' }
     for (let count = 0; count < 32; count++) expect((await follow(fixture, guest)).statusCode).toBe(200)

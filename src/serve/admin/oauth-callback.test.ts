@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openTestAdmin } from './admin.fixture.ts'
 
-test('B6: an operator begins to sign in, and comes back to the address they came by; nobody else can', async () => {
+test('B6: only an operator can begin a sign-in, which returns to the address of the request', async () => {
   await using people = await openTestAdmin({
     config: { allowedHosts: ['tools.example.com'], allowedOrigins: ['https://tools.example.com'] },
   })
@@ -20,7 +20,7 @@ test('B6: an operator begins to sign in, and comes back to the address they came
   ).toBe(403)
 })
 
-test('B6: the answer comes without a credential, and leads to the page of the server, or to one that runs nothing', async () => {
+test('B6: the callback needs no credential, and redirects to the page of the server or shows an error page without scripts', async () => {
   await using people = await openTestAdmin()
   const good = await people.raw('/oauth/callback?code=c&state=known&iss=https%3A%2F%2Fid', {
     headers: { accept: 'text/html' },

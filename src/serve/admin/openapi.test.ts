@@ -63,7 +63,7 @@ function ask({ method, path }: Pick<Route, 'method' | 'path'>) {
 }
 
 describe('the OpenAPI document', () => {
-  test('needs no credential and tells of every route, and of nothing else', () => {
+  test('needs no credential and describes every route, and nothing else', () => {
     const told = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
@@ -93,7 +93,7 @@ test.each(json.map((route) => [`${route.method} ${route.path}`, route] as const)
 
 test.each(
   routes.filter(({ access }) => access === 'admin').map((route) => [`${route.method} ${route.path}`, route] as const),
-)('B6: %s is a 403 with a sentence for whoever is no admin, and does nothing', async (_, route) => {
+)('B6: %s is a 403 with a message for callers without admin rights, and does nothing', async (_, route) => {
   const before = open.asked.length
   const { status, json } = await open.api(concrete(route.path) + (queries[route.path] ?? ''), {
     method: route.method,

@@ -17,7 +17,7 @@ describe('G7: which agent a message asks for', () => {
   })
 })
 
-test('F11: asking for an agent that one may not be is written down with who asked for whom', () => {
+test('F11: a request for an agent that is not allowed is recorded with its caller and the agent', () => {
   const turned: object[] = []
   const access = {
     agentOf: () => {
@@ -30,7 +30,7 @@ test('F11: asking for an agent that one may not be is written down with who aske
   expect(turned).toEqual([{ principal: 'key:ci', address: '192.0.2.1', code: 'INVALID_AGENT_ID', asked: 'root' }])
 })
 
-test('G7: what a caller asked for is decided anew with each request', () => {
+test('G7: the agent is decided again for each request', () => {
   const { caller } = callOf()
   let rules: Record<string, string> = { '': 'default', a: 'a' }
   const access = { rejected() {}, agentOf: (_: unknown, asked: string | undefined) => rules[asked ?? ''] ?? 'nobody' }

@@ -21,7 +21,7 @@ describe('B6: a forged token', () => {
     }
   })
 
-  test('signed with what is public: HS256 with the published key as the secret', async () => {
+  test('signed with a public value: HS256 with the published key as the secret', async () => {
     const key = await signingKey('rsa', 'RS256')
     jwt.provider.publish(key)
     const enter = jwt.authenticator()

@@ -61,7 +61,7 @@ describe('B6: the published keys', () => {
     expect(provider.requests).toBe(2)
   })
 
-  test('are not fetched more than once in half a minute for keys that nobody knows', async () => {
+  test('are fetched at most once in half a minute for unknown keys', async () => {
     expect(await statusOf(await provider.token())).toBe(200)
     const stranger = await signingKey('stranger')
     for (let number = 0; number < 50; number++) {
@@ -77,7 +77,7 @@ describe('B6: the published keys', () => {
     expect(provider.requests).toBe(2)
   })
 
-  test('that were taken back are refused with the tokens that they signed, also those seen before', async () => {
+  test('that were removed are refused with the tokens that they signed, also those seen before', async () => {
     const second = await signingKey('second')
     const signedByFirst = await provider.token({ exp: clock.now() / 1000 + 86_400 })
     expect(await statusOf(signedByFirst)).toBe(200)
@@ -130,7 +130,7 @@ test('G1: a provider behind the proxy of a company is asked through it, with its
 describe('B6: a provider that fails', () => {
   const down = () => provider.behave((response) => response.destroy())
 
-  test('before anything is known is a 503 that says when to come back, and is not asked at once again', async () => {
+  test('before any key is known is a 503 with a retry time, and is not asked again at once', async () => {
     down()
     const token = await provider.token()
     const refusal = await Promise.resolve(authenticate(`Bearer ${token}`)).catch((error: HttpError) => error)
@@ -145,7 +145,7 @@ describe('B6: a provider that fails', () => {
     expect(await statusOf(token)).toBe(200)
   })
 
-  test('does no harm for an hour to those whose keys are known', async () => {
+  test('does not affect tokens of known keys for an hour', async () => {
     expect(await statusOf(await provider.token())).toBe(200)
     down()
     clock.advance(59 * minutes)
@@ -157,7 +157,7 @@ describe('B6: a provider that fails', () => {
     expect(await statusOf(await provider.token())).toBe(200)
   })
 
-  test('leaves it open whether a new key is good', async () => {
+  test('causes a 503 for tokens of a new key', async () => {
     expect(await statusOf(await provider.token())).toBe(200)
     down()
     clock.advance(30_000)
@@ -166,7 +166,7 @@ describe('B6: a provider that fails', () => {
     expect(await statusOf(await provider.token({ sub: 'known' }))).toBe(200)
   })
 
-  test('hanging is given five seconds, once for all who wait', async () => {
+  test('hanging is given five seconds, once for all waiting requests', async () => {
     provider.behave(() => {})
     const waiting = Promise.all(
       [provider.token(), provider.token({ sub: 'bert' })].map(async (token) => statusOf(await token)),
@@ -179,7 +179,7 @@ describe('B6: a provider that fails', () => {
     expect(provider.requests).toBe(1)
   })
 
-  test('hanging in the middle of its answer is given no longer', async () => {
+  test('hanging in the middle of its response is given five seconds, too', async () => {
     provider.behave((response) => void response.write('{"keys":['))
     const waiting = statusOf(await provider.token())
     await until(() => provider.open === 1, { what: 'the request' })
@@ -201,13 +201,13 @@ describe('B6: a provider that fails', () => {
           else response.writeHead(302, { location: '/good' }).end()
         },
     ],
-  ])('answering with %s has not answered', async (_, behaviour) => {
+  ])('answering with %s counts as unavailable', async (_, behaviour) => {
     provider.behave(behaviour(provider))
     expect(await statusOf(await provider.token())).toBe(503)
     expect(provider.requests).toBe(1)
   })
 
-  test('publishing a key that cannot be used harms its tokens alone', async () => {
+  test('publishing an invalid key affects only tokens of that key', async () => {
     const broken = { kty: 'EC', crv: 'P-256', x: 'AAAA', y: '!', kid: 'broken', alg: 'ES256' }
     provider.behave((response) => response.end(JSON.stringify({ keys: [broken, provider.first.jwk] })))
     expect(await statusOf(await provider.token({}, { header: { kid: 'broken' } }))).toBe(401)

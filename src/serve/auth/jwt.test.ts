@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => jwt[Symbol.asyncDispose]())
 
 describe('B6, G7: a token of the identity provider', () => {
-  test.each(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])('signed with %s lets its subject in', async (alg) => {
+  test.each(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])('signed with %s authenticates its subject', async (alg) => {
     const key = await signingKey('k', alg)
     jwt.provider.publish(key)
     expect(await jwt.authenticator()(await jwt.provider.token({}, { key }))).toEqual({
@@ -88,7 +88,7 @@ describe('B6, G7: a token of the identity provider', () => {
   })
 })
 
-describe('B6: a token that is not as it must be', () => {
+describe('B6: an invalid token', () => {
   test.each<[string, () => object, RegExp]>([
     ['expired', () => ({ exp: jwt.seconds() - 31 }), /expired/],
     ['not valid yet', () => ({ nbf: jwt.seconds() + 31 }), /not valid yet/],
@@ -145,7 +145,7 @@ describe('B6: a token that is not as it must be', () => {
   })
 
   test.each(['dpop+jwt', 'DPoP+JWT', 'logout+jwt', 'application/secevent+jwt', 'vc+sd-jwt', 'stat+jwt'])(
-    'of the type %s is no access token',
+    'of the type %s is not an access token',
     async (typ) => {
       const [other, mine] = [await signingKey('a'), await signingKey('b')]
       await expectInvalid(jwt.authenticator()(await jwt.provider.token({}, { header: { typ } })), /typ/)
@@ -165,7 +165,7 @@ describe('B6: a token that is not as it must be', () => {
     expect(await enter(await jwt.provider.token({ nbf: jwt.seconds() + 30 }))).toBeDefined()
   })
 
-  test('signed by somebody else in the name of a published key', async () => {
+  test('signed by another key with the id of a published one', async () => {
     const stranger = await signingKey('first')
     await expectInvalid(jwt.authenticator()(await jwt.provider.token({}, { key: stranger })), /cannot be verified/)
   })
@@ -191,7 +191,7 @@ describe('B6: a token that is not as it must be', () => {
     expect(jwt.provider.requests).toBe(0)
   })
 
-  test('never becomes anybody else, also where no credential is needed or a token would do', async () => {
+  test('is refused even if no credential is needed or a static token is configured', async () => {
     const wrong = await jwt.provider.token({ iss: 'https://evil.example' })
     await expectInvalid(jwt.authenticator({}, undefined)(wrong))
     await expectInvalid(jwt.authenticator({}, 'tw_the-token')(wrong))

@@ -63,7 +63,7 @@ describe('B6, G7: API keys', () => {
     })
   })
 
-  test('may act as every agent if * says so', async () => {
+  test('may act as every agent with *', async () => {
     const all = await stored('all', { agents: ['*'] })
     expect(authenticatorWith()(all)).toMatchObject({ agents: '*' })
   })
@@ -87,7 +87,7 @@ describe('B6, G7: API keys', () => {
     expect(enter(bot)).toBe(401)
   })
 
-  test('that are almost right are nobody', async () => {
+  test('that are almost right are refused', async () => {
     const bot = await stored('bot')
     const enter = authenticatorWith()
     const [, key = ''] = bot.split(' ')
@@ -111,14 +111,14 @@ describe('B6, G7: API keys', () => {
     expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
   })
 
-  test('G7: once there are some, whoever shows none may not choose an agent', () => {
+  test('G7: once there are some, a caller without one may not choose an agent', () => {
     const { hash } = newApiKey('bot')
     expect(authenticatorWith([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: '*' })
     const configured = [{ id: 'bot', hash, agents: ['a'], admin: false }]
     expect(authenticatorWith(configured, undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
   })
 
-  test('G7: a key file that cannot be trusted does not let strangers choose an agent', async () => {
+  test('G7: a key file that cannot be trusted does not let anonymous callers choose an agent', async () => {
     await writeFile(join(folder, 'keys.json'), 'garbage', { mode: 0o600 })
     expect(authenticatorWith([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
   })
@@ -138,7 +138,7 @@ describe('B6, G7: API keys', () => {
     }
   })
 
-  test('of the file stop working when it is damaged; the token and those of the configuration go on', async () => {
+  test('of the file stop working when it is damaged; the token and those of the configuration still work', async () => {
     const ci = newApiKey('ci')
     const bot = await stored('bot')
     const enter = authenticatorWith([{ id: 'ci', hash: ci.hash, agents: [], admin: false }], 'tw_token')

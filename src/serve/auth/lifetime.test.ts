@@ -7,7 +7,7 @@ import { invalidCredential } from './challenge.ts'
 
 const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
 
-test('B6: who waits for the result of a task does not outlive the credential', async () => {
+test('B6: waiting for the result of a task ends when the credential is revoked', async () => {
   let revoked = false
   const asked = Promise.withResolvers<Call>()
   const access = {

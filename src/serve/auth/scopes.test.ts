@@ -19,7 +19,7 @@ test('B6, G7: the scopes of a token say which agents it may be, beside its claim
   expect(await agentsFor({ scope: 'tools:read', agent: 'boss' })).toEqual(['boss', 'reader'])
 })
 
-test('B6: a token without any of them is told which to ask for, and is not the default agent', async () => {
+test('B6: a token without any of them gets an error that names them, and not the default agent', async () => {
   const enter = jwt.authenticator({ scopes })
   for (const claims of [{}, { scope: '' }, { scope: 'openid' }, { scope: 'toString' }, { scope: 7 }, { scp: [{}] }]) {
     const { status, details } = await refused(enter(await jwt.provider.token(claims)))
@@ -30,7 +30,7 @@ test('B6: a token without any of them is told which to ask for, and is not the d
   }
 })
 
-test('B6: who wants to be an agent that another scope would let them be is told that scope', async () => {
+test('B6: a token asking for an agent of another scope gets an error with that scope', async () => {
   const identity = await jwt.authenticator({ scopes })(await jwt.provider.token({ scope: 'tools:read' }))
   expect(identity.stepUp?.('writer')).toBe(
     `Bearer realm="toolway", ${place}, scope="tools:write", error="insufficient_scope"`,
@@ -38,7 +38,7 @@ test('B6: who wants to be an agent that another scope would let them be is told 
   expect(identity.stepUp?.('nobody')).toBeUndefined()
 })
 
-test('B6: whoever is refused is told where tokens are to be had, wherever the endpoint is known to be', async () => {
+test('B6: an error names the resource metadata if the URL of the endpoint is known', async () => {
   const headerFor = async (config: object) => (await refused(jwt.authenticator(config)('a.b.c'))).details.headers
   expect(await headerFor({})).toEqual({ 'WWW-Authenticate': `Bearer realm="toolway", ${place}, error="invalid_token"` })
   expect(await headerFor({ resource: 'https://gate.example/x/mcp' })).toEqual({

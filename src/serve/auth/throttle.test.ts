@@ -28,7 +28,7 @@ const outcome = async (run: () => AuthIdentity | Promise<AuthIdentity>): Promise
   }
 }
 
-describe('B6: who guesses', () => {
+describe('B6: a client that guesses', () => {
   test('ten wrong credentials at once, then one a second, at the MCP and the OpenAI endpoint together', async () => {
     const { raw, clock, access } = stack.use(await openChatServer())
     const guess = async (count: number) => {
@@ -64,7 +64,7 @@ describe('B6: who guesses', () => {
     for (let count = 0; count < 100; count++) expect(await outcome(() => open('x', here))).toBe(401)
   })
 
-  test('who shows a credential that has expired is told so each time, and no guess is counted', async () => {
+  test('an expired credential gets a 401 each time and does not count as a guess', async () => {
     const admit = admitWith(() => {
       throw expiredCredential('expired')
     }, createManualClock())

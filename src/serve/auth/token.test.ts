@@ -21,18 +21,18 @@ describe('B6: bearer tokens', () => {
     'Basic s3cret',
     's3cret',
     'Bearer a s3cret',
-  ])('%s never becomes anybody', (authorization) => {
+  ])('%s is refused', (authorization) => {
     const tried = () => authenticate(authorization)
     expect(tried).toThrow(HttpError)
     expect(tried).toThrow(/Authorization: Bearer/)
   })
 
-  test('without a configured token everybody is the same anonymous caller, and no operator', () => {
+  test('without a configured token every caller is the same anonymous one, without admin rights', () => {
     const open = authenticateToken(undefined)
     expect(open(undefined)).toEqual({ principal: 'anonymous', authenticated: false, admin: false, agents: '*' })
   })
 
-  test('whoever shows a credential where none is needed does not become anonymous unawares', () => {
+  test('a credential is refused where none is needed, instead of being ignored', () => {
     for (const authorization of ['Bearer anything', 'Basic YTpi', '']) {
       expect(() => authenticateToken(undefined)(authorization)).toThrow(HttpError)
     }

@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { operator as somebody } from './identity.ts'
 import { createVerifiedTokens } from './jwt.ts'
 
-test('B6: what was verified is forgotten at its end, and after five minutes in any case', () => {
+test('B6: a verified token is forgotten when it expires, and after five minutes in any case', () => {
   const clock = createManualClock()
   const verified = createVerifiedTokens(clock)
   verified.keep('short', somebody, clock.now() + 1_000)
@@ -18,7 +18,7 @@ test('B6: what was verified is forgotten at its end, and after five minutes in a
   expect(verified.get('long')).toBeUndefined()
 })
 
-test('B6: no more than so many are kept; those that are used stay', () => {
+test('B6: the number of tokens is limited; recently used ones stay', () => {
   const clock = createManualClock()
   const verified = createVerifiedTokens(clock, 3)
   for (const name of ['a', 'b', 'c']) verified.keep(name, somebody, clock.now() + 1_000)

@@ -49,7 +49,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     expect(server.access.calls).toHaveLength(1)
   })
 
-  test('what is asked at once is asked in one answer; what is missing or no answer is asked again, under a new state', async () => {
+  test('simultaneous questions are sent in one response; missing and invalid answers are requested again, under a new state', async () => {
     const server = await openServer()
     const params = asking([name, sample, roots])
     const first = (await server.ask('tools/call', params, capable)).result
@@ -74,7 +74,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     expect(JSON.parse(result.content[0].text)).toEqual([{ roots: [] }, { action: 'cancel' }])
   })
 
-  test('prompts ask likewise', async () => {
+  test('prompts can ask in the same way', async () => {
     const server = await openServer()
     const params = { name: 'ask_prompt' }
     const first = (await server.ask('prompts/get', params, capable)).result
@@ -83,7 +83,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     expect(result.messages[0].content.text).toBe('{"roots":[]}')
   })
 
-  test('each leg has its own progress token and log level; what is said in between is kept for the next', async () => {
+  test('each request has its own progress token and log level; messages in between are kept for the next one', async () => {
     const server = await openServer()
     const params = { name: 'chat_while_away', arguments: {} }
     const first = await server.ask('tools/call', params, { ...capable, progressToken: 'one', logLevel: 'debug' })
@@ -115,7 +115,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
     ])
   })
 
-  test('an outcome that comes while nobody waits is kept for whoever comes back', async () => {
+  test('an outcome that arrives between two requests is kept for the next one', async () => {
     const server = await openServer()
     const params = { name: 'withdraw' }
     const { result } = await server.ask('tools/call', params, capable)
@@ -133,7 +133,7 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
   })
 })
 
-describe('B2: who may come back', () => {
+describe('B2: resuming a call', () => {
   const invalid = { status: 200, error: { code: -32602, data: { reason: 'invalid_request_state' } } }
   const answers = { q1: { roots: [] } }
 
@@ -161,7 +161,7 @@ describe('B2: who may come back', () => {
     expect(heard).toEqual(rounds.map(({ who, number }) => `${who} ${number}`))
   })
 
-  test('nobody else, with nothing else, and only once', async () => {
+  test('only the caller of the same request with an unchanged state can resume it, and only once', async () => {
     const server = await openServer({ people: true })
     const anna = { headers: { authorization: 'Bearer anna-token' } }
     const bert = { headers: { authorization: 'Bearer bert-token' } }
@@ -184,7 +184,7 @@ describe('B2: who may come back', () => {
     expect(await retry(server, params, requestState, answers, anna)).toMatchObject(invalid)
   })
 
-  test('not while somebody waits already, and not with a state of an earlier round', async () => {
+  test('a state of an earlier round is refused', async () => {
     const server = await openServer()
     const params = asking([roots, roots])
     const first = (await server.ask('tools/call', params, capable)).result
@@ -236,7 +236,7 @@ describe('B2: who may come back', () => {
     await closed
   })
 
-  test('places are counted for each principal and for all, and are free again when a call is over', () => {
+  test('pending calls are counted for each principal and for all, until they end', () => {
     const parked = createPendingCalls(
       createManualClock(),
       createBudget('questions', { what: 'calls', limit: 2, perCaller: 1 }),
@@ -270,7 +270,7 @@ describe('B2: who may come back', () => {
     expect((await answer).value).toEqual({ action: 'accept' })
   })
 
-  test('calls that wait are bounded, and the server hears why it gets no answer', async () => {
+  test('pending calls are bounded, and the server gets an error with the reason', async () => {
     const server = await openServer()
     const waits = async () =>
       expect((await server.ask('tools/call', asking([roots]), capable)).result.resultType).toBe('input_required')
@@ -314,7 +314,7 @@ describe('B2: what a client did not declare it is not asked for', () => {
     expect(answer).toMatchObject({ status: 400, error: { code: -32021 } })
   })
 
-  test('F12: a call that goes on without the answer and whose outcome is unknown says so', async () => {
+  test('F12: a call that continues without the answer and whose outcome is unknown says so', async () => {
     const server = await openServer()
     const answer = await server.ask('tools/call', { name: 'ask_then_break' }, { capabilities: {} })
     expect(answer).toMatchObject({ status: 200, result: { isError: true } })
@@ -339,7 +339,7 @@ describe('B2: what a client did not declare it is not asked for', () => {
     expect(result.inputRequests.q1).toEqual(question)
   })
 
-  test('what is no question of the protocol is refused to the server alone', async () => {
+  test('a question that MCP does not define is an error for the server and is not sent to the client', async () => {
     const server = await openServer()
     const { result } = (await server.ask('tools/call', asking([{ method: 'ping' }]), capable)) as unknown as Answer
     expect(result).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'INVALID_ARGUMENTS' } } })

@@ -12,7 +12,7 @@ const openServer = async () => open.use(await openTestServer())
 const asking = (more: object = {}) => ({ id: 1, method: 'tools/call', params: { name: 'ask', arguments: more } })
 
 describe("G3: asking the caller's own client", () => {
-  test("goes out on the call's stream, and the answer comes back to the call", async () => {
+  test("is sent on the call's stream, and the answer reaches the call", async () => {
     const { session } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())
@@ -24,7 +24,7 @@ describe("G3: asking the caller's own client", () => {
     expect((await stream.next()).done).toBe(true)
   })
 
-  test("a client's own error comes back as it is", async () => {
+  test("a client's own error is passed on unchanged", async () => {
     const { session } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())
@@ -89,7 +89,7 @@ describe("G3: asking the caller's own client", () => {
     expect(heard).toEqual(['roots/list', 'notifications/cancelled', 1])
   })
 
-  test('a client that goes away and does not come back ends the waiting', async () => {
+  test('a client that disconnects and does not return ends the waiting', async () => {
     const { session, access, clock } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())

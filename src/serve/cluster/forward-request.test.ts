@@ -49,7 +49,7 @@ async function say(port: number, ...lines: readonly string[]): Promise<string> {
   return text(socket)
 }
 
-describe('B10: what is for people is led to one worker', () => {
+describe('B10: requests for the dashboard are forwarded to one worker', () => {
   test('and never to another host, whatever the target of the request looks like', async () => {
     const { port, asked } = await twoWorkers()
     let others = 0
@@ -65,7 +65,7 @@ describe('B10: what is for people is led to one worker', () => {
     expect(others).toBe(0)
   })
 
-  test('one that is being replaced is told of in the words of the admin API', async () => {
+  test('a worker that is being replaced causes an error in the format of the admin API', async () => {
     const gone = await serve(() => {})
     await open.disposeAsync()
     open = new AsyncDisposableStack()
@@ -119,7 +119,7 @@ describe('B6: the address of a client', () => {
     return clientAddress(request as unknown as ReceivedRequest, membership)
   }
 
-  test('is what another replica says of it', () => {
+  test('is the one that another replica signed', () => {
     expect(seen(ours.sign(`${Date.now()} 203.0.113.7 1`))).toBe('203.0.113.7')
   })
 

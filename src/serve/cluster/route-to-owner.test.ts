@@ -102,7 +102,7 @@ test('B10, G3: of several requests that come at once for an orphan one takes it 
   expect(adopted).toEqual(['it'])
 })
 
-test('B10: a request is not sent in circles: whom all take for the holder becomes it', async () => {
+test('B10: a request is not forwarded in circles: the replica that all take for the owner takes the session over', async () => {
   const known = new Map<string, string>()
   const takeOver = (_: string, unreachable: string | undefined): TakenOver =>
     unreachable === 'gone' ? { record: 'it' } : { heldBy: 'gone', address: known.get('gone') ?? '' }
@@ -114,7 +114,7 @@ test('B10: a request is not sent in circles: whom all take for the holder become
   expect(requests()).toBeLessThan(6)
 })
 
-test('B10: who goes on with a session is remembered while nobody can be asked', async () => {
+test('B10: the owner of a session is remembered while the registry is unavailable', async () => {
   const heir = await serve((_request, response) => response.end('the heir'))
   let asked = 0
   const takeOver = (): TakenOver => (asked++ === 0 ? { heldBy: 'heir', address: heir } : undefined)
@@ -124,7 +124,7 @@ test('B10: who goes on with a session is remembered while nobody can be asked', 
   expect(asked).toBe(1)
 })
 
-test('B10, G3: a client that leaves takes nobody for gone, and no session from whoever holds it', async () => {
+test('B10, G3: a client that disconnects causes no takeover of its session', async () => {
   const known = new Map([['gone', await serve((_request, response) => response.end('the holder'))]])
   const leaves = { meanwhile: (response: ServerResponse) => void response.destroy() }
   const { url, adopted, here } = await replica({ known, takeOver: () => ({ record: 'it' }), ...leaves })
@@ -133,7 +133,7 @@ test('B10, G3: a client that leaves takes nobody for gone, and no session from w
   expect([adopted, here()]).toEqual([[], 0])
 })
 
-test('B10: nothing is begun for a client that has left while somebody was asked', async () => {
+test('B10: nothing is started for a client that disconnects during the lookup', async () => {
   const left = Promise.withResolvers<TakenOver>()
   const meanwhile = (response: ServerResponse) => {
     response.once('close', () => left.resolve({ heldBy: 'heir', address: heir })).destroy()
@@ -147,7 +147,7 @@ test('B10: nothing is begun for a client that has left while somebody was asked'
   expect([heard, here()]).toEqual([0, 0])
 })
 
-test('B10: a session is taken over from a replica that refuses a request because it stops', async () => {
+test('B10: a session of a replica that refuses a request because it stops moves to this one', async () => {
   const stopping = await serve((_request, response) =>
     response.writeHead(503, { 'toolway-stopping': '1' }).end('later'),
   )
@@ -238,7 +238,7 @@ test('B10: a replica that stops takes over no sessions', async () => {
   expect(adopted).toEqual([])
 })
 
-test('B10: a machine that does not even refuse counts as gone after a second', async () => {
+test('B10: a machine that does not respond at all counts as gone after a second', async () => {
   const known = new Map([['gone', await silentAddress()]])
   const { url } = await replica({ known, takeOver: () => ({ record: 'it' }) })
   expect(await ask(url)).toEqual([200, 'held'])

@@ -177,7 +177,7 @@ describe('V6: values in a message', () => {
 })
 
 describe('V6: connections', () => {
-  test('of one address are bounded: one more is told so and closed, and one that leaves makes room', async () => {
+  test('of one address are bounded: one more gets a 429 and is closed, until another one closes', async () => {
     const { server, budgets } = stack.use(await openTestServer({ config: { maxConnectionsPerAddress: 5 } }))
     const open = await Promise.all(Array.from({ length: 5 }, () => slowBody(server.port, 'a-test-token', 10)))
     await until(() => budgets.requests.used === 5, { what: 'their requests' })
@@ -196,7 +196,7 @@ describe('V6: connections', () => {
     )
   })
 
-  test('of one address that have no request make way for new ones, the longest idle first', async () => {
+  test('of one address that have no request are closed for new ones, the longest idle first', async () => {
     const { server } = stack.use(await openTestServer({ config: { maxConnectionsPerAddress: 3 } }))
     const closed: string[] = []
     const idle = async (name: string, text = '') => {

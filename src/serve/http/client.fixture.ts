@@ -8,7 +8,7 @@ export interface Told {
   readonly body: string
 }
 
-/** A client that sends what it is told to, and reads one answer after the other; or none. */
+/** A client that sends given bytes and reads responses one by one, or not at all. */
 export async function openClient(port: number) {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
@@ -50,7 +50,7 @@ export async function openClient(port: number) {
       this.send(text)
       return this.answer()
     },
-    /** Settles when the connection is closed, and tells what was not read. */
+    /** Settles when the connection is closed, with what was not read. */
     async closed(): Promise<string> {
       if (!socket.closed) await once(socket, 'close')
       return unread
@@ -83,7 +83,7 @@ function readChunks(text: string, from: number): { body: string; end: number } |
     const line = text.indexOf('\r\n', at) + 2
     const size = Number.parseInt(text.slice(at, line), 16)
     const end = line + size + 2
-    // Not so where there is no size yet, either.
+    // Also true if the size has not arrived yet.
     if (!(line >= 2 && end <= text.length)) return undefined
     body += text.slice(line, end - 2)
     if (size === 0) return { body, end }

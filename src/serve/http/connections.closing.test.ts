@@ -31,7 +31,7 @@ const stream = { 'Content-Type': 'text/event-stream' }
 /** A request that node:http reads. */
 const odd = (request: string) => request.replace('Host', 'Te: x\r\nHost')
 
-describe('B2: a client that goes away has gone for the answer, too', () => {
+describe('B2: a client that disconnects is noticed by its response', () => {
   test.each([
     ['closes', (socket: Socket) => socket.destroy()],
     ['resets', (socket: Socket) => socket.resetAndDestroy()],
@@ -87,7 +87,7 @@ describe('B2: a client that goes away has gone for the answer, too', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('an answer to whom nothing can be told any more is no error', async () => {
+  test('a response on a closed connection is not an error', async () => {
     for (const tell of [sendWhole, (response: ServerResponse) => response.writeHead(200).end('{}')]) {
       const { client, one, socket } = await underWay()
       socket.end()
@@ -112,7 +112,7 @@ describe('B2: a client that goes away has gone for the answer, too', () => {
   })
 })
 
-describe('B7: silence', () => {
+describe('B7: idle connections', () => {
   test('a connection that sends no request is closed', async () => {
     const { port, sockets } = await take(echo)
     const client = await clientOf(port)
@@ -122,7 +122,7 @@ describe('B7: silence', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('who has had an answer may be idle a little longer than the answer says', async () => {
+  test('a connection may be idle a little longer than its Keep-Alive header says', async () => {
     const { client, one, socket } = await underWay()
     sendWhole(one.response)
     expect((await client.answer()).headers['Keep-Alive']).toBe('timeout=65')
@@ -131,14 +131,14 @@ describe('B7: silence', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('who waits for an answer may wait', async () => {
+  test('a connection that waits for a response is not closed', async () => {
     const { client, one, socket } = await underWay()
     socket.emit('timeout')
     sendWhole(one.response)
     expect((await client.answer()).status).toBe(200)
   })
 
-  test('who does not fetch an answer is cut off, where that is wanted, and where there is nothing more to say', async () => {
+  test('a client that does not read its response is disconnected if a timeout is set or the response is complete', async () => {
     for (const end of [false, true]) {
       const { client, one, socket } = await underWay()
       client.socket.pause()
@@ -153,7 +153,7 @@ describe('B7: silence', () => {
     }
   })
 
-  test('a limit holds for one answer', async () => {
+  test('a timeout applies to one response', async () => {
     const { client, one, socket, asked } = await underWay()
     one.response.setTimeout(60_000)
     expect(socket.timeout).toBe(60_000)
@@ -169,8 +169,8 @@ describe('B7: silence', () => {
   })
 })
 
-describe('B7: leaving', () => {
-  test('an answer that says so is the last one, and what came behind it is not even begun', async () => {
+describe('B7: closing connections', () => {
+  test('a response with Connection: close is the last one, and requests behind it are not started', async () => {
     const { client, one, asked } = await underWay(post('1') + post('2'))
     one.response.writeHead(200, { Connection: 'close', 'Content-Length': 2 }).end('{}')
     expect((await client.answer()).headers).toMatchObject({ Connection: 'close' })
@@ -178,7 +178,7 @@ describe('B7: leaving', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('whoever is to leave is told with the answer, and only then left', async () => {
+  test('a connection that is to be closed gets Connection: close with its response before that', async () => {
     for (const end of [sendWhole, (response: Parameters<typeof sendWhole>[0]) => response?.end('{}')]) {
       let leaving = false
       const { client, one, asked, body } = await underWay(post('1'), () => leaving)

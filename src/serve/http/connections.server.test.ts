@@ -84,7 +84,7 @@ test('F14: an answer has the headers that node:http would give it', async () => 
   }
 })
 
-test('B6: whoever is refused may go on on the same connection', async () => {
+test('B6: a connection stays usable after a refusal', async () => {
   const { client, request } = await openConversation({ config: { maxBody: 1_000 } })
   const refusals: (readonly [number, string | object, Headers?])[] = [
     [401, ping, { Authorization: undefined }],
@@ -134,7 +134,7 @@ test.each([
   ['a body in chunks', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }, [200]],
   ['a question before the body', { Expect: '100-continue' }, [100, 200]],
   ['an end', { Connection: 'close' }, [200]],
-] as const)('F14: %s, behind whole requests, is answered as ever', async (_, headers, statuses) => {
+] as const)('F14: %s, behind complete requests, is answered as usual', async (_, headers, statuses) => {
   const { client, request } = await openConversation()
   for (let count = 0; count < 3; count++) await isUsable(client, request(ping))
   const body = JSON.stringify({ jsonrpc: '2.0', ...ping })
@@ -159,7 +159,7 @@ test('F4: a stream is opened and a session ended on a connection that had whole 
   expect(server.sessions).toBe(0)
 })
 
-test('B2: a client that goes away has cancelled its call, whatever it had sent behind it', async () => {
+test('B2: a client that disconnects cancels its call, also with requests queued behind it', async () => {
   for (const behind of [false, true]) {
     const { client, request, access, byNode } = await openConversation()
     client.send(request(call('wait')) + (behind ? request(ping) + byNode(request(ping)) : ''))
@@ -189,7 +189,7 @@ describe('B7: a server that closes', () => {
     expect(await client.closed()).toBe('')
   })
 
-  test('for whoever has a successor: all are served, and told to leave with their next answer', async () => {
+  test('with a successor: all are served, and get Connection: close with their next response', async () => {
     const { client, request, access, clock, another, server } = await openConversation()
     const [idle, streaming] = [await another(), await another()]
     await isUsable(idle, request(ping))

@@ -24,7 +24,7 @@ const clientOf = async (port: number) => open.use(await openClient(port))
 const sized = (body: string) => ({ 'Content-Length': body.length })
 const chunked = 'POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n'
 
-describe('F14: whatever comes, and however it is cut, the answers are those of node:http', () => {
+describe('F14: any input, however it is split, gets the responses of node:http', () => {
   /** A socket without a network, on which every piece comes by itself. */
   class Wire extends Duplex {
     said = ''
@@ -141,7 +141,7 @@ describe('B7: one request at a time', () => {
     ['whole', (response: ServerResponse, body: string) => void sendWhole(response, body)],
     ['by node:http', (response: ServerResponse, body: string) => void response.writeHead(200, sized(body)).end(body)],
   ])(
-    'a client that asks and does not read costs little, and nobody else waits, where answers are sent %s',
+    'a client that sends requests and does not read costs little and delays no other, where responses are sent %s',
     async (_, tell) => {
       let asked = 0
       const answer = 'x'.repeat(60_000)

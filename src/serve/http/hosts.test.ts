@@ -70,7 +70,7 @@ describe('B6: exact Origin checks', () => {
   })
 })
 
-test('B6: who came through a proxy is sent nowhere without TLS', () => {
+test('B6: the address of a request that came through a proxy is https', () => {
   const names = ['192.0.2.7:4322', 'tools.example.com:4322', 'localhost:8080', '127.0.0.1', '[::1]:4322']
   for (const name of names) expect(hosts.addressOf(name)).toBe(`http://${name}`)
   for (const name of ['tools.example.com', 'other.example.com:8443', '[2001:db8::1]', 'localhost.example.com'])

@@ -65,7 +65,7 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
     expect([streamed.status, streamed.headers['content-type']]).toEqual([200, 'text/event-stream'])
   })
 
-  test('a body over the limit is a 413 that closes the connection; the server goes on', async () => {
+  test('a body over the limit is a 413 that closes the connection; the server keeps running', async () => {
     const { raw } = await openServer({ config: { maxBody: 1_000 } })
     const { status, json, headers } = await raw({ body: 'x'.repeat(200_000) })
     expect([status, headers.connection]).toEqual([413, 'close'])
@@ -73,7 +73,7 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
     expect((await raw({ body: initializeWith() })).status).toBe(200)
   })
 
-  test('a body that never ends is answered at the limit and cut off, not read for ever', async () => {
+  test('a body that never ends is answered at the limit and not read any further', async () => {
     const { server } = await openServer({ config: { maxBody: 1_000 } })
     const socket = connect(server.port, '127.0.0.1')
     socket.write(
@@ -176,7 +176,7 @@ describe('B2: the legacy era over HTTP', () => {
     ['2025-11-25', '2025-11-25'],
     ['2024-11-05', '2024-11-05'],
     ['2031-01-01', '2025-11-25'],
-  ])('a client that speaks %s is answered in %s', async (asked, agreed) => {
+  ])('a client with the revision %s is answered in %s', async (asked, agreed) => {
     const { raw } = await openServer()
     const { json, headers } = await raw({ body: initializeWith({}, asked) })
     expect(headers['mcp-session-id']).toMatch(/^[\w-]{22}$/)

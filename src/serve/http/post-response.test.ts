@@ -129,7 +129,7 @@ describe('B2: cancellation', () => {
     expect(await (await pending).body.json()).toMatchObject({ id: 1, result: {} })
   })
 
-  test('a client that goes away before its answer, with nothing to come back to, has cancelled its call', async () => {
+  test('a client that disconnects before its response, with no event to resume from, cancels its call', async () => {
     const { session, access } = await openServer()
     const { send } = await session()
     const leaving = new AbortController()
@@ -170,7 +170,7 @@ describe('B7: slow readers', () => {
 })
 
 describe('F4: list_changed on the GET stream', () => {
-  test('tells which lists changed; templates count as resources', async () => {
+  test('names the changed lists; templates count as resources', async () => {
     const { session, access } = await openServer()
     const { stream } = await session()
     const { body, statusCode, headers } = await stream()
@@ -223,7 +223,7 @@ describe('F4: list_changed on the GET stream', () => {
     expect(heard).toEqual([[common], ['notifications/resources/list_changed', common]])
   })
 
-  test('what changed while no stream was open is told once when one opens', async () => {
+  test('changes while no stream was open are sent once when one opens', async () => {
     const { session, access, clock } = await openServer()
     const { stream } = await session()
     access.change('tool')
@@ -236,7 +236,7 @@ describe('F4: list_changed on the GET stream', () => {
     body.destroy()
   })
 
-  test('a session keeps a few streams; the oldest gives way', async () => {
+  test('a session keeps a few streams; the oldest is closed', async () => {
     const { session } = await openServer()
     const { stream } = await session()
     const streams = []

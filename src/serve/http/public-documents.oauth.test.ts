@@ -26,7 +26,7 @@ async function openServer(changes: object = {}) {
 
 const root = '/.well-known/oauth-protected-resource'
 
-test('B6: at the root and at the path of the endpoint, everybody learns who gives out tokens', async () => {
+test('B6: at the root and at the path of the endpoint, the metadata names the authorization server', async () => {
   await using server = await openServer()
   for (const path of [root, `${root}/mcp`, `${root}/mcp/stream`]) {
     const { statusCode, headers, body } = await server.get(path)
@@ -62,7 +62,7 @@ test('B6: without a provider, elsewhere, or for another host, there is nothing',
   expect((await none.fetchRaw({ path: root, method: 'GET' })).statusCode).toBe(404)
 })
 
-test('B6: who asks to be an agent that another scope is good for gets 403 and that scope', async () => {
+test('B6: a request for an agent of another scope gets 403 and that scope', async () => {
   await using identity = await openJwtFixture()
   const config = { scopes: { ...scopes, 'tools:write': ['writer'] } }
   const access = Object.assign(createTestAccess(), {

@@ -3,7 +3,7 @@ import { openTestServer } from './server.fixture.ts'
 
 const ask = { headers: { origin: 'https://page.example', authorization: undefined } } as const
 
-test('B2: everybody learns before connecting that there is an MCP server, and which revisions it speaks', async () => {
+test('B2: the server card is public and lists the supported revisions', async () => {
   await using server = await openTestServer()
   const { statusCode, headers, body } = await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', ...ask })
   expect([statusCode, headers['content-type'], headers['access-control-allow-origin']]).toEqual([
@@ -24,7 +24,7 @@ test('B2: everybody learns before connecting that there is an MCP server, and wh
   expect((await server.fetchRaw({ path: '/mcp/server-card/more', method: 'GET', ...ask })).statusCode).toBe(404)
 })
 
-test('B6: behind a proxy the card leads to the proxy, with TLS', async () => {
+test('B6: behind a proxy the card has the URL of the proxy, with TLS', async () => {
   await using server = await openTestServer({ config: { allowedHosts: ['tools.example.com'] } })
   const headers = { ...ask.headers, host: 'tools.example.com' }
   const { body } = await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })

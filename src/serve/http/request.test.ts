@@ -41,8 +41,8 @@ async function heardByNode(bytes: Buffer): Promise<Heard[]> {
 
 const end = Buffer.from('GET /end HTTP/1.1\r\n\r\n')
 
-describe('F14: what is read here', () => {
-  test('is read in the same way by node:http, to the last byte', async () => {
+describe('F14: requests that the fast reader accepts', () => {
+  test('are read in the same way by node:http, to the last byte', async () => {
     let accepted = 0
     const requests = runs(80, 8_000)
     const reads = async (text: string) => {
@@ -60,7 +60,7 @@ describe('F14: what is read here', () => {
     expect(accepted).toBeGreaterThan(requests.numRuns / 8)
   })
 
-  test('is every request that nothing is odd about, and no part of one', () => {
+  test('are all ordinary requests, and none that is incomplete', () => {
     fc.assert(
       fc.property(wholeRequest, fc.string(), fc.nat(), (request, behind, cut) => {
         expect(readText(request + behind)?.length).toBe(request.length)
@@ -73,12 +73,12 @@ describe('F14: what is read here', () => {
     expect(readText(request)?.body.toString()).toBe('{"a":1}')
   })
 
-  test('is at the one path', () => {
+  test("are those to the endpoint's path", () => {
     expect(readText(post().replace('/mcp', '/mcq'))).toBeUndefined()
     expect(createPostReader('/')(Buffer.from(post().replace('/mcp', '/')))).toBeDefined()
   })
 
-  test('names of what every object has are names like others', () => {
+  test('may have headers with names of Object.prototype', () => {
     const { headers } = readText(post('', ['constructor: a', 'toString: b', 'hasOwnProperty: c', 'valueOf:'])) ?? {}
     expect({ ...headers }).toEqual({
       host: 'localhost',
@@ -94,7 +94,7 @@ describe('F14: what is read here', () => {
     expect(readText(post('', ['__PROTO__: a']))).toBeUndefined()
   })
 
-  test('has a head of bounded length and few headers', () => {
+  test('have a head of bounded length and few headers', () => {
     expect(readText(post('', [`a: ${'x'.repeat(7_000)}`]))).toBeDefined()
     expect(readText(post('', [`a: ${'x'.repeat(9_000)}`]))).toBeUndefined()
     const headers = (count: number) => Array.from({ length: count }, (_, index) => `${index}:`)
@@ -103,7 +103,7 @@ describe('F14: what is read here', () => {
   })
 })
 
-describe('B6: nothing is smuggled past one reader behind the back of the other', () => {
+describe('B6: ambiguous requests, which could smuggle another one, are left to node:http', () => {
   const smuggled = 'POST /admin HTTP/1.1\r\n\r\n'
   const long = String(smuggled.length)
   /** A request with these lines, and the bytes of another where one reader may expect a body. */

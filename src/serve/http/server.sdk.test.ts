@@ -144,7 +144,7 @@ describe.each([
     expect(content).toEqual([{ type: 'text', text: expect.stringContaining('"hello"') }])
   })
 
-  test('F4: hears of a changed list', async () => {
+  test('F4: gets a notification of a changed list', async () => {
     const { access, changes } = await connect()
     access.change('tool')
     await until(() => changes() === 1, { what: 'the notification' })
@@ -168,7 +168,7 @@ describe.each([
     expect(updates).toEqual([uri])
   })
 
-  test('comes back for its answer by itself when its connection breaks', async () => {
+  test('resumes its call when its connection breaks', async () => {
     const { client, access, logged, breakConnections } = await connect()
     const pending = client.callTool({ name: 'start' })
     await until(() => logged.length === 1, { what: 'the first message' })
@@ -200,7 +200,7 @@ describe.each([
     await expect(client.ping()).rejects.toThrow()
   })
 
-  test('B6: is told what is wrong with its token', async () => {
+  test('B6: gets an error about its wrong token', async () => {
     const { server } = open.use(await openTestServer({ token: 'another' }))
     const wrong =
       _name === 'v1'

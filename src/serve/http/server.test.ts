@@ -57,7 +57,7 @@ describe('routes', () => {
   })
 })
 
-describe('B6: who may come in', () => {
+describe('B6: access', () => {
   test('no token or a wrong one is a 401 that says what to do, and opens nothing', async () => {
     const { raw, access } = await openServer()
     for (const authorization of [undefined, 'Bearer wrong', 'Basic YTpi']) {
@@ -80,7 +80,7 @@ describe('B6: who may come in', () => {
     }
   })
 
-  test('where no token is configured, nobody needs one and nobody is authenticated', async () => {
+  test('without a configured token no caller needs one, and none is authenticated', async () => {
     const { session, access } = await openServer({ token: undefined })
     const { ask } = await session({}, { authorization: undefined })
     await ask('tools/call', { name: 'echo' })
@@ -102,7 +102,7 @@ describe('B6: who may come in', () => {
     })
   })
 
-  test('a wrong Host is a 403, whatever else is right', async () => {
+  test('a wrong Host is a 403 even with the token', async () => {
     const { raw } = await openServer()
     const { status, json } = await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
     expect(status).toBe(403)
@@ -157,7 +157,7 @@ describe('B6: who may come in', () => {
     expect((await ask('prompts/get'))?.error).toMatchObject({ code: -31019, data: { code: 'OUTCOME_UNKNOWN' } })
   })
 
-  test('F11: who comes with a wrong Host or Origin leaves a record, as who comes without a credential does', async () => {
+  test('F11: a wrong Host or Origin is recorded, as is a missing credential', async () => {
     const { raw, access } = await openServer()
     await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
     await raw({ body: initializeWith(), headers: { origin: 'https://evil.example.com' } })
@@ -261,7 +261,7 @@ describe('opening and closing the server', () => {
     await expect(raw({ method: 'GET', path: '/livez' })).rejects.toThrow()
   })
 
-  test('what outlives the grace time is cancelled and cut off', async () => {
+  test('calls that outlast the grace period are cancelled and disconnected', async () => {
     const { server, session, access, clock } = await openServer({ config: { shutdownGrace: 5_000 } })
     const { send } = await session()
     const pending = send(
@@ -298,7 +298,7 @@ describe('opening and closing the server', () => {
     await until(() => sockets().length === 0, { what: 'the sockets to close' })
   })
 
-  test('closing twice is closing once', async () => {
+  test('closing twice at the same time is harmless', async () => {
     const { server } = await openServer()
     await Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()])
   })

@@ -48,7 +48,7 @@ describe('G10: the dashboard', () => {
     )
   })
 
-  test('is the same page wherever a browser goes, and nothing where a program looks', async () => {
+  test('is the same page at every path for a browser, and a 404 for a program', async () => {
     const { raw } = await open()
     for (const path of ['/servers', '/tools/files.read', '/calls/c1?range=1h', '/a/b/c']) {
       expect((await raw(path, { headers: html })).text).toContain('<title>Toolway')
@@ -60,7 +60,7 @@ describe('G10: the dashboard', () => {
     expect((await raw('/', { method: 'POST', headers: html })).status).toBe(404)
   })
 
-  test('keeps what has a hash in its name for ever, and asks again for the rest', async () => {
+  test('is cached forever where names contain a hash, and revalidated otherwise', async () => {
     const { raw } = await open()
     const asset = await raw('/assets/index-BxY12_9a.js')
     expect(asset.headers['cache-control']).toBe('public, max-age=31536000, immutable')
@@ -72,7 +72,7 @@ describe('G10: the dashboard', () => {
     expect((await raw('/', { headers: { 'if-none-match': String(icon.headers.etag) } })).status).toBe(200)
   })
 
-  test('is zipped for whoever can unzip it', async () => {
+  test('is compressed for clients that accept gzip', async () => {
     const { origin } = await open()
     const bytes = await bytesOf(`${origin}/assets/index-BxY12_9a.js`, '/assets/index-BxY12_9a.js', {
       'accept-encoding': 'br, gzip',
@@ -82,7 +82,7 @@ describe('G10: the dashboard', () => {
     expect(gunzipSync(bytes.body).toString()).toBe(script)
   })
 
-  test('that was built anew is served anew', async () => {
+  test('that was built again is served in its new version', async () => {
     const { raw, folder } = await open()
     await raw('/')
     await writeFile(join(folder, 'index.html'), 'second')
@@ -103,7 +103,7 @@ describe('G10: the dashboard', () => {
     expect((await raw('/favicon.svg')).status).toBe(404)
   })
 
-  test('B6: is not for pages of others, nor for other names', async () => {
+  test('B6: is refused for another Origin or Host', async () => {
     const { raw } = await open()
     expect((await raw('/', { headers: { host: 'rebound.example.com' } })).status).toBe(403)
     expect((await raw('/favicon.svg', { headers: { origin: 'https://evil.example.com' } })).status).toBe(403)

@@ -24,7 +24,7 @@ const called = (id: number, name: string, more: object = {}) => ({
 })
 
 describe('B2: batches of revision 2025-03-26', () => {
-  test('are answered in one array; what wants no answer gets none', async () => {
+  test('are answered in one array, without entries for notifications', async () => {
     const { post, access } = await openSession()
     const { statusCode, body } = await post(
       called(1, 'echo'),
@@ -45,7 +45,7 @@ describe('B2: batches of revision 2025-03-26', () => {
     expect(access.informed).toHaveLength(1)
   })
 
-  test('of notifications and answers alone are taken in silence', async () => {
+  test('of notifications and responses only get a 202 without a body', async () => {
     const { post, access } = await openSession()
     const { statusCode, body } = await post(
       { method: 'notifications/roots/list_changed' },
@@ -68,7 +68,7 @@ describe('B2: batches of revision 2025-03-26', () => {
     expect(seen).toEqual([1, 2, 3, 1, 2, 3])
   })
 
-  test('can ask their client, and go on without what was cancelled', async () => {
+  test('can ask their client, and continue without cancelled calls', async () => {
     const { post, send, access } = await openSession('2025-03-26', { sampling: {} })
     const { body } = await post(called(1, 'ask'), called(2, 'deaf'), called(3, 'wait'))
     const heard = events(body)

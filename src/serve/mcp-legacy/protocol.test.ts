@@ -25,7 +25,7 @@ describe('B2: logging', () => {
     expect(answer?.result.content[0].text).toBe('undefined')
   })
 
-  test.each(logLevels)('after setLevel %s nothing below it is sent, and servers can be told', async (level) => {
+  test.each(logLevels)('after setLevel %s nothing below it is sent, and calls carry the level', async (level) => {
     const { session } = await openServer()
     const { send, ask } = await session()
     const other = await session()
@@ -57,7 +57,7 @@ describe('B2: logging', () => {
 describe('B2: subscriptions', () => {
   const updated = (uri: string) => ({ method: 'notifications/resources/updated', params: { uri } })
 
-  test('tell of a change on the stream of the session, under the URI that the client used', async () => {
+  test('cause notifications on the stream of the session, with the URI that the client used', async () => {
     const { session, access } = await openServer()
     const { ask, stream, id } = await session()
     const uri = 'test://7?q=%41 "ü"'
@@ -69,7 +69,7 @@ describe('B2: subscriptions', () => {
     expect((await events(body).next()).value).toEqual({ jsonrpc: '2.0', ...updated(uri) })
   })
 
-  test('of one session are not told to another', async () => {
+  test('of one session cause no notifications in another', async () => {
     const { session, access } = await openServer()
     const [one, two] = [await session(), await session()]
     await one.ask('resources/subscribe', { uri: 'test://1' })
@@ -81,7 +81,7 @@ describe('B2: subscriptions', () => {
     expect((await second.next()).value).toMatchObject(updated('test://2'))
   })
 
-  test('twice is once, also at the same time; and so is taking it back', async () => {
+  test('that are repeated, also at the same time, count once; and so does unsubscribing', async () => {
     const { session, access } = await openServer()
     const { ask } = await session()
     const uri = 'test://static'
@@ -93,7 +93,7 @@ describe('B2: subscriptions', () => {
     expect(access.followed).toHaveLength(1)
   })
 
-  test('that were taken back are silent at once, and what was missed in the meantime is told once', async () => {
+  test('that were removed are silent at once, and several updates before a stream opens are sent once', async () => {
     const { session, access } = await openServer()
     const { ask, stream } = await session()
     for (const uri of ['test://1', 'test://2']) await ask('resources/subscribe', { uri })
@@ -144,7 +144,7 @@ describe('B2: subscriptions', () => {
 })
 
 describe('G3: what a session means to servers', () => {
-  test('they hear that roots have changed, and that the client has left', async () => {
+  test('they learn that roots have changed, and that the client has left', async () => {
     const { session, access, raw } = await openServer()
     const { send, headers, id } = await session({ roots: { listChanged: true } })
     await send({ method: 'notifications/roots/list_changed' })
@@ -154,8 +154,8 @@ describe('G3: what a session means to servers', () => {
   })
 })
 
-describe('B2: what a client is told at first', () => {
-  test('what servers offer stands beside what is our own, which they cannot change', async () => {
+describe('B2: the response to initialize', () => {
+  test("has the capabilities and instructions of servers beside Toolway's own, which they cannot change", async () => {
     const { raw, access } = await openServer()
     access.offered = {
       capabilities: { tasks: { list: {} }, experimental: { x: 1 }, tools: { listChanged: false } },
@@ -190,7 +190,7 @@ describe('E1: keys that occur twice', () => {
     '{"name":"echo","arguments":{"a":1,"a":2}}',
     '{"name":"echo","arguments":{"deep":[{"a":1,"\\u0061":2}]}}',
     '{"name":"echo","_meta":{"x":1,"x":1}}',
-  ])('are refused wherever they stand: %s', async (params) => {
+  ])('are refused at any depth: %s', async (params) => {
     const { session, raw, access } = await openServer()
     const { headers } = await session()
     const body = `{"jsonrpc":"2.0","id":"i","method":"tools/call","params":${params}}`

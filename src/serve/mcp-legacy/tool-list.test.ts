@@ -22,7 +22,7 @@ test.each([
   expect(ToolSchema.safeParse(tool('other', output)).success).toBe(false)
 })
 
-test('B2: a list that everybody can read is the very same', () => {
+test('B2: a list that needs no change is returned as it is', () => {
   const list = bytes([tool('a', { type: 'object' }), tool('b')])
   expect(legacyToolList(list)).toBe(list)
 })

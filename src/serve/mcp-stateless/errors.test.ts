@@ -297,7 +297,7 @@ describe('B2: what a request of the stateless era is refused for', () => {
     expect(asked.json?.result.protocolVersion).toBe('2025-11-25')
   })
 
-  test('what is not one message is refused before any era is asked for', async () => {
+  test('a body that is not one message is refused before its era is determined', async () => {
     const batch = await server.raw({
       body: [{ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: metaOf() } }],
       headers: modernHeader,
@@ -321,7 +321,7 @@ describe('B2: what a request of the stateless era is refused for', () => {
     }
   })
 
-  test('a notification is taken, unless it contradicts itself', async () => {
+  test('a notification is accepted, unless it contradicts its headers', async () => {
     const notify = (params: object | undefined, headers: Record<string, string> = {}) =>
       server.raw({ body: { jsonrpc: '2.0', method: 'notifications/cancelled', params }, headers })
     expect((await notify({ requestId: 1, _meta: metaOf() })).status).toBe(202)
@@ -338,7 +338,7 @@ describe('B2: what a request of the stateless era is refused for', () => {
   })
 })
 
-describe('B2: what is let in', () => {
+describe('B2: accepted requests', () => {
   test.each([
     ['no client info', { meta: { [key('clientInfo')]: undefined } }],
     ['capabilities nobody knows', { capabilities: { other: true, roots: {} } }],

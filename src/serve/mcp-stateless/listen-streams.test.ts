@@ -28,7 +28,7 @@ async function listen(server: TestServer, notifications: object, sending: Sendin
 const tagged = (id: unknown) => ({ _meta: { [`${prefix}subscriptionId`]: id } })
 
 describe('B2: subscriptions/listen', () => {
-  test('first comes what will be told, then every change of it, tagged with the id of the request', async () => {
+  test('the first message lists the subscriptions, and every change follows, tagged with the id of the request', async () => {
     const server = await openServer()
     const wanted = {
       toolsListChanged: true,
@@ -64,7 +64,7 @@ describe('B2: subscriptions/listen', () => {
     ])
   })
 
-  test('nothing is told that was not asked for; several streams each have their own', async () => {
+  test('only requested changes are sent; several streams are independent', async () => {
     const server = await openServer()
     const tools = await listen(server, { toolsListChanged: true, promptsListChanged: false }, { id: 7 })
     const prompts = await listen(server, { promptsListChanged: true }, { id: '7' })
@@ -111,7 +111,7 @@ describe('B2: subscriptions/listen', () => {
     expect(server.access.listeners).toBe(1)
   })
 
-  test('it is a stream whatever the client accepts, and is kept alive', async () => {
+  test('the response is always a stream, whatever the client accepts, and is kept alive', async () => {
     const server = await openServer()
     const { next } = await listen(server, { toolsListChanged: true }, { headers: { accept: 'application/json' } })
     await next()
@@ -165,7 +165,7 @@ describe('B2: subscriptions/listen', () => {
     return { access, clock, streams, heard, begin }
   }
 
-  test('one slow server does not keep the others waiting, and what comes meanwhile is told afterwards', async () => {
+  test('a slow server does not delay the others, and changes in the meantime are sent afterwards', async () => {
     const { access, clock, heard, begin } = start()
     const stuck = Promise.withResolvers<AsyncDisposable>()
     let disposed = 0
@@ -189,7 +189,7 @@ describe('B2: subscriptions/listen', () => {
     expect(disposed).toBe(1)
   })
 
-  test('after the end nothing more is told', async () => {
+  test('after the end nothing more is sent', async () => {
     const { access, heard, begin, streams } = start()
     const listening = begin({ toolsListChanged: true })
     listening.cancel()
@@ -215,7 +215,7 @@ describe('B2: subscriptions/listen', () => {
     expect(() => begin(wanted)).toThrow(overloaded)
   })
 
-  test('B7: a stream that is asked for in a wrong way takes no place', () => {
+  test('B7: an invalid request for a stream does not count towards the limit', () => {
     const { begin } = start(2)
     expect(() => begin({ resourceSubscriptions: 'all' })).toThrow()
     begin({ toolsListChanged: true })

@@ -16,7 +16,7 @@ const serverInfo = { [`${prefix}serverInfo`]: { name: 'toolway', version: '0.0.0
 const hint = { ttlMs: 60_000, cacheScope: 'private' }
 
 describe('B2: the stateless era over HTTP', () => {
-  test('server/discover says what is served, for how long and by whom', async () => {
+  test('server/discover returns the revisions, capabilities, instructions, lifetime and server info', async () => {
     const { ask, access } = await openServer()
     expect((await ask('server/discover')).result).toEqual({
       supportedVersions: ['2026-07-28'],
@@ -117,7 +117,7 @@ describe('B2: the stateless era over HTTP', () => {
     expect(completed).toMatchObject({ resultType: 'complete', completion: { total: 1 } })
   })
 
-  test('T2: what the caller says goes on, but for what belongs to this hop', async () => {
+  test('T2: the members of a request are forwarded, except for those of this hop', async () => {
     const { ask, access } = await openServer()
     const rest = { inputResponses: { a: 1 }, requestState: 'of a server' }
     const meta = { traceparent: '00-1', 'example.com/x': { y: 1 } }
@@ -135,7 +135,7 @@ describe('B2: the stateless era over HTTP', () => {
     expect(prompted).not.toHaveProperty('rest')
   })
 
-  test('G3: a caller is who it is, with the program it uses, and has the capabilities of its request', async () => {
+  test('G3: a caller has the principal, client info and capabilities of its request', async () => {
     const { ask, access } = await openServer({ people: true })
     const as = (name: string, version: string, program?: object) =>
       ask(
@@ -189,7 +189,7 @@ describe('E1: failures in the stateless era', () => {
     expect([status, text]).toEqual([200, `{"jsonrpc":"2.0","id":1,"error":${expected}}`])
   })
 
-  test('only a missing capability changes the status, whoever misses it', async () => {
+  test('only a missing capability changes the status', async () => {
     const { ask } = await openServer()
     expect(await ask('tools/call', { name: 'error_incapable' })).toMatchObject({
       status: 400,
@@ -220,7 +220,7 @@ describe('E1: failures in the stateless era', () => {
     })
   })
 
-  test('T2: a server that wants to know more is passed on as it is, and so is what it is told', async () => {
+  test('T2: an input_required result is passed on unchanged, and so are the responses to it', async () => {
     const { ask } = await openServer()
     const { text } = await ask('tools/call', { name: 'more_wanted' })
     expect(text).toBe(`{"jsonrpc":"2.0","id":1,"result":${moreWanted}}`)
@@ -230,7 +230,7 @@ describe('E1: failures in the stateless era', () => {
   })
 })
 
-describe('B2: what is said on the way', () => {
+describe('B2: messages during a call', () => {
   test('progress comes on the stream of its request, under the token of its request', async () => {
     const { call } = await openServer()
     const { headers, body } = await call('progress', { steps: 2 }, { progressToken: 'mine', id: 9 })
@@ -262,21 +262,21 @@ describe('B2: what is said on the way', () => {
     expect(levels).toEqual(['error', 'critical', 'alert', 'emergency', 'unheard-of', 'error'])
   })
 
-  test('who accepts no stream gets a plain answer, and nothing else', async () => {
+  test('a client that accepts no stream gets a plain response, and nothing else', async () => {
     const { call } = await openServer()
     const { headers, body } = await call('progress', {}, { progressToken: 1, headers: { accept: 'application/json' } })
     await body.dump()
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('what this era has no word for is not said', async () => {
+  test('notifications that this era does not have are not sent', async () => {
     const { call } = await openServer()
     const { headers, body } = await call('visited', {}, { logLevel: 'debug' })
     await body.dump()
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('to close the stream is to cancel', async () => {
+  test('closing the stream cancels the call', async () => {
     const { call, access } = await openServer()
     const aborting = new AbortController()
     const waiting = call('wait', {}, { signal: aborting.signal }).catch(() => {})

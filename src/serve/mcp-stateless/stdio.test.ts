@@ -161,7 +161,7 @@ describe('B2: the stateless era over stdio', () => {
     expect(access.listeners).toBe(0)
   })
 
-  test('when the line ends, calls that wait for somebody are cancelled', async () => {
+  test('when the input ends, calls that wait for an answer are cancelled', async () => {
     const { call, next, access, clock, end } = start()
     call(1, 'ask_all', { capabilities: { roots: {} } }, { arguments: { questions: [{ method: 'roots/list' }] } })
     await next()

@@ -3,7 +3,7 @@ import type { Chat, ChatEnd, ChatEvent, ChatRequest } from '../../core/chat.ts'
 
 type Script = (request: ChatRequest) => AsyncIterable<ChatEvent> | Iterable<ChatEvent>
 
-/** A chat that answers as a test tells it to, and remembers what it was asked. */
+/** A chat with scripted answers that records its requests. */
 export interface TestChat extends Chat {
   readonly asked: readonly ChatRequest[]
   /** How many answers are under way. */

@@ -97,7 +97,7 @@ describe('S6: the official client of OpenAI, unchanged', () => {
     expect((await openai.models.retrieve('large')).id).toBe('large')
   })
 
-  test('meets its own errors', async () => {
+  test('throws its own error classes', async () => {
     const { openai, chat, baseURL } = await open()
     const ask = (model: string, client = openai) => client.chat.completions.create({ model, messages })
     await expect(ask('gpt-4')).rejects.toThrow(NotFoundError)
@@ -110,7 +110,7 @@ describe('S6: the official client of OpenAI, unchanged', () => {
     expect(limited).toMatchObject({ code: 'RATE_LIMITED', requestID: chat.asked.at(-1)?.id })
   })
 
-  test('hears of a failure in the midst of a stream', async () => {
+  test('gets an error in the middle of a stream', async () => {
     const { openai } = await open(async function* () {
       yield usual[4]!
       throw new ToolwayError('TIMEOUT', 'The model has fallen silent.')
@@ -122,7 +122,7 @@ describe('S6: the official client of OpenAI, unchanged', () => {
     await expect(read()).rejects.toThrow('The model has fallen silent.')
   })
 
-  test('does not ask again by itself once a tool has run', async () => {
+  test('does not retry once a tool has run', async () => {
     const { chat, baseURL, apiKey } = await open(async function* () {
       yield* usual.slice(0, 4)
       throw new ToolwayError('TIMEOUT', 'Late.')

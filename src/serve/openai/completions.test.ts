@@ -89,7 +89,7 @@ describe('S6: an answer as a whole', () => {
     [new ToolwayError('TIMEOUT', 'It took too long.'), 504, 'server_error', undefined],
     [new ToolwayError('CANCELLED', 'Toolway stops.'), 503, 'server_error', undefined],
     [new ToolwayError('DENIED_BY_POLICY', 'No.'), 403, 'permission_error', undefined],
-  ])('E1: a failure (%s) is told by status and error object', async (error, status, type, retryAfter) => {
+  ])('E1: a failure (%s) is sent as a status and an error object', async (error, status, type, retryAfter) => {
     for (const stream of [false, true]) {
       const { ask } = await open(failing(error, { kind: 'stage', stage: 'discover', round: 1 }))
       const answer = await ask({ stream })
@@ -102,7 +102,7 @@ describe('S6: an answer as a whole', () => {
     }
   })
 
-  test('what nobody expected is told without its cause, and an answer without an end is none', async () => {
+  test('an unexpected error is sent without its cause, and an answer without an end is an error', async () => {
     const { ask, chat, log } = await open(failing(new TypeError('secret detail') as never))
     const { status, text } = await ask()
     expect(status).toBe(500)
@@ -112,7 +112,7 @@ describe('S6: an answer as a whole', () => {
     expect(log.lines).toHaveLength(2)
   })
 
-  test('F12: after a tool has run clients are told not to ask again by themselves', async () => {
+  test('F12: after a tool has run, the response asks clients not to retry', async () => {
     const { ask } = await open(failing(new ToolwayError('TIMEOUT', 'Late.'), call('c1'), result('c1')))
     expect((await ask()).headers['x-should-retry']).toBe('false')
   })
@@ -158,7 +158,7 @@ describe('S6: an answer piece by piece', () => {
     ])
   })
 
-  test('a failure in the midst of it is an error event, and nothing follows', async () => {
+  test('a failure in the middle is an error event, and nothing follows', async () => {
     const error = new ToolwayError('RATE_LIMITED', 'Slow down.', { retryAfterMs: 10 })
     const { post } = await open(failing(error, { kind: 'text', text: 'Hel' }))
     const { statusCode, body } = await post({ stream: true })
@@ -170,7 +170,7 @@ describe('S6: an answer piece by piece', () => {
     expect(events).toHaveLength(3)
   })
 
-  test('stages are told after a moment, and the stream is kept alive while a tool runs', async () => {
+  test('stages are sent after a moment, and the stream is kept alive while a tool runs', async () => {
     const { promise: asked, resolve: begun } = Promise.withResolvers<void>()
     const { promise: goOn, resolve: release } = Promise.withResolvers<void>()
     const { post, clock } = await open(async function* () {
@@ -198,7 +198,7 @@ describe('S6: an answer piece by piece', () => {
   })
 })
 
-describe('F10: whoever goes away stops it', () => {
+describe('F10: a client that disconnects stops it', () => {
   test.each([false, true])('streaming: %s', async (stream) => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
     const { promise: over, resolve: end } = Promise.withResolvers<unknown>()
@@ -235,7 +235,7 @@ describe('F10: whoever goes away stops it', () => {
   })
 })
 
-describe('F16: a place in a trace', () => {
+describe('F16: a trace context', () => {
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
   test.each([true, false])('comes from the headers where calls are traced: %s', async (traced) => {
     const { ask, chat } = await open(undefined, { traced: () => traced })

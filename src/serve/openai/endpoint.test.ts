@@ -11,7 +11,7 @@ afterEach(async () => {
 const open = async (settings?: Parameters<typeof openChatServer>[0]) => stack.use(await openChatServer(settings))
 
 describe('B6: accepts the same credentials as the MCP endpoint', () => {
-  test('without a credential, or with a wrong one, nobody; and it is written down', async () => {
+  test('a missing or wrong one is a 401 and is recorded', async () => {
     const { ask, access, chat } = await open()
     for (const authorization of [undefined, 'Bearer wrong', 'Basic x']) {
       const { status, headers, error } = await ask({}, { authorization })
@@ -80,7 +80,7 @@ describe('B6: accepts the same credentials as the MCP endpoint', () => {
     expect(access.turned).toMatchObject([{ code: 'INVALID_AGENT_ID', asked: 'boss', principal: 'anna' }])
   })
 
-  test('approval: nobody can be asked over HTTP', async () => {
+  test('approval: a client cannot be asked over HTTP', async () => {
     const { ask, chat } = await open()
     await ask()
     const [{ peer, signal, caller } = expect.fail('not asked')] = chat.asked
@@ -101,7 +101,7 @@ describe('requests', () => {
     expect((await ask({ n: 2 })).error).toMatchObject({ param: 'n', code: 'unsupported_parameter' })
   })
 
-  test('what is not there, and wrong methods, are told in the words of OpenAI', async () => {
+  test('unknown paths and wrong methods are errors in the format of OpenAI', async () => {
     const { get, raw } = await open()
     for (const path of ['/v1/', '/v1/embeddings', '/v1/modelsx']) {
       const { status, json } = await get(path)
@@ -159,11 +159,14 @@ describe('models', () => {
     expect(chat.asked.map(({ model }) => model)).toEqual(['large', 'local'])
   })
 
-  test.each([undefined, createTestChat(undefined, [])])('where none is configured, it is said how to', async (chat) => {
-    const { ask, get } = await open({ chat: () => chat })
-    const { status, error } = await ask({ model: 'gpt-4', messages: [hi] })
-    expect([status, error.code]).toEqual([404, 'model_not_found'])
-    expect(error.message).toMatch(/models.*chat\.model/)
-    expect((await get('/v1/models')).json).toEqual({ object: 'list', data: [] })
-  })
+  test.each([undefined, createTestChat(undefined, [])])(
+    'without a configured one the error says how to configure one',
+    async (chat) => {
+      const { ask, get } = await open({ chat: () => chat })
+      const { status, error } = await ask({ model: 'gpt-4', messages: [hi] })
+      expect([status, error.code]).toEqual([404, 'model_not_found'])
+      expect(error.message).toMatch(/models.*chat\.model/)
+      expect((await get('/v1/models')).json).toEqual({ object: 'list', data: [] })
+    },
+  )
 })

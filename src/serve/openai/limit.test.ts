@@ -45,7 +45,7 @@ async function openServer(limit: number, authenticate: Authenticate) {
   return { chat, ask, release, [Symbol.dispose]: close }
 }
 
-test('B7: more answers than a gateway can hold are sent away with a hint, and room comes back', async () => {
+test('B7: more answers than the limit are refused with a retry time until one ends', async () => {
   using endpoint = await openServer(1, authenticateToken(undefined))
   const { chat, ask, release } = endpoint
   const first = ask()

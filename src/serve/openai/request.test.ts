@@ -15,12 +15,12 @@ function refused(body: object | string) {
   throw new Error('nothing was refused')
 }
 
-describe('S6: a request in the words of OpenAI', () => {
-  test('the least there can be', () => {
+describe('S6: a request in the format of OpenAI', () => {
+  test('the smallest request', () => {
     expect(read({})).toEqual({ asked: { messages: [user], stream: false }, includeUsage: false, agent: undefined })
   })
 
-  test('everything that is used is taken over', () => {
+  test('all supported fields are used', () => {
     const parameters = { type: 'object', properties: { a: { type: 'string' } } }
     const given = {
       model: 'large',
@@ -57,7 +57,7 @@ describe('S6: a request in the words of OpenAI', () => {
     expect(asked).toMatchObject({ tools: [{ name: 'a' }, { name: 'b' }], toolChoice: { tool: 'b' } })
   })
 
-  test('what is null counts as left out, and what nobody here knows is passed over', () => {
+  test('null counts as missing, and unknown fields are ignored', () => {
     const nulls = ['model', 'tools', 'tool_choice', 'stream', 'stream_options', 'temperature', 'toolway', 'n', 'stop']
     const odd = { seed: 1, top_p: 0.5, user: 'me', metadata: { a: 1 }, future: [{}], parallel_tool_calls: true }
     const harmless = { n: 1, logprobs: false, stop: [], response_format: { type: 'text' }, modalities: ['text'] }
@@ -100,7 +100,7 @@ describe('S6: a request in the words of OpenAI', () => {
   })
 })
 
-describe('what cannot be had is refused, and named', () => {
+describe('unsupported fields are refused by name', () => {
   test.each([
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],
@@ -150,7 +150,7 @@ describe('what cannot be had is refused, and named', () => {
     expect(error.message).toMatch(/^"\w.*" is invalid: .+\.$/)
   })
 
-  test('what is no JSON, no object, or nests without end', () => {
+  test('a body that is not a JSON object or is nested too deeply', () => {
     for (const body of ['', '{', 'null', '[]', '"x"']) expect(refused(body).message).toMatch(/JSON/)
     expect(refused(`{"messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`).message).toMatch(/more than 256 levels/)
   })

@@ -6,16 +6,16 @@ export interface Received {
   readonly message: string
 }
 
-/** A connection in memory. Its reader may stop hearing long before anybody notices. */
+/** A connection in memory. It can be lost long before that is noticed. */
 export interface TestConnection extends EventConnection {
   readonly received: readonly Received[]
   /** The server has ended it. */
   readonly ended: boolean
-  /** From now on nothing reaches the reader, and nobody knows. */
+  /** From now on messages are lost silently. */
   deafen(): void
-  /** It takes nothing more, as one whose reader does not read; that it is gone shows later. */
+  /** It accepts no more data, like a connection whose reader has stopped. Its end is noticed later. */
   choke(): void
-  /** Everybody knows that the connection is gone. */
+  /** Closes the connection, and both sides notice. */
   cut(): void
 }
 
@@ -53,7 +53,7 @@ export function createTestConnection(): TestConnection {
     send: (message, id) => write(message.toString(), id),
     resend: (message, id) => void write(message.toString(), id),
     end() {
-      // A reader that hears nothing does not hear the end either.
+      // A reader that receives nothing does not receive the end either.
       ended = open && hears && takes
       close()
     },

@@ -67,7 +67,7 @@ describe('B2: kept events', () => {
     expect(store.bytes).toBeLessThanOrEqual(15_000)
   })
 
-  test('go with their session, and nothing is kept for one that is over', () => {
+  test('are dropped with their session, and none is kept after its end', () => {
     const store = createEventStore()
     const events = store.open('anna')
     events.add('a', bytes(100))
@@ -77,7 +77,7 @@ describe('B2: kept events', () => {
     expect([store.bytes, events.after('a', 0)]).toEqual([0, []])
   })
 
-  test('never exceed the bounds by more than the newest event, whoever sends what', () => {
+  test('never exceed the bounds by more than the newest event', () => {
     const bounds = { count: 8, bytes: 4_000 }
     const total = 9_000
     const step = fc.record({ session: fc.nat(3), size: fc.nat(6_000), last: fc.boolean(), over: fc.nat(20) })

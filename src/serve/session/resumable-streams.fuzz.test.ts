@@ -16,7 +16,7 @@ interface Reader {
   readonly heard: string[]
 }
 
-describe('B2: whatever happens to connections', () => {
+describe('B2: with any loss of connections', () => {
   const step = fc.record({
     kind: fc.constantFrom('open', 'listen', 'send', 'tell', 'answer', 'deafen', 'choke', 'cut', 'resume', 'resume'),
     which: fc.nat(7),

@@ -22,7 +22,7 @@ function comeBack(streams: SessionStreams, lost: TestConnection) {
 }
 
 describe('B2: the stream of an answer', () => {
-  test('begins with an event to come back to, and numbers what follows', () => {
+  test('begins with an event to resume from, and numbers all events', () => {
     const { streams } = setUp()
     const connection = createTestConnection()
     const feed = streams.open(connection, () => {})
@@ -33,7 +33,7 @@ describe('B2: the stream of an answer', () => {
     expect(connection.ended).toBe(true)
   })
 
-  test('has no event without a message for a client that does not know one, but numbers all the same', () => {
+  test('has no empty event for a client that does not support one, but ids all the same', () => {
     const { streams } = setUp(false)
     const connection = createTestConnection()
     const feed = streams.open(connection, () => {})
@@ -46,7 +46,7 @@ describe('B2: the stream of an answer', () => {
     expect(next.received.map(({ message }) => message)).toEqual(['answer'])
   })
 
-  test('goes on where its client lost it, and ends with the answer', () => {
+  test('continues where its client lost it, and ends with the response', () => {
     const { streams } = setUp()
     const first = createTestConnection()
     const feed = streams.open(first, () => {})
@@ -61,7 +61,7 @@ describe('B2: the stream of an answer', () => {
     expect(second.ended).toBe(true)
   })
 
-  test('can be fetched when it is over, again and again, and then says that there is no more', () => {
+  test('can be fetched repeatedly after its end, and then reports that it is over', () => {
     const { streams } = setUp()
     const first = createTestConnection()
     const feed = streams.open(first, () => {})
@@ -74,7 +74,7 @@ describe('B2: the stream of an answer', () => {
     }
   })
 
-  test('that ended without an answer says that there is no more', () => {
+  test('that ended without a response reports that it is over', () => {
     const { streams } = setUp()
     const first = createTestConnection()
     const feed = streams.open(first, () => {})
@@ -212,7 +212,7 @@ describe('B10: the streams of a session that another replica had before', () => 
     return new SessionStreams({ events: createEventStore().open('anna'), primes: true, clock, first: clock.now() })
   }
 
-  test('whoever comes back for what belongs to no request gets a stream with what has been told since', () => {
+  test('a client that resumes the stream outside requests gets all messages since', () => {
     const streams = former()
     streams.tell(bytes('news'))
     const connection = createTestConnection()

@@ -25,7 +25,7 @@ async function lose(body: Readable, count: number): Promise<RawEvent[]> {
 }
 
 describe('B2: an answer that has become a stream', () => {
-  test('begins with an id, no message and the time to come back in; every event has an id of its own', async () => {
+  test('begins with an id, no message and a retry time; every event has its own id', async () => {
     const { session } = await openServer()
     const { send } = await session()
     const seen: RawEvent[] = []
@@ -39,7 +39,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test.each(['2025-06-18', '2025-03-26', '2024-11-05'])(
-    'has no event without a message for clients of %s, which might choke on it, and can be resumed all the same',
+    'has no empty event for clients of %s, which might fail on it, and can be resumed nevertheless',
     async (revision) => {
       const { session, access } = await openServer()
       const { send, stream } = await session({}, {}, revision)
@@ -52,7 +52,7 @@ describe('B2: an answer that has become a stream', () => {
     },
   )
 
-  test('is resumed where it was lost: the call goes on, nothing is lost or told twice, and the answer ends it', async () => {
+  test('is resumed where it was lost: the call continues, nothing is lost or repeated, and the response ends it', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const seen = await lose((await send(called('start'))).body, 2)
@@ -67,7 +67,7 @@ describe('B2: an answer that has become a stream', () => {
     expect(access.calls[0]?.signal.aborted).toBe(false)
   })
 
-  test('is there for whoever comes after the answer; whoever has had it all is told not to come back', async () => {
+  test('can be resumed after the response; a client that has received all of it gets a 204', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const [primed] = await lose((await send(called('start'))).body, 1)
@@ -85,7 +85,7 @@ describe('B2: an answer that has become a stream', () => {
     }
   })
 
-  test('carries only what is its own: other streams of the session are not replayed on it', async () => {
+  test('has only its own messages: other streams of the session are not replayed on it', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const [first] = await lose((await send(called('start'))).body, 1)
@@ -120,7 +120,7 @@ describe('B2: an answer that has become a stream', () => {
     expect((await heard.next()).value).toMatchObject({ id: 1, result: { content: [{ text: '{"model":"m"}' }] } })
   })
 
-  test('of a cancelled call is over, for those who come back as well', async () => {
+  test('of a cancelled call is over, also for clients that resume it', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const [, begun] = await lose((await send(called('start'))).body, 2)
@@ -129,7 +129,7 @@ describe('B2: an answer that has become a stream', () => {
     expect((await stream(begun?.id)).statusCode).toBe(204)
   })
 
-  test('B7: that was cut because it was not read goes on when its client comes back', async () => {
+  test('B7: that was closed because it was not read continues when its client returns', async () => {
     const { session, access } = await openServer()
     const { send, stream } = await session()
     const [endings, size] = [100, 64 * 1024]
@@ -146,7 +146,7 @@ describe('B2: an answer that has become a stream', () => {
     expect(seen.length).toBeLessThanOrEqual(maxUnread / size + 1)
   })
 
-  test('whose client does not come back is given up after a while, and its session may then be idle', async () => {
+  test('whose client does not return is given up after a while, and its session may then be idle', async () => {
     const { session, access, clock } = await openServer()
     const { send } = await session()
     await lose((await send(called('start'))).body, 1)
@@ -187,7 +187,7 @@ describe('B2: the stream for what belongs to no request', () => {
     body.destroy()
   })
 
-  test('begins anew without an id', async () => {
+  test('opened without an id begins with an empty event, then pending notifications', async () => {
     const { session, access } = await openServer()
     const { stream } = await session()
     access.change('tool')
@@ -197,7 +197,7 @@ describe('B2: the stream for what belongs to no request', () => {
   })
 })
 
-describe('E1: what cannot be resumed', () => {
+describe('E1: streams that cannot be resumed', () => {
   test.each(['nonsense', 'p1-0', 'p7-1', 'g1-99', '0', '__proto__'])('%s is a 400 that says what to do', async (id) => {
     const { session } = await openServer()
     const { stream } = await session()

@@ -71,7 +71,7 @@ describe('G3: sessions', () => {
     expect(sessions.find(listening.id, 'anna')).toBe(listening)
   })
 
-  test('are bounded: the longest idle one gives way, never one in use', () => {
+  test('are bounded: the longest idle one is evicted, never one in use', () => {
     const { clock, sessions, open } = setUp(3)
     const listening = open()
     listening.streams.listen(createTestConnection())
@@ -98,7 +98,7 @@ describe('G3: sessions', () => {
     expect(flood.slice(-3).map(({ id }) => sessions.find(id, 'anna') !== undefined)).toEqual([false, true, true])
   })
 
-  test('B7: of those who hold equally much, whoever wants one more gives one up, and else the longest idle goes', () => {
+  test('B7: if callers have equally many, the one that opens another loses one, or else the longest idle is evicted', () => {
     const { clock, sessions, openAs } = setUp(4)
     const held = ['anna', 'bert', 'anna', 'bert'].map((principal) => {
       clock.advance(1_000)
@@ -117,7 +117,7 @@ describe('G3: sessions', () => {
     expect([others.find(first.id, 'anna'), others.find(second.id, 'bert')]).toEqual([first, undefined])
   })
 
-  test('B7: whoever holds the most and uses all of it makes nobody else lose theirs: OVERLOADED', () => {
+  test('B7: if the caller with the most uses all of its sessions, no other caller loses one: OVERLOADED', () => {
     const { sessions, openAs } = setUp(4)
     const idle = [openAs('bert'), openAs('dora')]
     for (const session of [openAs('anna'), openAs('anna')]) session.streams.listen(createTestConnection())
@@ -137,7 +137,7 @@ describe('G3: sessions', () => {
     for (const kept of others) expect(sessions.find(kept.id, kept.caller.principal)).toBe(kept)
   })
 
-  test('that are all in use leave no room for another: OVERLOADED', () => {
+  test('that are all in use are not evicted: OVERLOADED', () => {
     const { open } = setUp(1)
     open().streams.listen(createTestConnection())
     expect(open).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
@@ -161,7 +161,7 @@ describe('G3: sessions', () => {
     ['ended', (set: ReturnType<typeof setUp>, session: ReturnType<typeof set.open>) => set.sessions.end(session)],
     ['idle for too long', (set: ReturnType<typeof setUp>) => set.clock.advance(hour + 60_000)],
     ['in the way of another', (set: ReturnType<typeof setUp>) => set.open()],
-  ])('that are %s leave: servers are told once, and nothing is followed any more', async (_why, over) => {
+  ])('that are %s end: servers are notified once, and subscriptions are removed', async (_why, over) => {
     const set = setUp(1)
     const session = set.open()
     await session.subscriptions.add('test://static')
@@ -172,7 +172,7 @@ describe('G3: sessions', () => {
     await expect.poll(() => set.access.followed).toEqual([])
   })
 
-  test('do not keep anybody waiting for an answer when they end', async () => {
+  test('cancel their pending questions when they end', async () => {
     const { sessions } = setUp()
     const session = sessions.open(anna, { ...client, capabilities: { roots: {} } }, undefined)
     const asked = session.peer.ask('roots/list', Json.of({}), new AbortController().signal)
@@ -184,7 +184,7 @@ describe('G3: sessions', () => {
   })
 })
 
-describe('G3: the way to a client outside any request', () => {
+describe('G3: messages to a client outside any request', () => {
   const waiting = new AbortController().signal
 
   function openWith(capabilities: object) {
@@ -194,7 +194,7 @@ describe('G3: the way to a client outside any request', () => {
   const heard = ({ received }: ReturnType<typeof createTestConnection>) =>
     received.filter(({ message }) => message).map(({ message }) => JSON.parse(message))
 
-  test('is its own stream, and its answer comes back', async () => {
+  test('is its own stream, and its answer is returned', async () => {
     const { peer, streams, clientRequests: asks } = openWith({ roots: {} })
     const listener = createTestConnection()
     streams.listen(listener)
@@ -205,7 +205,7 @@ describe('G3: the way to a client outside any request', () => {
     expect((await answer).value).toEqual({ roots: [] })
   })
 
-  test('waits until there is a stream; a question that nobody waits for is taken back', async () => {
+  test('waits until there is a stream; an abandoned question is cancelled', async () => {
     const { peer, streams } = openWith({ roots: {} })
     const leaving = new AbortController()
     const answer = peer.ask('roots/list', Json.of({}), leaving.signal)
@@ -266,7 +266,7 @@ describe('B10: sessions of one of several replicas', () => {
     return { kept, state, sessions, open }
   }
 
-  test('are all told of again when what was kept may be forgotten', () => {
+  test('are all announced again when the registry may have lost them', () => {
     const { kept, state, open } = setUpFleet()
     const ids = [open().id, open().id]
     kept.length = 0
@@ -274,7 +274,7 @@ describe('B10: sessions of one of several replicas', () => {
     expect(kept).toEqual(ids)
   })
 
-  test('are let go where another has gone on with them, when nothing is under way in them', async () => {
+  test('are dropped if another replica has taken them over and no request is in flight', async () => {
     const { state, sessions, open } = setUpFleet()
     const [idle, busy] = [open(), open()]
     busy.requests.set(1, { cancel() {} })

@@ -42,7 +42,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true, records: rows.length, problems: [] })
   })
 
-  test('down from the start: nothing waits for it, and all comes when it is there', async () => {
+  test('down from the start: nothing waits for it, and all records are copied once it is up', async () => {
     const url = await server.database()
     await server.stop()
     const one = await replica({ url, folder: await folder() })
@@ -57,7 +57,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(one.log.lines.map(({ level }) => level)).toEqual(['warn', 'info'])
   })
 
-  test('away in the middle, under load: nothing is lost, nothing is there twice', async () => {
+  test('down for a while, under load: nothing is lost or copied twice', async () => {
     const [url, at] = [await server.database(), await folder()]
     const one = await replica({ url, folder: at })
     let calls = 0
@@ -82,7 +82,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true })
   })
 
-  test('V4: deaf: a search gives up and the local log goes on', async () => {
+  test('V4: suspended PostgreSQL: a search gives up and the local log continues', async () => {
     const url = await server.database()
     const one = await replica({ url, folder: await folder() })
     one.call('a')
@@ -122,7 +122,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true, records: 84, chains: [{ lane: '1' }, { lane: '1' }] })
   })
 
-  test('two processes share a folder: each copies its lane, and nothing is there twice', async () => {
+  test('two processes share a folder: each copies its lane, and nothing is copied twice', async () => {
     const [url, at] = [await server.database(), await folder()]
     const one = await replica({ url, folder: at })
     const two = await replica({ url, folder: at })
@@ -138,7 +138,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true })
   })
 
-  test('what is asked for right after it was recorded is found, and the end of the process is copied, too', async () => {
+  test('a record is found right after it was written, and the end of the process is copied, too', async () => {
     const url = await server.database()
     const one = await replica({ url, folder: await folder(), postgres: { everyMs: 60_000 } })
     one.call('a')

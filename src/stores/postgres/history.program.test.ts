@@ -115,7 +115,7 @@ withPart(postgresProgram(), 'V12: the history in PostgreSQL', () => {
     expect(await history.call('x')).toBeUndefined()
   })
 
-  test('a batch whose acknowledgement was lost is not counted twice, and one that is rejected holds up no other', async () => {
+  test('a batch whose acknowledgement was lost is not counted twice, and a rejected one does not block others', async () => {
     const url = await server.database()
     await using history = open(url)
     await write(history, { tallies: [tally()], calls: [call()] })

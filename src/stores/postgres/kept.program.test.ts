@@ -51,7 +51,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
 
   const kinds = async (url: string) => (await verified(url)).problems.map(({ kind, seq }) => `${kind} ${seq}`)
 
-  test('F11: a record that was changed is found, also where somebody made its hash fit', async () => {
+  test('F11: a record that was changed is found, also with a recomputed hash', async () => {
     const url = await filled()
     await ask(
       url,
@@ -89,7 +89,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     expect(await kinds(again)).toEqual(['missing 1', 'missing 2'])
   })
 
-  test('F11: a tail that was cut off is found, also where somebody moves the end of the chain', async () => {
+  test('F11: a truncated chain is found, also if its recorded end was moved', async () => {
     const url = await filled()
     await ask(url, 'DELETE FROM toolway.records WHERE seq > 40')
     expect(await kinds(url)).toEqual(['cut 43'])
@@ -168,7 +168,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     expect(records).toBeGreaterThanOrEqual(4)
   })
 
-  test('V4: a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {
+  test('V4: a search that takes too long is a TIMEOUT with the limit, because PostgreSQL is available', async () => {
     const url = await filled()
     await using postgres = await connectPostgres(url)
     const { search } = createArchive(postgres, { searchMs: 100 })
@@ -203,7 +203,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     expect(await migrate(postgres, { dryRun: true })).toMatchObject({ from: 0 })
   })
 
-  test('manual: tables are made by nobody but `toolway migrate`, and the log says what to do', async () => {
+  test('manual: only `toolway migrate` creates tables, and the status says so', async () => {
     const url = await server.database()
     await using at = await temporaryFolder()
     await using replica = await openReplica({ url, folder: at.path, postgres: { migrate: 'manual' } })
@@ -214,7 +214,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     await replica.shipped()
   })
 
-  test('kill -9 in the middle of copying, and again: nothing acknowledged is lost, nothing is there twice', async () => {
+  test('after two kill -9 in the middle of copying, no acknowledged record is lost or copied twice', async () => {
     await using at = await temporaryFolder()
     const url = await server.database()
     const acknowledged = [...(await killOne(at.path, url, 1)), ...(await killOne(at.path, url, 2))]

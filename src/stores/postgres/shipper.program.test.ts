@@ -23,7 +23,7 @@ withPart(postgresProgram(), 'B10: copying', () => {
   const ends = (url: string) =>
     ask<{ lane: string; seq: string }>(url, 'SELECT lane, seq FROM toolway.chains WHERE seq > 0 ORDER BY lane')
 
-  test('a process copies its own lane, and that of another only when nobody else does', async () => {
+  test('a process copies its own lane, and that of another only if no other process does', async () => {
     const url = await server.database()
     await using at = await temporaryFolder()
     {

@@ -32,7 +32,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     return { redis, all }
   }
 
-  test('one that is started anew at the same address is not sent to itself, and takes over what it held', async () => {
+  test('a replica that restarts at the same address does not forward to itself, and takes over its sessions', async () => {
     const { all } = await replicas('http://a', 'http://b', 'http://a')
     const [before, other, after] = all as [(typeof all)[0], (typeof all)[0], (typeof all)[0]]
     await before.membership.keep(`${before.self}.1`, 'its record')
@@ -43,7 +43,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     expect(other.membership.addressOf(after.self)).toBe('http://a')
   })
 
-  test('after a pause of the process those who were not heard of meanwhile are not taken for gone', async () => {
+  test('after a pause of the process, replicas that it missed meanwhile do not count as gone', async () => {
     const { redis, all } = await replicas('http://a', 'http://b')
     const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
     await one.clock.pass(4_000)
@@ -60,7 +60,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     expect(one.membership.isGone?.(other.self)).toBe(true)
   })
 
-  test('one that could not be found hears that another has gone on with its session', async () => {
+  test('a replica that was unreachable learns that another one took over its session', async () => {
     const { all } = await replicas('http://a', 'http://b')
     const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
     expect(await one.membership.keep('a.1', 'first')).toBe(true)
@@ -70,7 +70,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     expect(await other.membership.keep('a.1', 'fourth')).toBe(true)
   })
 
-  test('one that has joined since is known as soon as it is heard of, and not only from the next look on', async () => {
+  test('a replica that joined later is known from its first record on, before the next poll', async () => {
     const { redis, all } = await replicas('http://a')
     const [one] = all as [(typeof all)[0]]
     await using newcomer = redisMembership({ redis, clock: createManualClock(), seal })
@@ -129,7 +129,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await until(() => one.addressOf('other') === undefined, { what: 'the decision' })
   })
 
-  test('after Redis was away those that were known still are, until they have had the time to come back', async () => {
+  test('after Redis was away, known replicas stay known until they have had time to return', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)
     const clock = createManualClock()

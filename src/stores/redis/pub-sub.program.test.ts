@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connected as allConnected, bulletinContract } from '../../../tests/contract/bulletin.ts'
+import { connected as allConnected, pubSubContract } from '../../../tests/contract/pub-sub.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
@@ -24,7 +24,7 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
       open.use(redisPubSub({ redis, self: `replica-${index}`, seal, log: silentLog })),
     )
 
-  bulletinContract('Redis', async (count) => replicas(open.use(await connected(server.url)), count))
+  pubSubContract('Redis', async (count) => replicas(open.use(await connected(server.url)), count))
 
   test("B10: messages that were not sealed with the cluster's secret are ignored", async () => {
     const redis = open.use(await connected(server.url))
@@ -49,7 +49,7 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
 })
 
 withPart('redis-server', 'B10: a bulletin while Redis is away', () => {
-  test('what is told is lost, nobody waits or fails, and with Redis all hear one another again', async () => {
+  test('without Redis messages are lost and no call waits or fails; with Redis replicas receive them again', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     const options = { redis, seal: createSeal('s'), log: silentLog }

@@ -4,7 +4,7 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { systemClock } from '../../core/clock.ts'
 import { connectRedis, type SharedRedis } from './connection.ts'
 
-/** Connects to Redis, with a key prefix that nobody else uses. */
+/** Connects to Redis with a unique key prefix. */
 export async function connected(url: string): Promise<SharedRedis> {
   const redis = await connectRedis({ url, prefix: `${randomUUID()}:`, clock: systemClock, log: createKeptLog() })
   await until(() => redis.up, { what: 'Redis' })

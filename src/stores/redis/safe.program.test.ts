@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { keepsakesContract } from '../../../tests/contract/keepsakes.ts'
 import { locksContract } from '../../../tests/contract/locks.ts'
+import { ttlStoreContract } from '../../../tests/contract/ttl-store.ts'
 import { vaultContract } from '../../../tests/contract/vault.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
@@ -47,7 +47,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
   })
 
-  keepsakesContract('Redis', async (most) => {
+  ttlStoreContract('Redis', async (most) => {
     const redis = await connect()
     return {
       ttlStore: redisTtlStore(redis, clock, most),
@@ -121,7 +121,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     await using _ = await other?.hold('grant')
   })
 
-  test('B10: a lock that ran out is let go by nobody but who has it now', async () => {
+  test('B10: an expired lock is not released if another process holds it now', async () => {
     const redis = await connect()
     const locks = redisLocks({ redis, clock, log })
     const holding = await locks.hold('grant')
@@ -130,7 +130,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(await redis.ask((client) => client.get(lockKey(redis, 'grant')))).toBe('another')
   })
 
-  test('B10: who waits looks now and then, and not all the time', async () => {
+  test('B10: a waiting process polls at intervals', async () => {
     const redis = await connect()
     let asked = 0
     const counting: SharedRedis = {
@@ -147,7 +147,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
 })
 
 withPart('redis-server', 'B10: a Redis that is away', () => {
-  test('B6: nothing can be read, which is not to say that there is nothing; what is written waits for its return', async () => {
+  test('B6: while Redis is down, reads fail instead of returning nothing, and writes wait for it', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     const vault = redisVault({ redis, key, clock })

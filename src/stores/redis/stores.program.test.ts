@@ -91,7 +91,7 @@ withPart('redis-server', 'B10: stores in Redis', () => {
     expect((await one?.get('files', 'a', start + 1))?.bytes).toBeUndefined()
   })
 
-  test('F13: whatever was used longest ago makes room, in entries and in bytes', async () => {
+  test('F13: the least recently used entry is evicted, by entries and by bytes', async () => {
     const store = redisCache(await open(), { maxEntries: 3, maxBytes: 10_000 }, (now) => now)
     let now = start
     const put = async (key: string, length: number) => {
@@ -113,7 +113,7 @@ withPart('redis-server', 'B10: stores in Redis', () => {
 })
 
 withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
-  test('stopped: limits count here, nothing is kept; started again: everything is shared anew', async () => {
+  test('stopped: limits are counted locally, nothing is cached; started again: everything is shared again', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     const buckets = redisBuckets({ redis, local: memoryBuckets(), monotonic: () => start })
@@ -137,7 +137,7 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
     expect(heard).toEqual([false, true])
   })
 
-  test('F13: what could not be dropped while it was deaf is not given out when it answers again', async () => {
+  test('F13: entries that could not be dropped while Redis was suspended are not returned afterwards', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     const store = redisCache(redis, { maxEntries: 10, maxBytes: 1 << 20 }, (now) => now)
@@ -152,7 +152,7 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
     expect((await store.get('files', 'a', start)).bytes).toBeUndefined()
   })
 
-  test('deaf: calls wait a moment, then go on without it, and it is found again when it answers', async () => {
+  test('suspended: calls wait a moment, then continue without it, and use it again when it answers', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     server.freeze()
@@ -183,7 +183,7 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
     expect(await promise).toBe('OK')
   })
 
-  test('one that is not there holds up nobody', async () => {
+  test('an unreachable Redis delays no call', async () => {
     const server = await startRedis()
     await server[Symbol.asyncDispose]()
     const { connectRedis } = await import('./connection.ts')

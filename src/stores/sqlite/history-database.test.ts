@@ -228,7 +228,7 @@ describe('V12: a history file that cannot be used', () => {
     expect(troubles).toMatchObject([{ aside: expect.stringContaining('.unusable') }])
   })
 
-  test('is damaged while it is open: what was being written is in the new one', async () => {
+  test('is damaged while it is open: the batch being written is in the new one', async () => {
     const { path, folder, database } = await openTest()
     written(database)
     truncateSync(`${path}-wal`)

@@ -32,7 +32,7 @@ function recording(options: Partial<HistoryRecorderOptions> = {}) {
   return { clock, batches, answer, recorder, calls, tell, redact }
 }
 
-test('V12: what happens within two seconds is written in one batch, and without calls no timer runs', async () => {
+test('V12: calls within two seconds are written in one batch, and without calls no timer runs', async () => {
   const { clock, batches, tell } = recording()
   expect(clock.pending).toBe(0)
   tell({ ms: 1 }, { ms: 2, outcome: { kind: 'tool_error' } }, { outcome: { kind: 'denied' } })
@@ -73,7 +73,7 @@ test('V6: calls that wait to be written are bounded per agent and in all; every 
   ])
 })
 
-test('V12: while the store is slow there is one batch on its way, and what is lost is counted', async () => {
+test('V12: while the store is slow only one batch is in flight, and lost calls are counted', async () => {
   const { clock, batches, answer, recorder, tell } = recording()
   const slow = Promise.withResolvers<boolean>()
   answer.write = () => slow.promise

@@ -1,4 +1,4 @@
-/** A strict reader of Prometheus' text format 0.0.4: whatever a lenient scraper might forgive is an error here. */
+/** A strict reader of Prometheus' text format 0.0.4: anything that a lenient scraper may accept is an error here. */
 
 export interface ReadSample {
   readonly name: string

@@ -17,7 +17,7 @@ test('F15: the text format is what Prometheus has always read', () => {
   )
 })
 
-test('F15: OpenMetrics for those who ask for it: counters lose their ending, the page has an end', () => {
+test('F15: OpenMetrics is sent if accepted: counters lose their suffix, and the page ends with EOF', () => {
   const { contentType, body } = pageOf([calls, took], 'application/openmetrics-text;version=1.0.0')
   expect(contentType).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
   expect(body).toMatch(/^# HELP calls Calls\.\n# TYPE calls counter\ncalls_total\{tool="a"\} 2\n/)

@@ -5,18 +5,18 @@ import { labelValues, other } from './family.ts'
 
 const redact = (text: string) => text
 
-test('F15: as many names as there is room for keep theirs, later ones share one, for ever', () => {
+test('F15: names up to the limit keep their own label, later ones share one', () => {
   const labelOf = labelValues({ max: 2, redact })
   expect(['a', 'b', 'c', 'a', 'c', 'b', 'd'].map(labelOf)).toEqual(['a', 'b', other, 'a', other, 'b', other])
 })
 
-test('F15: what is far too long for a name takes no room', () => {
+test('F15: a name that is far too long does not count towards the limit', () => {
   const labelOf = labelValues({ max: 1, redact })
   expect(labelOf('x'.repeat(100_000))).toBe(other)
   expect(labelOf('a')).toBe('a')
 })
 
-test('F15: whatever names there are, labels are few, short and can be written', () => {
+test('F15: for any names, labels are few, short and valid', () => {
   const names = fc.array(fc.string({ unit: anyCharacter, maxLength: 300 }), { maxLength: 50 })
   fc.assert(
     fc.property(names, (all) => {

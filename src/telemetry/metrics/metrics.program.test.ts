@@ -19,7 +19,7 @@ test('F15: calls of tools are counted by where they run', () => {
   expect(sampled(text, 'toolway_tool_native_calls_total', { tool: 'files.read' })).toBeUndefined()
 })
 
-test('F15: another entry for the same tool goes on counting in the same series', () => {
+test('F15: another entry for the same tool counts in the same series', () => {
   using metrics = metricsOf()
   tell(metrics.observer, { call: { entry: read } }, { call: { entry: { ...read } } })
   expect(sampled(metrics.text(), 'toolway_tool_forwarded_calls_total', { server: 'files', tool: 'files.read' })).toBe(2)
@@ -36,7 +36,7 @@ test('F15: durations fall into buckets from half a millisecond to half a minute'
   expect(sampled(metrics.text(), `${name}_count`, labels)).toBe(5)
 })
 
-test('F15: what was refused or cached says nothing about how long a server takes, and still counts as a call', () => {
+test('F15: refused and cached calls are not in the durations of a server, but count as calls', () => {
   using metrics = metricsOf()
   const call = { entry: read }
   tell(
@@ -64,7 +64,7 @@ test('F15: hits, misses and the hit rate of the cache', () => {
   expect(sampled(metrics.text(), 'toolway_tool_cache_hit_rate')).toBe(0.75)
 })
 
-test('F15: whatever codes a server makes up, ours keep their labels', () => {
+test("F15: invented codes of a server do not displace the labels of Toolway's codes", () => {
   using metrics = metricsOf()
   for (let code = 0; code < 100; code++) {
     tell(metrics.observer, { call: { entry: read }, outcome: { kind: 'failed', code: `rpc ${code}` } })
@@ -120,13 +120,13 @@ test('F15: denials by code, those before the pipeline too, and refusals of rate 
   expect(['dev', 'ops'].map(refused)).toEqual([2, 0])
 })
 
-test('F15: denials are there with zero before the first, so that it shows in rates', () => {
+test('F15: denials are exported as zero before the first one, so that it shows in rates', () => {
   using metrics = metricsOf()
   expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'TOOL_BLOCKED' })).toBe(0)
   expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'TIMEOUT' })).toBeUndefined()
 })
 
-test('F15: operations by kind, agent and outcome; what is no tool is in no series of tools', () => {
+test('F15: operations are counted by kind, agent and outcome; series of tools contain tools only', () => {
   using metrics = metricsOf()
   const entry = entryOf({ kind: 'resource', server: 'files', name: 'file:///a' })
   tell(metrics.observer, { agent: 'dev', operation: 'read_resource', call: { entry } })
@@ -141,7 +141,7 @@ test('F15: operations by kind, agent and outcome; what is no tool is in no serie
   expect(sampled(text, 'toolway_tool_forwarded_calls_total', { server: 'files', tool: 'files.read' })).toBe(1)
 })
 
-test('F15: what others know is read when the page is asked for', () => {
+test('F15: gauges are read when the page is requested', () => {
   using metrics = metricsOf()
   const text = metrics.text()
   const of = (name: string, labels = {}) => sampled(text, `toolway_${name}`, labels)
@@ -258,7 +258,7 @@ test('F15: every name has our prefix and a sentence about it', () => {
   }
 })
 
-test.skipIf(spawnSync('promtool', ['--version']).error !== undefined)('F15: promtool finds nothing to say', () => {
+test.skipIf(spawnSync('promtool', ['--version']).error !== undefined)('F15: promtool reports no problems', () => {
   using metrics = metricsOf()
   tell(metrics.observer, {}, { outcome: timedOut }, { trail: { cache: 'hit', steps: [] } })
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: metrics.text() })

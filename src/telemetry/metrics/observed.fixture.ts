@@ -4,7 +4,7 @@ import type { Observed, Observer } from '../../core/observer.ts'
 
 export type Told = Partial<Omit<Observed, 'call'>> & { readonly call?: Partial<Call>; readonly agent?: string }
 
-/** An operation that is over; a tool that answered after ten milliseconds unless told otherwise. */
+/** An operation that has ended; by default a tool call that took ten milliseconds. */
 export function observedOf({ call: changes = {}, agent, ...rest }: Told = {}): Observed {
   const call = callOf(changes)
   return {

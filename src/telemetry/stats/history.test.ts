@@ -40,7 +40,7 @@ test('G9: points are in order and without holes, and each has what happened in i
   expect(points[2]).toMatchObject({ calls: 2, denials: 1, cacheHits: 1, cacheMisses: 1, averageMs: null, hitMs: 1 })
 })
 
-test('G9: what is too old for seconds is still known by the minute and by the hour', () => {
+test('G9: calls too old for seconds are still known by the minute and by the hour', () => {
   const history = createHistory()
   add(history, start)
   for (const later of [20 * minute, 3 * hour, 5 * day]) {
@@ -70,7 +70,7 @@ test('G9: any range is answered with bounded many points, which hold every call 
   expect(points.reduce((sum, { calls }) => sum + calls, 0)).toBeGreaterThan((29.9 * day) / (47 * minute))
 })
 
-test('G9: a range that is none has no points', () => {
+test('G9: an empty range has no points', () => {
   const { points } = createHistory().series(start + 1, start, start)
   expect(points).toEqual([])
 })

@@ -14,7 +14,7 @@ const open = () => {
 const failed = { kind: 'failed', code: 'TIMEOUT' } as const
 const denied = { kind: 'denied', code: 'TOOL_BLOCKED' } as const
 
-test('G9: what is told here is what the admin API promises', () => {
+test('G9: the types match those of the admin API', () => {
   expectTypeOf<ReturnType<CallStats['table']>>().toExtend<contract.Stats>()
   expectTypeOf<ReturnType<CallStats['series']>>().toExtend<contract.Series>()
   expectTypeOf<ReturnType<CallStats['total']>>().toExtend<contract.Figures>()
@@ -60,7 +60,7 @@ test('G9: refusals take no time and say nothing about how long calls take', () =
   expect(stats.total()).toMatchObject({ calls: 1, denials: 1, errors: 0, averageMs: null, p50Ms: null })
 })
 
-test('G9: what was never called has zeros and no percentiles', () => {
+test('G9: a tool that was never called has zeros and no percentiles', () => {
   const { stats } = open()
   const nothing = { calls: 0, errors: 0, denials: 0, perSecond: 0 }
   const noTimes = { averageMs: null, p50Ms: null, p95Ms: null, p99Ms: null }
@@ -68,7 +68,7 @@ test('G9: what was never called has zeros and no percentiles', () => {
   expect(stats.recent(60_000)).toEqual({ ...nothing, ...noTimes })
 })
 
-test('G9: made-up names take bounded room and lose no call', () => {
+test('G9: invented names take bounded memory, and every call is counted', () => {
   const { stats } = open()
   const entry = entryOf()
   for (let number = 0; number < 3000; number++) tell(stats.observer, { agent: `agent${number}`, call: { entry } })
@@ -78,13 +78,13 @@ test('G9: made-up names take bounded room and lose no call', () => {
   expect(rows.reduce((sum, { calls }) => sum + calls, 0)).toBe(3000)
 })
 
-test('G9: what is far too long for a name takes no room', () => {
+test('G9: a name that is far too long is counted as other', () => {
   const { stats } = open()
   tell(stats.observer, { agent: 'x'.repeat(100_000) })
   expect(stats.table('agent').rows.map(({ name }) => name)).toEqual(['other'])
 })
 
-test('G9: an agent that somebody looks at is followed over time, and the one looked at longest ago is let go', () => {
+test('G9: an agent whose series was requested is recorded over time, until enough others were requested', () => {
   const { clock, stats } = open()
   const start = clock.now()
   const callsOf = (agent: string) => stats.series(start, start + 1000, agent).points[0]?.calls
@@ -111,7 +111,7 @@ test('G9: calls within the second of the start are counted from the start on', (
   expect(stats.recent(60_000)).toMatchObject({ calls: 1, perSecond: 1 })
 })
 
-test('G9: the last minute is told apart from what was before', () => {
+test('G9: recent figures cover only the requested time', () => {
   const { clock, stats } = open()
   tell(stats.observer, {}, {})
   clock.advance(120_000)

@@ -69,13 +69,13 @@ describe('F16: the span of a call', () => {
     expect(Number(span?.endTimeUnixNano) - Number(span?.startTimeUnixNano)).toBeCloseTo(10e6, -4)
   })
 
-  test('begins a trace where nobody has', () => {
+  test('begins a trace if the client has none', () => {
     const [span] = spansOf({})
     expect(span).not.toHaveProperty('parentSpanId')
     expect(span?.flags).toBe(0x101)
   })
 
-  test('of a call inside another one is part of that, and not somebody else’s', () => {
+  test('of a nested call has the outer call as its parent, not the client', () => {
     const [span] = spansOf({ call: { parent: 'c0', trace: client } })
     expect(span).toMatchObject({ kind: 1, parentSpanId: 'cccccccccccccccc', flags: 0x101 })
   })
@@ -111,7 +111,7 @@ describe('F16: the span of a call', () => {
     expect(span?.attributes).not.toHaveProperty('gen_ai.operation.name')
   })
 
-  test('tells what the cache did', () => {
+  test('has an attribute for the cache', () => {
     expect(spansOf({ trail: { steps: [], trace: own, cache: 'hit' } })[0]?.attributes['toolway.cache']).toBe('hit')
   })
 
@@ -125,7 +125,7 @@ describe('F16: the span of a call', () => {
     expect(tool[0]?.name).toBe('tools/call [redacted]')
   })
 
-  test('never has half a character, which receivers refuse, nor names without end', () => {
+  test('has well-formed text, which receivers require, and names of limited length', () => {
     const [span] = spansOf({ call: { entry: entryOf({ name: `\ud800"\\\n${'x'.repeat(2_000)}😀` }) } })
     const name = span?.attributes['gen_ai.tool.name'] as string
     expect(name).toHaveLength(1_024)
@@ -135,8 +135,8 @@ describe('F16: the span of a call', () => {
   })
 })
 
-describe('F16: the spans of what happens on the way', () => {
-  test('each attempt is a call to a server, with what is known of that', () => {
+describe('F16: the spans inside a call', () => {
+  test('each attempt is a client span, with the attributes of its server', () => {
     const steps = [
       { name: 'attempt', start: 1_001, end: 1_003, error: 'SERVER_UNAVAILABLE', trace: first },
       { name: 'attempt', start: 1_005, end: 1_009, trace: second },
@@ -164,7 +164,7 @@ describe('F16: the spans of what happens on the way', () => {
     expect(Number(last?.endTimeUnixNano)).toBeLessThan(Number(call?.endTimeUnixNano))
   })
 
-  test('B6: of a server’s address only host and port are told', () => {
+  test('B6: only the host and port of a server’s address are attributes', () => {
     const trail = { steps: [{ name: 'attempt', start: 1_001, end: 1_003, trace: first } as const], trace: own }
     const spans = spansOf({ call: { entry: entryOf({ server: 'web' }) }, trail })
     expect(spans[1]?.attributes).toMatchObject({
@@ -188,7 +188,7 @@ describe('F16: the spans of what happens on the way', () => {
     expect(new Set([approve?.spanId, attempt?.spanId, queue?.spanId]).size).toBe(3)
   })
 
-  test('what was going on when the call was over ended with it', () => {
+  test('a step that is running when the call ends, ends with it', () => {
     const trail = { steps: [{ name: 'attempt', start: 1_001, trace: first } as const], trace: own }
     const [call, attempt] = spansOf({ outcome: { kind: 'failed', code: 'TIMEOUT' }, trail })
     expect(attempt).toMatchObject({ attributes: { 'error.type': 'TIMEOUT' }, endTimeUnixNano: call?.endTimeUnixNano })
@@ -199,7 +199,7 @@ describe('F16: the spans of what happens on the way', () => {
     expect(spansOf({ outcome: { kind: 'tool_error' }, trail })[1]?.attributes['error.type']).toBe('tool_error')
   })
 
-  test('what runs in this process is sent nowhere', () => {
+  test('a call inside this process has no client span', () => {
     const trail = { steps: [{ name: 'attempt', start: 1_001, end: 1_002 } as const], trace: own }
     expect(spansOf({ call: { entry: entryOf({ server: 'native' }) }, trail })).toHaveLength(1)
   })

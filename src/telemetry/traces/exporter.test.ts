@@ -79,7 +79,7 @@ describe('F16: spans leave in batches', () => {
     expect(exporter.stats()).toEqual({ sent: 3, dropped: 0, queued: 0 })
   })
 
-  test('at once when there are enough; those of one call are never parted', async () => {
+  test('at once when there are enough; those of one call stay together', async () => {
     const { push, receiver, exporter, arrived, passing } = await exporting()
     for (const name of names(200)) push(`${name} a`, `${name} b`, `${name} c`)
     await arrived(1)
@@ -109,7 +109,7 @@ describe('F16: a receiver that does not take them', () => {
     ['7', 7_000],
     [new Date(1_800_000_000_000 + 30_000).toUTCString(), 29_000],
     ['soon', 1_000],
-  ])('it is believed when to come back: %s', async (header, least) => {
+  ])('Retry-After is respected: %s', async (header, least) => {
     const { push, answers, exporter, passing, at } = await exporting()
     answers((number) => (number === 1 ? { status: 503, headers: { 'retry-after': header } } : taken))
     push('a')
@@ -128,7 +128,7 @@ describe('F16: a receiver that does not take them', () => {
     expect(receiver.received.map((batch) => batch.names)).toEqual([['span a', 'span b'], ['span c']])
   })
 
-  test('one that is not there: tried five times, then dropped; the next ones go on as soon as it is back', async () => {
+  test('one that is unavailable: tried five times, then dropped; the next ones are sent as soon as it is back', async () => {
     const { push, receiver, exporter, passing, log } = await exporting()
     receiver.answers((number) => (number <= 5 ? { status: 503 } : taken))
     push('a')
@@ -139,7 +139,7 @@ describe('F16: a receiver that does not take them', () => {
     expect(log.lines).toHaveLength(2)
   })
 
-  test('what waits is bounded: the newest are dropped and counted, and nobody else notices', async () => {
+  test('the queue is bounded: the newest spans are dropped and counted, without an error', async () => {
     const { receiver, exporter, clock } = await exporting()
     await receiver[Symbol.asyncDispose]()
     const heavy = [JSON.stringify({ name: 'span', value: 'x'.repeat(100_000) })]
@@ -192,7 +192,7 @@ describe('F16: a receiver that does not take them', () => {
   })
 })
 
-test('G1: a receiver behind the proxy of a company gets them through it, and the log tells what is wrong with that', async () => {
+test('G1: a receiver behind a company proxy gets them through it, and the log names errors of the proxy', async () => {
   await using proxy = await startProxy()
   vi.stubEnv('HTTP_PROXY', proxy.url)
   const receiver = await startReceiver()
@@ -215,7 +215,7 @@ test('G1: a receiver behind the proxy of a company gets them through it, and the
 })
 
 describe('F16: at the end', () => {
-  test('what waits is sent', async () => {
+  test('queued spans are sent', async () => {
     const { push, receiver, exporter, clock } = await exporting()
     for (const name of names(600)) push(name)
     await exporter[Symbol.asyncDispose]()
@@ -224,7 +224,7 @@ describe('F16: at the end', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('nobody waits longer than two seconds for it', async () => {
+  test('it is waited for at most two seconds', async () => {
     const { push, answers, exporter, clock, log, arrived } = await exporting()
     answers(() => undefined)
     for (const name of names(600)) push(name)

@@ -25,7 +25,7 @@ describe('F16: whether traces are on, and where they go', () => {
     expect(urlOf(undefined, env)).toBe(`${otlp}/mine`)
   })
 
-  test('the configuration has the last word', () => {
+  test('the configuration takes precedence', () => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://elsewhere', OTEL_SDK_DISABLED: 'true' }
     expect(urlOf({ otlp, disabled: false }, env)).toBe(`${otlp}/v1/traces`)
     expect(urlOf({ otlp, disabled: true }, { OTEL_EXPORTER_OTLP_ENDPOINT: otlp })).toBeUndefined()
@@ -42,7 +42,7 @@ describe('F16: whether traces are on, and where they go', () => {
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'http://'],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nonsense' }, 'http://'],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: otlp, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'grpc'],
-  ])('%j is doubted, not obeyed', (env, word) => {
+  ])('%j is ignored with a warning', (env, word) => {
     const { settings, warnings } = traceSettings(undefined, env)
     expect(settings).toBeUndefined()
     expect(warnings).toEqual([expect.stringContaining(word)])
@@ -85,7 +85,7 @@ describe('F16: the other variables of OpenTelemetry', () => {
     { OTEL_TRACES_SAMPLER: 'jaeger_remote' },
     { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '50%' },
     { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '-1' },
-  ])('%j is doubted, and everything is recorded', (env) => {
+  ])('%j causes a warning, and everything is recorded', (env) => {
     const { settings, warnings } = settingsOf(env as Record<string, string>)
     expect(settings?.sampling.ratio).toBe(1)
     expect(warnings).toHaveLength(1)

@@ -83,6 +83,6 @@ test('F16: a header that cannot be sent loses the traces, not the gateway', asyn
   expect(JSON.stringify(log.lines)).not.toContain('hunter2')
 })
 
-test('F16: what is not sampled is not sent', async () => {
+test('F16: unsampled spans are not sent', async () => {
   expect(await traced({ sampling: { parentBased: true, ratio: 0 } })).toMatchObject({ batches: 0, stats: { sent: 0 } })
 })

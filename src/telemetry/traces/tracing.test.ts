@@ -9,8 +9,8 @@ const unsampled = traceparent.replace(/1$/, '0')
 const tracing = (sampling: TraceSampling = everything) => createTracing(sampling, (server) => server === 'files')
 const saying = (meta: Call['input']['meta']): Call => callOf({ input: { ...callOf().input, meta } })
 
-describe('F16: where a call stands in a trace', () => {
-  test('behind its client, which `_meta` tells of, with all that belongs to the trace', () => {
+describe('F16: the position of a call in a trace', () => {
+  test('as a child of the client span in `_meta`, with the rest of the trace context', () => {
     const place = tracing().enter(saying({ traceparent, tracestate: 'a=1', baggage: 'b=2', other: 3 }))
     expect(place).toEqual({ traceparent: expect.any(String), tracestate: 'a=1', baggage: 'b=2' })
     expect(traceIdOf(place)).toBe('0af7651916cd43dd8448eb211c80319c')
@@ -18,12 +18,12 @@ describe('F16: where a call stands in a trace', () => {
     expect(isSampled(place)).toBe(true)
   })
 
-  test('behind the call that made it, whatever the client said', () => {
+  test('as a child of the call that made it, even if the client sent another context', () => {
     const trace = { traceparent: '00-11111111111111111111111111111111-2222222222222222-01' }
     expect(traceIdOf(tracing().enter({ ...saying({ traceparent }), trace }))).toBe('1'.repeat(32))
   })
 
-  test.each([{}, { traceparent: 'nonsense', tracestate: 'a=1' }])('at the beginning of one with %j', (meta) => {
+  test.each([{}, { traceparent: 'nonsense', tracestate: 'a=1' }])('as the root of a new trace with %j', (meta) => {
     const [one, other] = [tracing().enter(saying(meta)), tracing().enter(saying(meta))]
     expect(readTraceContext(one)).toEqual(one)
     expect(Object.keys(one)).toEqual(['traceparent'])
@@ -39,7 +39,7 @@ describe('F16: where a call stands in a trace', () => {
     },
   )
 
-  test('an attempt has a place behind the call, where somebody else is to know it', () => {
+  test('an attempt has its own span below the call if it is exported', () => {
     const own = tracing().enter(callOf())
     const place = tracing().attempt({ ...callOf(), trace: own })
     expect(place && traceIdOf(place)).toBe(traceIdOf(own))
@@ -56,21 +56,21 @@ describe('F16: where a call stands in a trace', () => {
 })
 
 describe('F16: which traces are recorded', () => {
-  test('those that whoever began them records, and no others', () => {
+  test('those that their client records, and no others', () => {
     const off = { parentBased: true, ratio: 0 }
     expect(isSampled(tracing(off).enter(saying({ traceparent })))).toBe(true)
     expect(isSampled(tracing(off).enter(callOf()))).toBe(false)
     expect(tracing().enter(saying({ traceparent: unsampled }))).toEqual({ traceparent: unsampled })
   })
 
-  test('what is not recorded has one place on its whole way, so that nobody stands behind a gap', () => {
+  test('an unrecorded call keeps one context throughout, so that no span refers to a missing parent', () => {
     const trace = tracing().enter(saying({ traceparent: unsampled }))
     expect(tracing().attempt({ ...callOf(), trace })).toBeUndefined()
     const begun = tracing({ parentBased: true, ratio: 0 }).enter(callOf())
     expect(readTraceContext(begun)).toEqual(begun)
   })
 
-  test('who does not ask the parent decides alone, and tells the next', () => {
+  test('without parentBased the ratio alone decides, and the flag is passed on', () => {
     const never = tracing({ parentBased: false, ratio: 0 }).enter(saying({ traceparent, tracestate: 'a=1' }))
     expect(never).toEqual({ traceparent: unsampled, tracestate: 'a=1' })
     expect(isSampled(tracing({ parentBased: false, ratio: 1 }).enter(saying({ traceparent: unsampled })))).toBe(true)

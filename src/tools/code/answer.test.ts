@@ -16,7 +16,7 @@ const call = (tool: string, status: CallStatus = 'ok', code?: string): InnerCall
   durationMs: 1.25,
 })
 
-test('S7: a small outcome is told whole, and nothing that is not there', () => {
+test('S7: a small outcome is complete, without empty members', () => {
   expect(codeAnswer({ ...ok, value: '{"a":[1,null]}' }, [])).toEqual({
     status: 'ok',
     value: { a: [1, null] },
@@ -53,7 +53,7 @@ describe('at most 24,000 characters reach a model', () => {
     expect(answer.truncated).toEqual([expect.stringContaining(`(${value.length} characters)`)])
   })
 
-  test('S7: a long log leaves the value room, and a short one leaves its own', () => {
+  test('S7: a long log leaves space for the value, and a short one leaves it its own', () => {
     const answer = codeAnswer({ ...ok, value: '"v"', logs: 'l'.repeat(60_000) }, [])
     expect(answer.value).toBe('v')
     expect(answer.logs?.length).toBeGreaterThan(20_000)
@@ -62,7 +62,7 @@ describe('at most 24,000 characters reach a model', () => {
     expect(String(both.value).length).toBeGreaterThan(3 * (both.logs?.length ?? 0) - 1000)
   })
 
-  test('S7: whatever a program gives, prints and throws, and whatever it calls', () => {
+  test('S7: for any value, output, error and calls', () => {
     const words = fc.oneof(
       fc.string({ unit: anyUnit, maxLength: 300 }),
       fc
@@ -108,7 +108,7 @@ describe('at most 24,000 characters reach a model', () => {
   })
 })
 
-test('S7: many calls are told by their number, like ones together, in their order', () => {
+test('S7: many calls are summarized by count, equal ones together, in order', () => {
   const made = [
     ...Array(70).fill(call('db.insert')),
     call('db.insert', 'error', 'TOOL_ERROR'),

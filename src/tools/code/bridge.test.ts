@@ -91,7 +91,7 @@ try { await ${call} } catch (error) { caught = error }
   expect(answer.calls).toMatchObject([{ status, code }])
 })
 
-test('B9: an error that nobody catches is told with its code and the line of the call', async () => {
+test('B9: an uncaught error has its code and the line of the call', async () => {
   const { run } = createCodeTool({ servers: { s: broken } })
   expect(await run('const a = 1\n\nawait tools.s.failing()')).toMatchObject({
     status: 'error',
@@ -116,7 +116,7 @@ test('B9: search and describe work inside, show what the caller may use, and are
   ])
 })
 
-test('B9: nothing recursive: what runs other calls is refused inside a program', async () => {
+test('B9: tools that run other calls are refused inside a program', async () => {
   const { run, inner } = createCodeTool({ servers: { files: [echo('read')] } })
   const calls = [
     "tools.native.execute_code({ code: '1' })",
@@ -131,7 +131,7 @@ test('B9: nothing recursive: what runs other calls is refused inside a program',
   expect(inner).toEqual([])
 })
 
-test('S7: a program has so many calls, so many at once, and the others wait their turn', async () => {
+test('S7: the calls of a program are limited, in all and at once, and the others wait', async () => {
   let open = 0
   let most = 0
   const slow = gives('slow', async () => {
@@ -148,7 +148,7 @@ test('S7: a program has so many calls, so many at once, and the others wait thei
   expect(most).toBe(4)
 })
 
-test('B9: at the deadline what is under way is cancelled and called unknown, what has waited was never sent', async () => {
+test('B9: at the deadline calls in flight are cancelled with an unknown outcome, and waiting ones were never sent', async () => {
   const signals: AbortSignal[] = []
   const never = defineTool({
     name: 'never',
@@ -182,7 +182,7 @@ test('B9: a program that ends without waiting leaves nothing running', async () 
   await expect(late).rejects.toMatchObject({ code: 'CANCELLED' })
 })
 
-test('B9: what needs a person’s yes fails closed inside a program, also where the client could ask', async () => {
+test('B9: a call that needs approval fails closed inside a program, even if the client could be asked', async () => {
   let asked = 0
   const peer = { ...mutePeer, ask: async () => Json.of({ action: 'accept', content: { approve: ++asked > 0 } }) }
   const caller = { ...user, capabilities: { elicitation: {} } }
@@ -211,7 +211,7 @@ test('B9: a result that is too large for a program is refused, and the list stil
   }
 })
 
-test('B9: whoever waits is told of progress, call by call', async () => {
+test('B9: progress is sent after each call, if it was requested', async () => {
   const told: unknown[] = []
   const peer = { ...mutePeer, notify: (method: string, params: Json) => void told.push([method, params.value]) }
   const { run } = createCodeTool({ servers: { s: [echo('t')] } })

@@ -40,7 +40,7 @@ const sandbox: ExecuteCodeOptions['config'] = {
   allowPaths: [],
 }
 
-/** `execute_code` as the native tool of a gateway in small. */
+/** `execute_code` as the native tool of a minimal gateway. */
 export function createCodeTool(options: WorkshopOptions): TestExecutor {
   const { executor = createFixtureExecutor(), interceptors = [], denied = [] } = options
   const isDenied = ({ entry }: Pick<Served, 'entry'>) => denied.includes(`${entry.server}.${entry.name}`)

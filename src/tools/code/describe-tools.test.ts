@@ -67,7 +67,7 @@ test('B9: a name twice is described once; unknown ones say what is wrong and lea
   ])
 })
 
-test('B9: tools beyond the budget are left out by name; the first is always told', async () => {
+test('B9: tools beyond the budget are listed by name only; the first is always described', async () => {
   const names = ['words.one', 'words.two', 'words.three']
   const answer = await describeTools({ names, max_tokens: 550 })
   expect(answer.left_out).toEqual(['words.three'])
@@ -75,7 +75,7 @@ test('B9: tools beyond the budget are left out by name; the first is always told
   expect((await describeTools({ names, max_tokens: 100 })).left_out).toEqual(['words.two', 'words.three'])
 })
 
-test('F11: the record of it tells how many were asked for and shown, and what they cost', async () => {
+test('F11: its record has the numbers of requested and returned tools, and of tokens', async () => {
   const { listing } = await gateway.ask('describe_tools', { names: ['words.one', 'words.none'] })
   expect(listing).toEqual({ requested: 2, returned: 1, tokens: expect.any(Number) })
 })

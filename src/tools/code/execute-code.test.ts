@@ -17,7 +17,7 @@ test('S7: the parameters are those of the contract, and cost few tokens', () => 
   expect(JSON.stringify(tool.definition).length / 4).toBeLessThan(450)
 })
 
-test('S7: what the operator grants is told, and what it does not', () => {
+test('S7: the description lists what the operator grants', () => {
   const described = (config: object) => createCodeTool({ servers: {}, config }).tool.definition.description
   expect(described({})).toContain('in a sandbox without access to the network or files.')
   const granted = described({ allowNetwork: ['api.example.com'], allowPaths: ['/data'] })
@@ -68,7 +68,7 @@ test('S7: a failed program is a result with isError and says what went wrong, an
   })
 })
 
-test('S7: a cancelled run is cancelled for whoever has asked, not a result', async () => {
+test('S7: a cancelled run is rejected and has no result', async () => {
   const { run } = createCodeTool({ servers: {} })
   const controller = new AbortController()
   const answer = run('await new Promise(() => {})', { signal: controller.signal })
@@ -106,7 +106,7 @@ test('B10: an environment that was lost with its process says so; what the sandb
   expect((await fixture.run('1')).reset).toBeUndefined()
 })
 
-test('S7: a language that cannot be had is refused with what is missing', async () => {
+test('S7: an unavailable language is refused with the available ones', async () => {
   const { run } = createCodeTool({ servers: {}, executor: createFixtureExecutor(['javascript'], [noPython]) })
   const refusal = await refusalOf(run('1', { args: { language: 'python' } }))
   expect(refusal).toMatchObject({
@@ -135,7 +135,7 @@ test('S7: a program that is too long, and one that the sandbox has no place for,
   expect(await refusalOf(fixture.run('1'))).toMatchObject({ code: 'OVERLOADED', message: 'No place became free.' })
 })
 
-test('S7: it tells of the languages that it was made for, and starts nothing to be listed', () => {
+test('S7: the description lists only the configured languages, and listing starts no program', () => {
   const { tool, executor } = createCodeTool({ servers: {}, config: { languages: ['javascript', 'typescript'] } })
   expect(tool.definition.description).not.toContain('Python')
   expect(JSON.stringify(tool.definition.inputSchema)).toContain('"enum":["javascript","typescript"]')

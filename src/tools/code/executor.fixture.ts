@@ -125,7 +125,7 @@ async function createMachine(): Promise<Machine> {
   return machine
 }
 
-/** A deadline that is kept where a program waits; one that computes for ever is nothing for tests in this process. */
+/** A deadline that ends a program which waits. It cannot stop one that computes without end in this process. */
 function ending({ timeoutMs, signal }: Program) {
   const controller = new AbortController()
   const { promise: late, resolve } = Promise.withResolvers<Ended>()

@@ -96,7 +96,7 @@ test.each(spellings)('G6: a denied tool stays denied from inside a program: %s',
   expect(ran).toBe(0)
 })
 
-test('G6: what is denied is neither found nor described from inside a program', async () => {
+test('G6: a denied tool is neither found nor described from inside a program', async () => {
   const { run } = createCodeTool({ servers: { files: [echo('wipe-all'), echo('read')] }, denied: ['files.wipe-all'] })
   const { value } = await run(`const found = await search('echoes wipe-all read', { detail: 'full' })
 ;[found.map(({ name }) => name), await describe('files.wipe-all', 'files.wipe_all', 'files__wipe-all', 'files.read')]`)
@@ -127,7 +127,7 @@ test('S7: an environment belongs to one principal as one agent, whatever others 
   expect(await run('typeof secret', { args, caller: { ...one, session: 'b' } })).toMatchObject({ value: 'undefined' })
 })
 
-test('B9: tools is no object of the language: what that asks for by itself is no call', async () => {
+test('B9: tools is a plain proxy: awaiting, printing or serializing it makes no call', async () => {
   const { run, inner } = createCodeTool({ servers: { files: [echo('read')] } })
   const { value } = await run(`const awaited = await tools.files
 let words

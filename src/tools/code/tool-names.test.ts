@@ -47,7 +47,7 @@ test('B9: identifiers never collide, are identifiers, and depend on the names al
   )
 })
 
-test('B9: names chosen to be another one’s identifier with its hash take nobody’s place', () => {
+test('B9: a name that equals the hashed identifier of another tool does not replace it', () => {
   const first = identifiersOf(['get-sum', 'get.sum']).get('get-sum') as string
   const identifiers = identifiersOf(['get-sum', 'get.sum', first])
   expect(identifiers.get(first)).toBe(first)

@@ -19,7 +19,7 @@ describe('model servers that fail', () => {
     [500, 'SERVER_UNAVAILABLE', 'It says: bad voice'],
     [429, 'OVERLOADED', 'Try again later'],
     [529, 'OVERLOADED', 'Try again later'],
-  ])('F17: HTTP %i is told with what to do', async (status, code, words) => {
+  ])('F17: HTTP %i is an error that says what to do', async (status, code, words) => {
     await using model = await failing(status, 'bad\n voice', { location: 'http://127.0.0.1:9/' })
     const refusal = await refusalOf(model.run('speech', { text: 'x' }))
     expect(refusal).toMatchObject({ code, message: expect.stringContaining(words) })
@@ -49,7 +49,7 @@ describe('model servers that fail', () => {
     expect(refusal.message).toContain('Try again in 5 s.')
   })
 
-  test('G1: a server behind the proxy of a company is asked through it, and what is wrong with that is told', async () => {
+  test('G1: a server behind a company proxy is reached through it, and errors of the proxy are reported', async () => {
     await using model = await over({ '/audio/speech': sends('audio/mpeg', mp3) })
     const baseUrl = model.baseUrl.replace('127.0.0.1', 'models.invalid')
     const speak = () => runTool(tools({ written: { a: { ...openai, baseUrl } } }).speech as Tool, { text: 'x' })
@@ -71,7 +71,7 @@ describe('model servers that fail', () => {
     expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('more than 4096 bytes')
   })
 
-  test('F10: who stops waiting stops the server', async () => {
+  test('F10: cancelling closes the connection to the server', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>()
     const stop = new AbortController()
     await using model = await over({
@@ -84,7 +84,7 @@ describe('model servers that fail', () => {
     await closed
   })
 
-  test('F17: a server that is not there, or breaks off, is told as such', async () => {
+  test('F17: an unreachable server and an interrupted response are errors that say so', async () => {
     const made = tools({ written: { local: openai } })
     expect((await refusalOf(runTool(made.speech as Tool, { text: 'x' }))).message).toContain('models.local.baseUrl')
     await using model = await over({

@@ -4,7 +4,7 @@ import { over } from './inference.fixture.ts'
 import { says } from './model-server.fixture.ts'
 
 describe('generate', () => {
-  test('F17: a prompt goes to the model with what was wished for, and its answer comes back', async () => {
+  test('F17: a prompt is sent to the model with its options, and the answer is returned', async () => {
     await using model = await over({ '/chat/completions': says('Hello.') })
     const body = await model.run('generate', { prompt: 'Hi', system: 'Be kind', max_tokens: 5, temperature: 0.5 })
     expect(body).toEqual({
@@ -27,7 +27,7 @@ describe('generate', () => {
     })
   })
 
-  test('F17: a conversation goes on; a prompt beside it, or neither, is refused', async () => {
+  test('F17: a conversation is continued; a prompt beside it, or neither, is refused', async () => {
     await using model = await over({ '/chat/completions': says('three') })
     const messages = [
       { role: 'user', content: 'one' },

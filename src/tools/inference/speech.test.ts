@@ -4,7 +4,7 @@ import { key, over } from './inference.fixture.ts'
 import { answers, mp3, scriptedServer, sends, wav } from './model-server.fixture.ts'
 
 describe('speech', () => {
-  test('F17: a text is spoken, and the type of the audio is read from its bytes', async () => {
+  test('F17: text becomes audio, whose type is read from its bytes', async () => {
     await using model = await over({ '/audio/speech': sends('application/octet-stream', mp3) })
     const body = await model.run('speech', { text: 'Hello', voice: 'echo', format: 'wav', speed: 1.5 })
     expect(body).toEqual({
@@ -16,7 +16,7 @@ describe('speech', () => {
     expect(asked?.headers.authorization).toBe(`Bearer ${key}`)
   })
 
-  test('F17: a recording is written down, by the model that is named for it', async () => {
+  test('F17: a recording is transcribed by the model that is configured for it', async () => {
     await using writer = await scriptedServer({ '/audio/transcriptions': answers(200, { text: 'Hello you' }) })
     await using model = await over(
       {},

@@ -4,7 +4,7 @@ import { over } from './inference.fixture.ts'
 import { png, says, sends, wav } from './model-server.fixture.ts'
 
 describe('vision', () => {
-  test('F17: images go to the model as data, whatever they are said to be', async () => {
+  test('F17: images are sent to the model as data URLs with their real type', async () => {
     await using model = await over({ '/chat/completions': says('A cat.') })
     const data = png.toString('base64')
     const body = await model.run('vision', {

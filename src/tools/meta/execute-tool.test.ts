@@ -101,7 +101,7 @@ test('T2: errors of the tool and of the pipeline reach the front end unchanged',
 test.each([
   ['nowhere', 'read', { code: 'SERVER_NOT_FOUND' }],
   ['files', 'nothing', { code: 'TOOL_NOT_FOUND', server: 'files' }],
-])('E1: what execute_tool cannot find (%s.%s) is a result that a model can read', async (server, tool, error) => {
+])('E1: an unknown server or tool (%s.%s) is a result that a model can read', async (server, tool, error) => {
   const gateway = createFiles()
   const result = await gateway.ask('execute_tool', { server, tool, args: {} })
   expect(bodyOf(result)).toMatchObject({

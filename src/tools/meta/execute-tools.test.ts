@@ -54,7 +54,7 @@ function createBatchGateway() {
   return gateway
 }
 
-test('F6: answers come in the order asked, whatever the servers and however long each call takes', async () => {
+test('F6: results are in the order of the calls, for any servers and durations', async () => {
   const asked = fc.array(fc.record({ server: fc.constantFrom('a', 'b', 'c'), ms: fc.integer({ min: 1, max: 100 }) }), {
     minLength: 1,
     maxLength: 64,
@@ -102,7 +102,7 @@ test('F6: the calls of one server leave together, each a new call of its own ins
   }
 })
 
-test('F6: one failure never hides the others, whatever kind it is of', async () => {
+test('F6: no kind of failure hides the other results', async () => {
   const gateway = createBatchGateway()
   const calls = [
     { server: 'a', tool: 'read', args: { x: 1 } },
@@ -160,7 +160,7 @@ test('F6: a cancelled batch cancels its calls, and leaves nothing behind', async
   expect(gateway.clock.pending).toBe(0)
 })
 
-test('F6: a batch tells its own progress and keeps the token from its calls, whose numbers would run backwards', async () => {
+test('F6: a batch reports its own progress and does not pass the token to its calls, whose progress could decrease', async () => {
   const gateway = createBatchGateway()
   const told: unknown[] = []
   const calls = [30, 10, 20].map((ms) => ({ server: 'a', tool: 'slow', args: { ms } }))

@@ -43,7 +43,7 @@ test('T4: full detail adds the schema and the whole description', async () => {
   ])
 })
 
-test('T4: a search may be held to one server, never finds meta-tools, and refuses a server that is none', async () => {
+test('T4: a search may be limited to one server, never finds meta-tools, and refuses an unknown server', async () => {
   expect(structuredOf(await gateway.ask('find_tool', { query: 'read', server: 'web' }))).toEqual({
     matches: [{ server: 'web', name: 'read_page', description: 'Reads a page.' }],
     returned: 1,
@@ -71,7 +71,7 @@ test('T4: where nothing matches, the words of tools that come near are named, el
   )
 })
 
-test('F3: both names are one tool: what was called is find_tool', async () => {
+test('F3: search_tools is an alias: the call is recorded as find_tool', async () => {
   await gateway.ask('search_tools', { query: 'read' })
   expect(gateway.calls.at(-1)?.entry.name).toBe('find_tool')
 })

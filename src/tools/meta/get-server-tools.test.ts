@@ -125,13 +125,13 @@ test('T1: a server that is down and never said what it has is an error, not an e
   expect(error?.message).toContain('"rows" is unhealthy (spawn ENOENT)')
 })
 
-test('G4: a server without tools is no error', async () => {
+test('G4: a server without tools is not an error', async () => {
   const result = await gateway.ask('get_server_tools', { server: 'bare' })
   expect(structuredOf(result)).toMatchObject({ tools: [], total_available: 0 })
   expect(result.isError).toBe(false)
 })
 
-test('V2: only a server that nobody has heard of yet is waited for, and no other', async () => {
+test('V2: only a server that has not been ready yet is waited for, and no other', async () => {
   const found = [...files]
   let waits = 0
   const young = createTestGateway({

@@ -33,7 +33,7 @@ test('G4: list_servers gives name, description, status and number of tools of ea
   })
 })
 
-test('G4: with metadata also transport, era, since and last error; what is not known is null', async () => {
+test('G4: with metadata also transport, era, since and last error; unknown values are null', async () => {
   const { servers } = structuredOf<{ servers: object[] }>(
     await gateway().ask('list_servers', { include_metadata: true }),
   )
@@ -50,7 +50,7 @@ test('G4: with metadata also transport, era, since and last error; what is not k
   })
 })
 
-test('G4: list_servers waits for servers that nobody has heard of yet', async () => {
+test('G4: list_servers waits for servers that have not been ready yet', async () => {
   let waited = false
   const waiting = createTestGateway({
     servers: { files: [echo('read')] },

@@ -8,7 +8,7 @@ const asked = { server: 'files', tool: 'read', args: {} }
 test.each([
   ['execute_tool', asked],
   ['execute_tools', { calls: [asked, asked] }],
-])('F16: what %s runs stands behind it in the trace', async (tool, args) => {
+])('F16: calls that %s runs have it as their parent in the trace', async (tool, args) => {
   const gateway = createTestGateway({ servers: { files: [echo('read')] } })
   await gateway.ask(tool, args, { trace })
   const [, ...inner] = gateway.calls
@@ -16,7 +16,7 @@ test.each([
   for (const call of inner) expect(call).toMatchObject({ parent: 'outer', trace })
 })
 
-test('F16: where nobody traces, a call inside another one has no place either', async () => {
+test('F16: without tracing, a nested call has no trace context either', async () => {
   const gateway = createTestGateway({ servers: { files: [echo('read')] } })
   await gateway.ask('execute_tool', asked)
   expect(gateway.calls[1]?.trace).toBeUndefined()

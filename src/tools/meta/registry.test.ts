@@ -53,7 +53,7 @@ test('T4: server_health of one server has exactly the fields of the contract', a
   })
 })
 
-test('T4: server_health of all lists every server; what is not known is null', async () => {
+test('T4: server_health of all lists every server; unknown values are null', async () => {
   const { servers } = structuredOf<{ servers: { name: string }[] }>(await gateway.ask('server_health'))
   expect(servers.map(({ name }) => name)).toEqual(['files', 'rows', 'old'])
   expect(servers[0]).toMatchObject({ status: 'healthy', reason: '', protocolVersion: null, latencyMs: null, tools: 2 })
@@ -87,7 +87,7 @@ test.each(['list_tools', 'find_tool', 'get_server_tools'])(
   },
 )
 
-test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none, with its near miss', async (tool) => {
+test.each(['list_tools', 'server_health'])('T1: %s refuses an unknown server, with a near miss', async (tool) => {
   expect(await gateway.ask(tool, { server: 'file' })).toMatchObject({ isError: true })
   const refusal = await refusalOf(gateway.ask(tool, { server: 'file' }))
   expect(refusal).toMatchObject({

@@ -34,7 +34,7 @@ test('S1: a description that is cut in the middle of an emoji stays readable for
   expect(sentence).toContain('xx…')
 })
 
-test('T4: what is behind is told without disabled servers, and not at all where there is nothing', () => {
+test('T4: the sentence about servers leaves out disabled ones, and is empty if there are no others', () => {
   expect(serversSentence([])).toBe('')
   expect(serversSentence([server('a', 3, '', 'disabled')])).toBe('')
   expect(serversSentence([server('a', 1), server('off', 0, '', 'disabled'), server('asleep', 0)])).toBe(
@@ -42,7 +42,7 @@ test('T4: what is behind is told without disabled servers, and not at all where 
   )
 })
 
-test('T4: what is behind stays within 600 characters; descriptions give way first, then names', () => {
+test('T4: the sentence about servers has at most 600 characters; descriptions are dropped first, then names', () => {
   const some = Array.from({ length: 10 }, (_, index) => server(`server-${index}`, 5, 'd'.repeat(75)))
   expect(serversSentence(some)).toContain('server-0 (5), server-1 (5)')
   expect(serversSentence(some)).toContain('server-9 (5).')

@@ -27,7 +27,7 @@ test.each([
   expect(await hashed({ data: 'abc', algorithm })).toEqual({ algorithm, result })
 })
 
-test('S2: hash takes sha256 where nothing is said, and knows the long digests', async () => {
+test('S2: hash uses sha256 by default, and supports the long digests', async () => {
   expect((await hashed({ data: '' })).result).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855')
   for (const [algorithm, length] of [
     ['sha384', 96],

@@ -7,7 +7,7 @@ const now = Date.UTC(2026, 10, 15, 3, 30, 5)
 const time = timeTool(createManualClock(now))
 const ask = async (name: string, args: object = {}) => structuredOf(await runTool(time, { name, ...args }))
 
-test('S2: get_time_utc tells the time of the injected clock in every form', async () => {
+test('S2: get_time_utc returns the time of the injected clock in every form', async () => {
   expect(await ask('get_time_utc')).toEqual({
     result: '2026-11-15T03:30:05Z',
     utc: '2026-11-15T03:30:05Z',
@@ -18,7 +18,7 @@ test('S2: get_time_utc tells the time of the injected clock in every form', asyn
   })
 })
 
-test('S2: get_time_local tells the time in a zone, whatever its case; without one, in that of this machine', async () => {
+test('S2: get_time_local returns the time in a zone, in any case; without one, in that of this machine', async () => {
   expect(await ask('get_time_local', { timezone: 'asia/kolkata' })).toMatchObject({
     result: '2026-11-15T09:00:05+05:30',
     offset: '+05:30',

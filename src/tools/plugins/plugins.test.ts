@@ -9,7 +9,7 @@ const said = async (tool: Tool | undefined, args: object = {}) =>
   (await runTool(tool as Tool, args)).body.value.content?.[0]?.text
 
 describe('plugins', () => {
-  test('S2: a TypeScript module brings tools, with our toolway and our zod wherever it lies', async () => {
+  test("S2: a TypeScript module provides tools, with Toolway's own toolway and zod in any folder", async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'tools.ts': toolSource('greet', '`hello ${word}`') })
     await using plugins = await folder.load('tools.ts')
@@ -59,7 +59,7 @@ describe('plugins', () => {
     expect(plugins.places).toContain(join(folder.path, 'indexed/shout.ts'))
   })
 
-  test('G8: a changed module is loaded anew, also when only what it imports has changed; the same one is not', async () => {
+  test('G8: a changed module is loaded again, also if only one of its imports changed; an unchanged one is not', async () => {
     await using folder = await pluginFolder()
     const main = toolSource('t', 'word()').replace('import *', "import { word } from './word.ts'\nimport *")
     await folder.write({
@@ -75,7 +75,7 @@ describe('plugins', () => {
     expect(await said(first.tools[0])).toBe('old')
   })
 
-  test('G8: a module that was broken is loaded once it is mended', async () => {
+  test('G8: a broken module is loaded once it is repaired', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'a.ts': 'export const x = ' })
     expect(await folder.problems('a.ts')).toHaveLength(1)
@@ -156,7 +156,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     expect(await folder.problems('shared')).toEqual([expect.stringContaining('move the plugin')])
   })
 
-  test('J4: a link is as safe as the place it stands in and the place it leads to', async () => {
+  test('J4: a link is as safe as its own folder and its target', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'real/tool.ts': toolSource('t'), 'open/tool.ts': toolSource('u') })
     await mkdir(join(folder.path, 'links'))
@@ -175,7 +175,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     expect(await folder.problems('links/loop.ts')).toHaveLength(1)
   })
 
-  test('J4: what a plugin imports from beside it must be as safe', async () => {
+  test('J4: refuses a plugin that imports a file that other users can change', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'tool.ts': `import './lib/x.ts'\n${toolSource('t')}`, 'lib/x.ts': 'export const x = 1' })
     expect(await folder.problems('tool.ts')).toEqual([])
@@ -186,7 +186,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     ])
   })
 
-  test.skipIf(process.getuid?.() !== 0)('J4: what belongs to another user is refused', async () => {
+  test.skipIf(process.getuid?.() !== 0)('J4: a file of another user is refused', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'tool.ts': toolSource('t') })
     await chown(join(folder.path, 'tool.ts'), 12345, 12345)

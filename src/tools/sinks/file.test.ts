@@ -94,7 +94,7 @@ describe('names of files', () => {
     expect(safeNames(template, artifact(changes))).toEqual(names)
   })
 
-  test('J4: whatever comes together, each is a plain name', () => {
+  test('J4: any template and values give plain names', () => {
     fc.assert(
       fc.property(template, value, value, value, (template, agent, x, y) => {
         for (const name of safeNames(template, artifact({ agent, id: agent, content: y, metadata: { x, y } }))) {
@@ -116,7 +116,7 @@ describe('names of files', () => {
 })
 
 describe('files', () => {
-  test('J4: what is there already stays as it is', async () => {
+  test('J4: an existing file is not overwritten', async () => {
     await using folder = await temporaryFolder()
     await writeFile(join(folder.path, 'a.md'), 'old')
     const paths = [
@@ -147,7 +147,7 @@ describe('files', () => {
     expect(await keep(join(folder.path, 'out'), '{id}.md')).toBe(join(real.path, 'id1.md'))
   })
 
-  test('J4: a folder that cannot be written to is told with what to mend', async () => {
+  test('J4: the error for a folder that cannot be written names the setting', async () => {
     await using folder = await temporaryFolder()
     await writeFile(join(folder.path, 'file'), '')
     const failure = await keep(join(folder.path, 'file'), 'x').catch((error: unknown) => error)

@@ -21,19 +21,19 @@ export const status =
   (response) =>
     response.writeHead(code, headers).end('{}')
 
-/** Takes the delivery and hangs up without a word. */
+/** Accepts the delivery and closes the connection without a response. */
 export const hangsUp: Answer = (response) => response.socket?.destroy()
 
-/** Takes the delivery and says nothing. */
+/** Accepts the delivery and never responds. */
 export const silent: Answer = () => {}
 
-/** Acknowledges, and breaks off in the middle of what else it has to say. */
+/** Sends a status and closes the connection in the middle of the body. */
 export const breaksOff: Answer = (response) => {
   response.writeHead(200, { 'content-length': '1000' }).write('half of')
   setImmediate(() => response.socket?.destroy())
 }
 
-/** Answers the first delivery with the first answer, and so on; the last one goes on for ever. */
+/** Answers the first delivery with the first answer, and so on; the last one is repeated. */
 export async function receiver(...answers: readonly Answer[]): Promise<Receiver> {
   const deliveries: Delivery[] = []
   const waiting = new Set<() => void>()

@@ -33,7 +33,7 @@ const write = async (tool: Tool | undefined, args: object, more = {}) =>
   structuredOf<Record<string, string>>(await runTool(tool as Tool, args, more))
 
 describe('sinks', () => {
-  test('J4: a file is written, and the pointer leads to it', async () => {
+  test('J4: a file is written, and the pointer has its URI', async () => {
     await using folder = await temporaryFolder()
     const [reports] = sinks({ reports: { kind: 'file', path: join(folder.path, 'out') } })
     const pointer = await write(reports, { content: 'Hä?', metadata: { about: 'x' } })
@@ -49,7 +49,7 @@ describe('sinks', () => {
     expect(await readdir(join(folder.path, 'out'))).toHaveLength(1)
   })
 
-  test('J4: a sink is a tool that says what it is, and a disabled one is none', () => {
+  test('J4: a sink is a tool with a description, and a disabled one is not listed', () => {
     const tools = sinks({
       a: { kind: 'file', path: '/x', description: 'Reports for the board.' },
       b: { kind: 'webhook', url: 'http://127.0.0.1/', disabled: true },
@@ -61,7 +61,7 @@ describe('sinks', () => {
     expect(tools[0]?.definition.inputSchema).toMatchObject({ required: ['content'] })
   })
 
-  test('J4: standard output gets the text without what could speak to a terminal', async () => {
+  test('J4: standard output gets the text without control characters for a terminal', async () => {
     const printed: string[] = []
     const [console] = sinks({ console: { kind: 'stdout' } }, { stdout: (text) => void printed.push(text) })
     const { uri, id } = await write(console, { content: 'a\x1b[2Jb\n' })
@@ -77,7 +77,7 @@ describe('sinks', () => {
     expect(log.lines).toMatchObject([{ level: 'warn', facts: { sink: 'console' } }])
   })
 
-  test('J4: a sink of a plugin is one like any other; its name must be free', async () => {
+  test('J4: a sink of a plugin works like others; its name must be free', async () => {
     const wiki = defineSink({
       name: 'wiki',
       description: 'Pages.',
@@ -158,14 +158,14 @@ describe('writing the same again', () => {
     expect(new Set(written).size).toBe(3)
   })
 
-  test('J4: what failed may be tried again under its id', async () => {
+  test('J4: a failed write may be repeated with its id', async () => {
     const { tool } = counting(1)
     const args = { content: 'a', metadata: { id: 'mine' } }
     expect((await refusalOf(runTool(tool, args))).code).toBe('SERVER_UNAVAILABLE')
     expect((await write(tool, args)).uri).toBe('x:2')
   })
 
-  test.each(['', '../x', 'a b', 'a\nb', 'x'.repeat(129), 7, null, {}])('J4: %j is no id', async (id) => {
+  test.each(['', '../x', 'a b', 'a\nb', 'x'.repeat(129), 7, null, {}])('J4: %j is not a valid id', async (id) => {
     const { tool, written } = counting()
     expect((await refusalOf(runTool(tool, { content: 'a', metadata: { id } }))).code).toBe('INVALID_ARGUMENTS')
     expect(written).toEqual([])

@@ -113,13 +113,13 @@ describe('webhooks', () => {
     expect([hook.deliveries.length, elsewhere.deliveries.length]).toEqual([1, 0])
   })
 
-  test('J4: what was acknowledged is never sent again, however the rest of the answer ends', async () => {
+  test('J4: an acknowledged delivery is never repeated, even if the response is incomplete', async () => {
     await using hook = await receiver(breaksOff)
     expect(await post(hook.url).outcome).toMatchObject({ attempts: 1, status: 200 })
     expect(hook.deliveries).toHaveLength(1)
   })
 
-  test('J4: a receiver that hangs up may have it: sent again with the same key, and told as unknown in the end', async () => {
+  test('J4: after a closed connection the delivery is repeated with the same key, and in the end OUTCOME_UNKNOWN', async () => {
     await using hook = await receiver(hangsUp)
     const posting = post(hook.url, { attempts: 2 })
     await passPauses(posting, 500)
@@ -140,7 +140,7 @@ describe('webhooks', () => {
     expect(hook.deliveries.map(({ headers }) => headers['idempotency-key'])).toEqual(['a-1', 'a-1'])
   })
 
-  test('J4: where nobody listens nothing was delivered, and that is said', async () => {
+  test('J4: if no process listens, the error says that nothing was delivered', async () => {
     const posting = post(`http://127.0.0.1:${await unusedPort()}/`, { attempts: 2 })
     await passPauses(posting, 500)
     const error = await failure(posting)
@@ -151,7 +151,7 @@ describe('webhooks', () => {
     expect(error.message).toContain('ECONNREFUSED')
   })
 
-  test('J4: a receiver is left alone for as long as it asks, unless that is too long', async () => {
+  test('J4: Retry-After is respected, unless it is too long', async () => {
     await using hook = await receiver(status(429, { 'retry-after': '7' }), status(200))
     const posting = post(hook.url, { random: () => 0 })
     await passPauses(posting, 7000)
@@ -161,7 +161,7 @@ describe('webhooks', () => {
     expect(busy.deliveries).toHaveLength(1)
   })
 
-  test('F10: who stops waiting ends it, in an attempt and between two', async () => {
+  test('F10: cancelling ends it, during an attempt and between two', async () => {
     await using hook = await receiver(silent)
     const posting = post(hook.url)
     await hook.delivery(1)

@@ -70,7 +70,7 @@ test('B2: a server without sessions is not used with era: legacy, and the error 
   })
 })
 
-test('B2: a server that comes back in another era, or over another transport, is greeted as one that nobody knows', async () => {
+test('B2: the era of a server that changed it is detected again when it reconnects', async () => {
   let speaks = 'legacy'
   const { url } = await serving(
     onPost(({ message: { id, method = '' } = {} }, response) => {
@@ -97,7 +97,7 @@ test('B2: a server that comes back in another era, or over another transport, is
   expect(await era()).toBe('modern')
 })
 
-test('T1: the error of a handshake whose notification is rejected does not speak of a call', async () => {
+test('T1: the error of a handshake whose notification is rejected does not mention a call', async () => {
   const { url } = await serving(
     onPost(({ message: { id, method = '' } = {} }, response) => {
       const known = spoken.legacy?.[method]

@@ -57,13 +57,13 @@ const loud = { rounds: true, logLevel: 'info' } as const
 const stdio = { command: 'x' }
 const http = { url: 'http://127.0.0.1:1/mcp' }
 
-test('G3: callers that cannot be asked share one line', async () => {
+test('G3: callers that cannot be asked share one connection', async () => {
   const { use, peers } = linesWith(stdio)
   expect(await use({ session: 'a' })).toBe(await use({ session: 'b' }))
   expect(peers).toHaveLength(1)
 })
 
-test('G3: over stdio, who can be asked gets a line of its own, because the wire cannot tell callers apart', async () => {
+test('G3: over stdio, a caller that can be asked gets its own connection, because messages do not name a caller', async () => {
   const { use, peers } = linesWith(stdio)
   const a = await use({ session: 'a', capabilities: asking })
   const b = await use({ session: 'b', capabilities: asking })
@@ -75,17 +75,17 @@ test('G3: over stdio, who can be asked gets a line of its own, because the wire 
   ])
 })
 
-test('G3: over stdio, who wants log messages gets a line of its own', async () => {
+test('G3: over stdio, a caller that wants log messages gets its own connection', async () => {
   const { use } = linesWith(stdio)
   expect(await use({ session: 'a' }, { logLevel: 'info' })).not.toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
-test('G3: a server that never logs needs no line for those who want log messages', async () => {
+test('G3: a server that never logs needs no own connection for callers that want log messages', async () => {
   const { use } = linesWith(stdio, 'legacy', false)
   expect(await use({ session: 'a' }, { logLevel: 'info' })).toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
-test('G3: over HTTP, too, who can be asked gets a line of its own, and the others share one', async () => {
+test('G3: over HTTP, too, a caller that can be asked gets its own connection, and the others share one', async () => {
   const { use } = linesWith(http)
   const a = await use({ session: 'a', capabilities: asking })
   expect(await use({ session: 'a', capabilities: asking })).toBe(a)
@@ -101,19 +101,19 @@ test('V3: a session that asks for log messages later stays where its state is', 
   expect(await use({ session: 'b', peer }, { logLevel: 'info' })).not.toBe(shared)
 })
 
-test('V3: a client that wants log messages of some of its calls has one line for all of them', async () => {
+test('V3: a client that wants log messages of some of its calls has one connection for all of them', async () => {
   const { use } = linesWith(stdio)
   const own = await use({ session: 'm' }, loud)
   expect(await use({ session: 'm' }, { rounds: true })).toBe(own)
 })
 
-test('G3: programs of one name that can be asked for different things do not share a line', async () => {
+test('G3: programs of one name with different capabilities do not share a connection', async () => {
   const { use } = linesWith(stdio)
   const rooted = await use({ session: 'm', capabilities: { roots: {} } }, { rounds: true })
   expect(await use({ session: 'm', capabilities: asking }, { rounds: true })).not.toBe(rooted)
 })
 
-test('G3: one line for each session, closed when it leaves', async () => {
+test('G3: one connection for each session, closed when it ends', async () => {
   const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
   const a = await use({ session: 'a' })
   expect(await use({ session: 'b' })).not.toBe(a)
@@ -124,7 +124,7 @@ test('G3: one line for each session, closed when it leaves', async () => {
   expect(await use({ session: 'a' })).not.toBe(a)
 })
 
-test('G3: a fresh line for each call, with a warm one waiting for the next', async () => {
+test('G3: a new connection for each call, with a warm one ready for the next', async () => {
   const { use, peers, clock } = linesWith({ ...stdio, session: 'call', spares: 1 })
   const first = await use({ session: 'a' })
   expect(peers).toHaveLength(2)
@@ -168,7 +168,7 @@ test.each(['legacy', 'modern'] as const)(
   },
 )
 
-test('G3: a line over which something is followed is not in use by a call', async () => {
+test('G3: a connection that is held for a subscription can be used by a call', async () => {
   const { lines, use, peers } = linesWith(stdio)
   const caller = { ...callOf().caller, session: 'm', capabilities: asking }
   using _ = lines.forCaller(caller).hold()
@@ -176,14 +176,14 @@ test('G3: a line over which something is followed is not in use by a call', asyn
   expect(peers).toHaveLength(1)
 })
 
-test("G3: a line that somebody gets log messages on is not everybody's", async () => {
+test('G3: a connection on which a caller gets log messages is not shared', async () => {
   const { use } = linesWith(stdio, 'modern')
   const own = await use({ session: 'a' }, loud)
   expect(own.owned).toBe(true)
   expect(await use({ session: 'b' })).not.toBe(own)
 })
 
-test('B2: a server of the stateless era needs one line, which goes with none of its callers', async () => {
+test('B2: a server of the stateless era needs one connection, which stays when a caller leaves', async () => {
   const { use, lines, peers } = linesWith(stdio, 'modern')
   const a = await use({ session: 'a', capabilities: asking })
   lines.sessionEnded('a')
@@ -192,7 +192,7 @@ test('B2: a server of the stateless era needs one line, which goes with none of 
   expect(peers).toHaveLength(1)
 })
 
-test('T5: calls go on when a server of the stateless era is replaced by one with sessions', async () => {
+test('T5: calls continue when a server of the stateless era is replaced by one with sessions', async () => {
   const { use, become, peers } = linesWith(http, 'modern')
   await use({ session: 'a' })
   await become('legacy')
@@ -202,7 +202,7 @@ test('T5: calls go on when a server of the stateless era is replaced by one with
   expect(peers.slice(1).some(({ disposed }) => disposed)).toBe(false)
 })
 
-test('G3: lines of callers that never say goodbye are bounded', async () => {
+test('G3: connections of callers that never end their session are bounded', async () => {
   const { use, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
   for (let caller = 0; caller < 260; caller++) await use({ session: `s${caller}`, principal: `p${caller % 5}` })
   await clock.pass(0)
@@ -223,7 +223,7 @@ test('V6: one caller has at most a quarter of the connections of a server, and c
   await use({ session: 'loud', principal: 'bert' })
 })
 
-test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {
+test('B7: disposal closes shared, owned, short-lived and spare connections', async () => {
   const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 2 })
   await use({ session: 'a' })
   await lines[Symbol.asyncDispose]()
@@ -233,7 +233,7 @@ test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {
 })
 
 test.each(['shared', 'caller'])(
-  'G2: with session %s, unused lines and spares stop; one that an open session has used stays until the session ends',
+  'G2: with session %s, unused connections and spares stop; one that an open session has used stays until the session ends',
   async (session) => {
     const { use, lines, peers, clock } = linesWith({ ...stdio, session, idle: '1m', spares: 1 })
     const kept = await use({ session: 'a', capabilities: asking, peer: callOf().peer })
@@ -251,7 +251,7 @@ test.each(['shared', 'caller'])(
   },
 )
 
-test('G2: a line that callers share stays as long as one of the sessions that have used it is open', async () => {
+test('G2: a shared connection stays as long as one of the sessions that have used it is open', async () => {
   const { use, lines, peers, clock } = linesWith({ ...stdio, idle: '1m' })
   for (const session of ['a', 'b']) await use({ session, peer: callOf().peer })
   lines.sessionEnded('a')
@@ -262,7 +262,7 @@ test('G2: a line that callers share stays as long as one of the sessions that ha
   expect(peers[0]?.disposed).toBe(true)
 })
 
-test('B7: disposal ends the line of a call that is under way', async () => {
+test('B7: disposal closes the connection of a call in flight', async () => {
   const { lines, peers } = linesWith({ ...stdio, session: 'call', spares: 0 })
   const call = lines
     .use(callOf(), ({ connection }) =>

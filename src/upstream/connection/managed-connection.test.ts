@@ -46,7 +46,7 @@ function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
   return { line, clock, peers, events, echo, backoff }
 }
 
-test('G2: a line is opened on first use, once for all who wait', async () => {
+test('G2: a connection is opened on first use, once for all waiting callers', async () => {
   const { line, peers, echo } = lineWith()
   expect(peers).toHaveLength(0)
   await Promise.all([echo(), echo(), line.open(never)])
@@ -54,7 +54,7 @@ test('G2: a line is opened on first use, once for all who wait', async () => {
   expect(peers).toHaveLength(1)
 })
 
-test('F12: a lost line is opened again by the next call', async () => {
+test('F12: a lost connection is opened again by the next call', async () => {
   const { peers, echo, events } = lineWith()
   await echo()
   peers[0]?.die('The process ended.')
@@ -64,7 +64,7 @@ test('F12: a lost line is opened again by the next call', async () => {
   expect(events).toEqual(['opened', 'closed: The process ended.', 'opened'])
 })
 
-test('F12: a call that finds the line dead, or loses it before it was sent, runs on a new one', async () => {
+test('F12: a call that finds the connection dead, or loses it before it was sent, runs on a new one', async () => {
   const { peers, echo, line } = lineWith()
   await echo()
   peers[0]?.failSilently()
@@ -79,7 +79,7 @@ test('F12: a call that finds the line dead, or loses it before it was sent, runs
   expect([attempts, peers.length]).toEqual([2, 3])
 })
 
-test('F12: an error of a line that is alive is not repeated', async () => {
+test('F12: an error of a working connection is not repeated', async () => {
   const { line } = lineWith()
   let attempts = 0
   const refused = line.use(async () => {
@@ -104,7 +104,7 @@ test('T1/T5: after a failure the server is refused fast for a growing while, the
   expect(backoff.failure).toBeUndefined()
 })
 
-test('F12: an attempt of our own that fails does not keep the next call from trying', async () => {
+test('F12: a failed reconnect in the background does not keep the next call from trying', async () => {
   let down = true
   const { line, echo, events, clock } = lineWith({ fails: () => down })
   await expect(line.reopen()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
@@ -116,7 +116,7 @@ test('F12: an attempt of our own that fails does not keep the next call from try
   expect(clock.pending).toBe(0)
 })
 
-test('G2: an idle line is closed, one in use is not, and the next call wakes it', async () => {
+test('G2: an idle connection is closed, one in use is not, and the next call reopens it', async () => {
   const { line, clock, peers, echo, events } = lineWith({ idleMs: 1_000 })
   const work = Promise.withResolvers<void>()
   const busy = line.use(() => work.promise, never)
@@ -135,7 +135,7 @@ test('G2: an idle line is closed, one in use is not, and the next call wakes it'
   expect(clock.pending).toBe(0)
 })
 
-test('G2: one who stops waiting for a slow server does not disturb the others', async () => {
+test('G2: a caller that stops waiting for a slow server does not affect the others', async () => {
   const slow = Promise.withResolvers<InitializedConnection>()
   const clock = createManualClock()
   const callbacks = { opened() {}, closed() {}, failed() {} }
@@ -167,7 +167,7 @@ test('B7: disposal ends an attempt under way and closes what is open', async () 
   await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
 })
 
-test('F12: a call that was sent is not sent again when another one finds the line dead', async () => {
+test('F12: a call that was sent is not sent again when another one finds the connection dead', async () => {
   const { line, peers, echo } = lineWith()
   await echo()
   const sent: string[] = []
@@ -187,7 +187,7 @@ test('F12: a call that was sent is not sent again when another one finds the lin
   await line[Symbol.asyncDispose]()
 })
 
-test('G2, T5: a process that keeps crashing is left alone after its restarts, says so, and gets one start a window', async () => {
+test('G2, T5: a process that keeps crashing is not restarted beyond its limit, reports that, and gets one start per window', async () => {
   const { clock, peers, echo, events } = lineWith({ restarts: { max: 2, window: 60_000 } })
   for (let crash = 0; crash < 3; crash++) {
     await echo()
@@ -205,12 +205,12 @@ test('G2, T5: a process that keeps crashing is left alone after its restarts, sa
   expect(peers).toHaveLength(4)
 })
 
-test('F12: whatever fails while the line is being opened, the call was surely not sent', async () => {
+test('F12: if opening the connection fails, the call counts as unsent', async () => {
   const { echo } = lineWith({ fails: () => true })
   await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
 })
 
-test('T5: who comes to a server that is known to be down does not wait long for an attempt that hangs', async () => {
+test('T5: a call to a server that is known to be down does not wait long for an attempt that hangs', async () => {
   const clock = createManualClock()
   let attempts = 0
   const hanging = Promise.withResolvers<InitializedConnection>()
@@ -240,7 +240,7 @@ test('T5: who comes to a server that is known to be down does not wait long for 
   expect(clock.pending).toBe(0)
 })
 
-test('T5: a line that is replaced fails what is under way as unknown, and the next one starts when the old one has ended', async () => {
+test('T5: replacing a connection ends calls in flight as unknown, and the next one starts when the old one has ended', async () => {
   const { line, peers, echo, events, clock } = lineWith()
   await echo()
   const slow = line.use(

@@ -20,7 +20,7 @@ test('T5: pauses are spread at random over a time that doubles up to a limit, an
   )
 })
 
-test('T5: a server that says when to come back is not asked before', () => {
+test('T5: a server is not asked before its retry time', () => {
   const clock = createManualClock()
   const backoff = createReconnectBackoff(clock)
   backoff.failed(error(7_000))

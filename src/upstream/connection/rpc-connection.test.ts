@@ -25,7 +25,7 @@ const hearing = (who: string, seen: unknown[]) =>
   peer({ notify: (_, params) => seen.push([who, (params.value as { progress: number }).progress]) })
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('B2: a result comes back as the bytes in which the server wrote it', async () => {
+test('B2: a result is returned as the bytes that the server wrote', async () => {
   const { connection } = await open({ 'tools/call': () => ({ content: [], surprise: { deep: [1] } }) })
   expect((await connection.request(ask('tools/call'))).result.toString()).toBe('{"content":[],"surprise":{"deep":[1]}}')
 })
@@ -90,7 +90,7 @@ test('V6: if a message that is too long ends a connection with several requests,
   }
 })
 
-test('F10: a cancelled request tells the server which one, and a late answer is dropped', async () => {
+test('F10: cancelling a request sends its id to the server, and a late response is dropped', async () => {
   const { connection, peer } = await open({})
   const caller = new AbortController()
   const answer = connection.request(ask('tools/call', caller.signal))
@@ -102,7 +102,7 @@ test('F10: a cancelled request tells the server which one, and a late answer is 
   peer.say({ id: 'stranger', result: {} })
 })
 
-test('F12: when the line goes down every pending request fails, later ones at once', async () => {
+test('F12: when the connection is lost every pending request fails, later ones at once', async () => {
   const { connection, peer } = await open({})
   let closed = ''
   connection.onClosed = (error) => {
@@ -148,7 +148,7 @@ test('B2: progress reaches the request whose token it carries, and no other', as
   ])
 })
 
-test('B2: a ping of the server is answered; what was not offered to it is refused', async () => {
+test('B2: a ping of the server is answered; a request for an undeclared capability is refused', async () => {
   const { peer } = await open({})
   peer.say({ id: 'p', method: 'ping' })
   peer.say({ id: 7, method: 'sampling/createMessage', params: {} })
@@ -158,7 +158,7 @@ test('B2: a ping of the server is answered; what was not offered to it is refuse
   ])
 })
 
-test('security: a server that asks and does not take the answers is not answered without end', async () => {
+test('security: the number of responses to a server that does not read them is limited', async () => {
   const taken = Promise.withResolvers<void>()
   const { connection, peer } = await open({})
   connection.transport.send = ({ body }) => {
@@ -173,7 +173,7 @@ test('security: a server that asks and does not take the answers is not answered
   expect(peer.heard).toHaveLength(65)
 })
 
-test('what is not JSON-RPC is ignored', async () => {
+test('messages that are not JSON-RPC are ignored', async () => {
   const { connection, peer } = await open({ ping: () => ({}) })
   peer.say({ nonsense: true })
   peer.say({ id: 1, method: 5 })
@@ -225,7 +225,7 @@ test('G3: on a line of one caller everything is for that caller, also outside a 
   expect(log).toEqual(['ann asked roots/list'])
 })
 
-test('G3: one who wants no log messages is not in the way of one who does', async () => {
+test('G3: a caller that wants no log messages does not stop those of another', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.logsByRequest = true
@@ -277,7 +277,7 @@ test('G3, V3: calls of a stateless owner take turns, so that each question reach
   expect(clock.pending).toBe(0)
 })
 
-test('V3: a cancelled call costs the calls of the same owner nothing, whatever becomes of it at the server', async () => {
+test('V3: a cancelled call does not affect other calls of the same owner', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.owned = true
@@ -297,7 +297,7 @@ test('V3: a cancelled call costs the calls of the same owner nothing, whatever b
   await connection[Symbol.asyncDispose]()
 })
 
-test('G3: a question that the server calls off is called off', async () => {
+test('G3: a question that the server cancels is cancelled at the client', async () => {
   const { connection, peer: server } = await open({})
   let signal: AbortSignal | undefined
   const asked = peer({
@@ -324,7 +324,7 @@ test("T2: a client's own error reaches the server unchanged", async () => {
   await connection[Symbol.asyncDispose]()
 })
 
-test('B2: what a listener hears is told to the listener', async () => {
+test('B2: notifications with the id of a listen request go to its listener', async () => {
   const { connection, peer: server } = await open({})
   const heard: string[] = []
   const listening = connection.request({ ...ask('subscriptions/listen'), heard: (method) => heard.push(method) })
@@ -340,7 +340,7 @@ test('B2: what a listener hears is told to the listener', async () => {
   expect(other).toEqual(['notifications/tools/list_changed', 'notifications/prompts/list_changed'])
 })
 
-test('G3: a call that was called off may still speak up, and is not mistaken for another', async () => {
+test('G3: a question of a cancelled call is not sent to another caller', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   const gone = new AbortController()
@@ -375,7 +375,7 @@ test('G3: a question is asked again where the call it was asked through ends fir
   await connection[Symbol.asyncDispose]()
 })
 
-test('F12: what was under way when the line was closed may have run', async () => {
+test('F12: calls in flight when the connection is closed may have run', async () => {
   const { connection } = await open({})
   const under = connection.request(ask('tools/call'))
   await connection[Symbol.asyncDispose]()
@@ -413,14 +413,14 @@ describe.each(Object.entries(endings))('if %s', (_, end) => {
   })
 })
 
-test('an answer that is no answer ends its request instead of letting it wait', async () => {
+test('an invalid response ends its request instead of letting it wait', async () => {
   const { connection, peer: server } = await open({})
   const answer = connection.request(ask('tools/call'))
   server.say({ id: 1, result: null })
   await expect(answer).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
 })
 
-test("G3: on the stream of one request nobody else's is answered, and what is said wrongly on the way ends none", async () => {
+test('G3: on the stream of one request, a response to another request is rejected; a malformed notification is ignored', async () => {
   const { connection, peer } = await open({}, { kind: 'http' })
   const first = connection.request(ask('a'))
   const second = connection.request(ask('b'))
@@ -431,7 +431,7 @@ test("G3: on the stream of one request nobody else's is answered, and what is sa
   expect(JSON.parse(String((await second).result))).toEqual({ to: 'b', truly: true })
 })
 
-test('V1: a notification that the protocol does not define reaches nobody, one that it does has only its members', async () => {
+test('V1: a notification that MCP does not define is dropped, and a defined one keeps only its members', async () => {
   const { connection, peer: server } = await open({}, { kind: 'http' })
   const seen: unknown[] = []
   const request = connection.request({
@@ -446,7 +446,7 @@ test('V1: a notification that the protocol does not define reaches nobody, one t
   expect(seen).toEqual([['notifications/message', '{"level":"info","data":1}']])
 })
 
-test('V1: an answer with two spellings of a member reaches nobody else, and fails where it is clear whose it is', async () => {
+test('V1: a response with two spellings of a member reaches no other call, and fails its own if that is unambiguous', async () => {
   const { connection, peer: server } = await open({})
   const [first, second] = [connection.request(ask('a')), connection.request(ask('b'))]
   server.say({ id: 1, ID: 2, result: { for: 'whom' } })

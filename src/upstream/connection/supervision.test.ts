@@ -26,7 +26,7 @@ test('G2, T5: an unused process sleeps, its tools stay, health says so, and the 
   expect(clock.pending).toBe(0)
 })
 
-test('T5: a server that hangs is found out without a call, and is back by itself', async () => {
+test('T5: a server that hangs is detected without a call, and recovers automatically', async () => {
   let hangs = false
   const { server, clock, peers, warnings } = serverWith({ hangs: () => hangs })
   await server.ready()
@@ -76,7 +76,7 @@ test('T5, T1: one that cannot be reached is refused before anything is sent, say
   expect(clock.pending).toBe(0)
 })
 
-test('G2: a process that nobody has wanted for long is not started again and again', async () => {
+test('G2: an idle process is not restarted again and again', async () => {
   let starts = 0
   const down = () => ++starts > 0
   const { server, clock } = serverWith({ down, changes: { idle: '1m', restarts: { max: 100, window: '1m' } } })

@@ -67,24 +67,21 @@ async function checked(
 test.each([
   ['legacy', 'ping'],
   ['modern', 'server/discover'],
-] as const)(
-  'T5: a silent line of the %s era is asked with %s, one that has just spoken is not',
-  async (era, method) => {
-    const { clock, pings, lost, checks, line } = await checked({ [method]: () => ({}) }, era)
-    await clock.pass(30_000)
-    expect(pings()).toBe(0)
-    await clock.pass(30_000)
-    expect(pings()).toBe(1)
-    await clock.pass(60_000)
-    expect(pings()).toBe(3)
-    expect([lost, checks.degradation]).toEqual([[], undefined])
-    checks[Symbol.dispose]()
-    await line[Symbol.asyncDispose]()
-    expect(clock.pending).toBe(0)
-  },
-)
+] as const)('T5: an idle connection of the %s era is checked with %s, an active one is not', async (era, method) => {
+  const { clock, pings, lost, checks, line } = await checked({ [method]: () => ({}) }, era)
+  await clock.pass(30_000)
+  expect(pings()).toBe(0)
+  await clock.pass(30_000)
+  expect(pings()).toBe(1)
+  await clock.pass(60_000)
+  expect(pings()).toBe(3)
+  expect([lost, checks.degradation]).toEqual([[], undefined])
+  checks[Symbol.dispose]()
+  await line[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
 
-test('T5: one that knows no ping is alive all the same', async () => {
+test('T5: a server that does not support ping counts as alive', async () => {
   const { clock, pings, lost } = await checked({ ping: () => ({ error: { code: -32601, message: 'what?' } }) })
   await clock.pass(120_000)
   expect([pings(), lost]).toEqual([3, []])
@@ -141,7 +138,7 @@ test('T5: one that works on a call has the time of the call, and is called strai
   expect(checks.degradation).toBeUndefined()
 })
 
-test('T5: where callers have waited in vain, too, it is hung, and later calls are not made to wait for it', async () => {
+test('T5: if calls have timed out, too, the server counts as hung, and later calls fail fast', async () => {
   const { clock, lost, call } = await checked()
   await clock.pass(30_000)
   const first = new AbortController()
@@ -169,7 +166,7 @@ test('T5: a slow answer makes it degraded until a quick one', async () => {
   expect([checks.degradation, lost]).toEqual([undefined, []])
 })
 
-test('T5: nobody is checked while nothing is open', async () => {
+test('T5: no check runs while no connection is open', async () => {
   const { clock, line, checks } = await checked()
   await line[Symbol.asyncDispose]()
   await clock.pass(30_000)
@@ -186,7 +183,7 @@ test('T5: one that leaves a ping without an answer is asked for a list before it
   expect(asked?.slice(0, 3)).toEqual(['ping', 'tools/list', 'tools/list'])
 })
 
-test('T5: one that answered pings and now answers nothing is hung, whatever lists it has', async () => {
+test('T5: a server with lists that answered pings and now answers nothing counts as hung', async () => {
   let hangs = false
   const { clock, lost } = await checked({ ping: () => (hangs ? undefined : {}) }, 'legacy', { tools: {} })
   await clock.pass(61_000)

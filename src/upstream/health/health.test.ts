@@ -32,7 +32,7 @@ test('T4, J3: while one call tries it again, it is degraded', () => {
   expect(tried).toEqual({ health: 'degraded', reason: expect.stringContaining('a call failed') })
 })
 
-test('T4: what refuses calls before the breaker keeps its own status', () => {
+test('T4: a status that refuses calls before the breaker does is kept', () => {
   const failure = new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
   const down = { ...notConnected, pool: { ...notConnected.pool, failure }, breaker: open }
   expect(assessHealth(down)).toMatchObject({

@@ -79,7 +79,7 @@ describe('B5: hidden characters', () => {
   })
 
   test.each(['Family 👨‍👩‍👧 and ❤️', 'می‌خواهم', 'שלום\u200f!', 'क्‍ष', 'Tabs\tand\nlines', '🏴󠁧󠁢󠁳󠁣󠁴󠁿'])(
-    'honest ones stay: %s',
+    'legitimate ones stay: %s',
     (text) => {
       const definition = { name: 'read', description: text, inputSchema: {} }
       expect(visibleDefinition('tool', definition).definition).toBe(definition)

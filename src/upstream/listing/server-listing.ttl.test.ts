@@ -65,7 +65,7 @@ async function fetchedListing({ hints, era = 'modern', refreshMs = 60_000 }: Set
   }
 }
 
-test('F4: a list whose TTL has passed is fetched again when somebody asks for it', async () => {
+test('F4: a list whose TTL has passed is fetched again on the next request', async () => {
   const { listing, names, fetches } = await fetchedListing({ hints: () => ({ ttlMs: 5_000 }) })
   names.push('write')
   expect(await fetches(4, 1_000)).toBe(0)

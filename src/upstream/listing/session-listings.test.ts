@@ -103,7 +103,7 @@ test('G3: a change that is announced while the lists are fetched is not missed',
   expect(seen('alice')).toEqual(['read', 'enabled', 'more'])
 })
 
-test('F4, G3: what a server adds for everybody is listed for everybody, and no session has lists of its own', async () => {
+test('F4, G3: a tool that a server adds for all is listed for all, and no session has lists of its own', async () => {
   const { call, add, seen, common, tools, server, clock } = setUp()
   const own = await call('alice')
   const another = await call('bob')

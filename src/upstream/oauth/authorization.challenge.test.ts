@@ -4,7 +4,7 @@ import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { readChallenge } from './authorization.ts'
 
-test('B6: a challenge tells where the metadata is, what is lacking and why', () => {
+test('B6: a challenge is parsed into metadata URL, scopes and error', () => {
   const header =
     'Bearer realm="x", resource_metadata="https://a.example/m?x=\\"1\\"", scope="a b a", error=insufficient_scope'
   expect(readChallenge(403, [header])).toEqual({
@@ -23,7 +23,7 @@ test('B6: of several schemes and headers the Bearer one counts, of parameters th
   expect(readChallenge(401, [])).toEqual({ status: 401 })
 })
 
-test('B6: whatever a server writes is read or left, and never throws', () => {
+test('B6: any header is parsed or ignored, and never throws', () => {
   const odd = fc.string({ unit: fc.constantFrom(...'Bearer ="\\,scope\u0000é'.split('')), maxLength: 60 })
   fc.assert(
     fc.property(fc.oneof(fc.string(), odd), (header) => {

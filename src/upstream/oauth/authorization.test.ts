@@ -31,7 +31,7 @@ function refusing(): HttpChannel & { asked: number } {
 const request = { method: 'POST', path: '/', headers: {} } as const
 const nobody = () => ({ data() {}, end() {}, lost() {} })
 
-test('F12: a request that is refused with 401 is sent once more with a new token, and no more', async () => {
+test('F12: a request that is refused with 401 is repeated once with a new token', async () => {
   const channel = refusing()
   const authorize: RequestAuthorizer = { header: () => `Bearer ${channel.asked}`, refused: async () => true }
   expect((await authorizedChannel(channel, authorize).request(request, nobody)).status).toBe(401)

@@ -9,7 +9,7 @@ import { startResource } from './resource.fixture.ts'
 
 const grantTypes = (requests: readonly Record<string, string>[]) => requests.map(({ grant_type }) => grant_type)
 
-test('B6: without a grant a call is told what to do, and after a sign-in it is let in', async () => {
+test('B6: without a grant a call fails with the command to run, and succeeds after a sign-in', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   const [oauth, config] = [openOAuth(), serverConfig(resource.url)]

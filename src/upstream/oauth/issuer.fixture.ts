@@ -10,7 +10,7 @@ export interface Behaviour {
   issuer?: string
   /** The host in its URL; 127.0.0.1 if omitted. */
   host?: string
-  /** Asks for consent on a page; otherwise, everybody consents. */
+  /** Asks for consent on a page. By default consent is implied. */
   asksForConsent?: boolean
   /** The `iss` in its responses; null omits it. */
   iss?: string | null

@@ -46,7 +46,7 @@ describe('B6: authorization servers behind a proxy', () => {
     expect(new Set(proxy.asked)).toEqual(new Set([`CONNECT ${new URL(url).host}`]))
   })
 
-  test('an address in here is refused before the proxy hears of it', async () => {
+  test('a private address is refused without a request to the proxy', async () => {
     await using proxy = await startProxy()
     for (const host of ['10.0.0.1', '169.254.169.254', '[fd00::1]', '127.0.0.1']) {
       await expect(webBehind(proxy.url).get(new URL(`https://${host}/`), 'public')).rejects.toThrow(

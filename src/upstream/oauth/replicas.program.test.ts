@@ -52,7 +52,7 @@ withPart('redis-server', 'B10: grants that replicas share', () => {
     }
   })
 
-  test('what one forgets is forgotten by all', async () => {
+  test('a grant that one replica forgets is forgotten by all', async () => {
     await using issuer = await startIssuer({ expiresIn: 100 })
     await using resource = await startResource({ issuers: [issuer] })
     const config = serverConfig(resource.url)
@@ -67,7 +67,7 @@ withPart('redis-server', 'B10: grants that replicas share', () => {
 })
 
 withPart('redis-server', 'B10: grants, and Redis away', () => {
-  test('tokens go on until they end, a refresh waits for Redis, and nobody has to sign in for that', async () => {
+  test('without Redis, tokens are used until they expire, and a refresh waits for it without a new sign-in', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     await using issuer = await startIssuer({ expiresIn: 100 })
@@ -97,7 +97,7 @@ withPart('redis-server', 'B10: grants, and Redis away', () => {
   })
 })
 
-test('B6: a token that was renewed and could not be written down is used, and is the one that is renewed again', async () => {
+test('B6: a renewed token that could not be stored is used, and its refresh token is the next one used', async () => {
   await using issuer = await startIssuer({ expiresIn: 100 })
   await using resource = await startResource({ issuers: [issuer] })
   const [clock, config, kept] = [createManualClock(), serverConfig(resource.url), memoryVault()]

@@ -128,7 +128,7 @@ test('B6: a call that needs more scopes does not change the health of the server
   expect(server.status().health).toBe('healthy')
 })
 
-test('B6: calls of a principal go by its own grant, and what is listed by that of the gateway', async () => {
+test('B6: calls of a principal use its own grant, and lists that of the gateway', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   const [oauth, config] = [openOAuth(), serverConfig(resource.url, { perPrincipal: true })]

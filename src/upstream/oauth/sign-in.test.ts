@@ -3,7 +3,7 @@ import { startIssuer } from './issuer.fixture.ts'
 import { ask, openOAuth, redirect, serverConfig, signIn } from './oauth.fixture.ts'
 import { startResource } from './resource.fixture.ts'
 
-test('B6: a sign-in proves who asked for the code, names the resource, and asks for what the server wants', async () => {
+test('B6: a sign-in uses PKCE, names the resource, and requests the scopes of the server', async () => {
   await using issuer = await startIssuer({ metadata: { scopes_supported: ['read', 'offline_access'] } })
   await using resource = await startResource({
     issuers: [issuer],
@@ -47,7 +47,7 @@ test('B6: scopes: those of the configuration, else of the challenge, else of the
   expect(await scopeOf({ scopes: ['mine'] })).toBe('mine')
 })
 
-test('B6: who we are: configured, else described by a document where that is read, else registered once', async () => {
+test('B6: the client id is the configured one, else a metadata URL if supported, else one registered once', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   const clientMetadata = 'https://tools.example.com/client.json'
@@ -117,7 +117,7 @@ test('B6: an answer is taken once, and only by the sign-in it belongs to', async
   expect(issuer.tokenRequests).toHaveLength(2)
 })
 
-test('B6: somebody who says no is told so', async () => {
+test('B6: a declined consent is reported as access_denied', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   const flow = await openOAuth().begin('files', serverConfig(resource.url), redirect)
@@ -126,7 +126,7 @@ test('B6: somebody who says no is told so', async () => {
   expect(issuer.tokenRequests).toEqual([])
 })
 
-test('B6: sign-ins whose answer comes to our own endpoint are told apart by their state', async () => {
+test('B6: sign-ins that return to our own endpoint are identified by their state', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
@@ -141,7 +141,7 @@ test('B6: sign-ins whose answer comes to our own endpoint are told apart by thei
   expect(await ask(oauth, config)).toBe(200)
 })
 
-test('B6: what is told of grants holds no token', async () => {
+test('B6: the list of grants contains no token', async () => {
   await using issuer = await startIssuer({ expiresIn: 60 })
   await using resource = await startResource({ issuers: [issuer] })
   const [oauth, config] = [openOAuth(), serverConfig(resource.url)]

@@ -36,7 +36,7 @@ function started(caughtUp = async () => {}) {
   return { clock, habits, turns, sent, log, run, end }
 }
 
-test('V3: calls of a tool that answered without a word run side by side', async () => {
+test('V3: calls of a tool that answered without sending messages run in parallel', async () => {
   const { sent, run, end, habits } = started()
   for (const call of ['a', 'b', 'c']) void run('write', call)
   await nextTurn()
@@ -46,7 +46,7 @@ test('V3: calls of a tool that answered without a word run side by side', async 
   expect(habits.get('write')).toBe('quiet')
 })
 
-test('V3: a silent call holds up the others for a moment only', async () => {
+test('V3: a silent call delays the others for a moment only', async () => {
   const { clock, sent, run } = started()
   for (const call of ['a', 'b']) void run('slow', call)
   await clock.pass(249)
@@ -85,7 +85,7 @@ test('G3: a call that comes after a silence is not sent before the server has re
   expect(sent).toEqual(['a', 'b'])
 })
 
-test('G3: a call that goes on sending messages keeps its turn', async () => {
+test('G3: a call that keeps sending messages keeps its turn', async () => {
   const { clock, turns, sent, log, run } = started()
   for (const call of ['a', 'b']) void run('talk', call)
   for (let count = 0; count < 5; count++) {
@@ -98,7 +98,7 @@ test('G3: a call that goes on sending messages keeps its turn', async () => {
   expect(sent).toEqual(['a', 'b'])
 })
 
-test('G3: what is said while one call runs and the others wait for answers is of the one that runs', async () => {
+test('G3: messages while one call runs and the others wait for answers belong to the one that runs', async () => {
   const { turns, sent, log, run } = started()
   for (const call of ['a', 'b']) void run('talk', call)
   await nextTurn()
@@ -126,7 +126,7 @@ test('G3: a tool that was quiet and asks takes turns from then on', async () => 
   expect(sent).toEqual(['a', 'b', 'c'])
 })
 
-test('V3: a call that is cancelled while it waits or runs makes room at once', async () => {
+test('V3: a call that is cancelled while it waits or runs lets the next one run at once', async () => {
   const { sent, run } = started()
   const [first, second] = [new AbortController(), new AbortController()]
   void run('slow', 'a', first.signal).catch(() => {})
@@ -139,7 +139,7 @@ test('V3: a call that is cancelled while it waits or runs makes room at once', a
   expect(sent).toEqual(['a', 'c'])
 })
 
-test('B7: when the connection is closed nobody waits any more', async () => {
+test('B7: closing the connection ends all waiting', async () => {
   const { clock, turns, sent, run } = started()
   for (const call of ['a', 'b']) void run('slow', call)
   turns.close()

@@ -22,7 +22,7 @@ describe.each(['legacy', 'modern'] as const)('F16: to a server of the %s era', (
     expect(headers).toMatchObject({ traceparent, baggage: 'b=2' })
   })
 
-  test('without one, `_meta` goes on untouched and no header tells anything', () => {
+  test('without a trace context, `_meta` is passed on unchanged and no header is sent', () => {
     const meta = { traceparent: 'theirs', tracestate: 'as it = came', baggage: 7 }
     const { params, headers = {} } = said(era, { meta })
     expect(params._meta).toMatchObject(meta)
@@ -30,6 +30,6 @@ describe.each(['legacy', 'modern'] as const)('F16: to a server of the %s era', (
   })
 })
 
-test('F16: where nobody traces and nobody says anything, nothing is added', () => {
+test('F16: without tracing and metadata, nothing is added', () => {
   expect(said('legacy', {})).toEqual({ params: { name: 'x' }, headers: undefined })
 })

@@ -9,7 +9,7 @@ const seal = createSeal('a secret for the test')
 const question = { method: 'elicitation/create', params: { message: 'Who?' } }
 const asking = (more: object) => Buffer.from(JSON.stringify({ resultType: 'input_required', ...more }))
 
-test('B2: only the result type tells that a server wants more', () => {
+test('B2: only the result type shows that a server needs input', () => {
   expect(isInputRequired(asking({}))).toBe(true)
   expect(isInputRequired(Buffer.from('{"content":[{"text":"\\"input_required\\""}],"resultType":"complete"}'))).toBe(
     false,
@@ -17,7 +17,7 @@ test('B2: only the result type tells that a server wants more', () => {
   expect(isInputRequired(Buffer.from('{"structuredContent":{"resultType":"input_required"}}'))).toBe(false)
 })
 
-test('G3: a state leaves sealed for its caller and comes back as the server wrote it', () => {
+test('G3: a state is sealed for its caller and restored as the server wrote it', () => {
   const text = '{"resultType":"input_required", "requestState":"st\\u00e9te","big":12345678901234567890}'
   const sealed = sealedResult(Buffer.from(text), seal, 'me').bytes.toString()
   const { requestState } = JSON.parse(sealed)
@@ -45,7 +45,7 @@ test('G3: a state of another caller, or none of ours, is refused as the protocol
   }
 })
 
-test('B2: answers without a state, and results without one, go on untouched', () => {
+test('B2: answers without a state, and results without one, are passed on unchanged', () => {
   expect(unsealedRest(undefined, seal, 'me')).toBeUndefined()
   const rest = { inputResponses: { user_name: 12345 } }
   expect(unsealedRest(rest, seal, 'me')).toBe(rest)

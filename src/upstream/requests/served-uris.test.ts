@@ -33,7 +33,7 @@ test('B2: links, embedded resources and read contents carry served URIs', () => 
   expect(JSON.parse(rewritten(JSON.stringify(message([link, link]))))).toEqual(message([changed, changed]))
 })
 
-test("B2: so does the result inside of what is said about a task, and no other result's inside", () => {
+test('B2: so does the result inside a task notification, and no other nested result', () => {
   const link = '{"content":[{"type":"resource_link","uri":"demo://a"}]}'
   const text = `{"result":${link},"content":[{"type":"resource_link","uri":"demo://b"}]}`
   const both = text.replace('demo://a', 'demo://s/a').replace('demo://b', 'demo://s/b')

@@ -45,7 +45,7 @@ describe('V1: what a server asks of a client', () => {
     'constructor',
     'Elicitation/create',
     'tasks/update',
-  ])('%s is answered with -32601 and reaches nobody', async (method) => {
+  ])('%s is answered with -32601 and not forwarded', async (method) => {
     const { answer, forwarded } = await asked(method, '{}')
     expect(answer).toMatchObject({ id: 7, error: { code: -32601 } })
     expect(forwarded).toEqual([])

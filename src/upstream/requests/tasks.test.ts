@@ -34,7 +34,7 @@ test('B2/G3: a task of either era gets an id for its caller, and the server is a
   }
 })
 
-test('G3: nobody else can ask about it, and nothing is sent for an id that is none', async () => {
+test('G3: another caller cannot ask about a task, and nothing is sent for an invalid id', async () => {
   const { taskId } = started('{"taskId":"t1"}')
   const never = () => Promise.reject(new Error('was sent'))
   for (const request of [about(taskId, 'eve'), about('t1'), about(5), about(`${taskId}x`)]) {
@@ -50,7 +50,7 @@ test('B2: everything else of the result stays to the byte', () => {
   expect(bytes.replace(/"taskId" : "[^"]+"/, '"taskId" : "t1"')).toBe(text)
 })
 
-test('B2/G3: what a server tells of a task reaches the one whose it is, under the id that it was given, until it ends', () => {
+test('B2/G3: updates of a task reach its caller, with the id that it was given, until it ends', () => {
   const heard: unknown[] = []
   const news = createTaskUpdates()
   const peer = { ...call.peer, notify: (method: string, { value }: Json) => heard.push([method, value]) }
@@ -70,7 +70,7 @@ test('B2/G3: what a server tells of a task reaches the one whose it is, under th
   ])
 })
 
-test('security: tasks without end are not followed without end', () => {
+test('security: the number of tasks with updates is limited', () => {
   const news = createTaskUpdates()
   const heard: number[] = []
   for (let task = 0; task <= 1_000; task++) news.follow(`t${task}`, 'anna', () => heard.push(task))
@@ -78,7 +78,7 @@ test('security: tasks without end are not followed without end', () => {
   expect(heard).toEqual([1, 1_000])
 })
 
-test('V6: whoever starts too many tasks loses the news of its own oldest one, and nobody else does', () => {
+test('V6: a caller that starts too many tasks loses updates of its own oldest one, and of no other caller', () => {
   const budget = createBudget('tasks', { what: 'tasks', limit: 4, perCaller: 2 })
   const [news, elsewhere] = [createTaskUpdates(budget), createTaskUpdates(budget)]
   const heard: string[] = []

@@ -27,7 +27,7 @@ test('B6: a child trusts the certificates that we trust', () => {
   expect(childEnvironment({}, { ...trusted, HTTPS_PROXY: 'http://me:secret@proxy' }, 'linux')).toEqual(trusted)
 })
 
-test('B6: on Windows the like, however the names are spelt', () => {
+test('B6: the same on Windows, for any case of the names', () => {
   const windows = { Path: 'C:\\bin', SystemRoot: 'C:\\Windows', TEMP: 'C:\\Temp', SECRET: 'x' }
   expect(Object.keys(childEnvironment({}, windows, 'win32'))).toEqual(['Path', 'SystemRoot', 'TEMP'])
 })

@@ -67,7 +67,7 @@ describe('sessions', () => {
     expect(methods.slice(-4)).toEqual(['tools/list', 'ping', 'tools/call', 'ping'])
   })
 
-  test('F12: all whom a forgotten session refuses are told the same: that they may have run', async () => {
+  test('F12: all calls that a lost session refuses get the same error: they may have run', async () => {
     const waiting: (() => void)[] = []
     const { server, transport } = await rogue(
       onPost((_, response) => {
@@ -82,7 +82,7 @@ describe('sessions', () => {
     }
   })
 
-  test('F12: a server that says so in the name of the request has forgotten us all the same', async () => {
+  test('F12: a 404 with a JSON-RPC error for the request ends the session, too', async () => {
     const { transport, heard } = await rogue(
       onPost((_, response) =>
         json(response, '{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Session not found"}}', 404),
@@ -158,7 +158,7 @@ describe('sessions', () => {
   })
 
   test.each([401, 403])(
-    'T5: HTTP %i to everything is about the credential: the session goes on, and is checked once in ten seconds',
+    'T5: HTTP %i to everything is about the credential: the session continues, and is checked once in ten seconds',
     async (status) => {
       const { transport, restart, skip, requests, server } = await restartable(
         (_, response) => response.writeHead(status).end('Unauthorized'),
@@ -191,13 +191,13 @@ describe('sessions', () => {
     expect(requests().filter((method) => method === 'initialize')).toHaveLength(1)
   })
 
-  test('T5: a session that was just opened is not checked, so that a server that always rejects is not asked for ever', async () => {
+  test('T5: a session that was just opened is not checked, so that a server that always rejects is not asked endlessly', async () => {
     const { transport, server } = await rogue(onPost((_, response) => response.writeHead(403).end()))
     expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
     expect(server.got.filter(({ message }) => message?.method === 'initialize')).toHaveLength(1)
   })
 
-  test('G3: HTTP 400 to one request is about that request: the session of the others goes on', async () => {
+  test('G3: HTTP 400 to one request is about that request: the session continues', async () => {
     const { transport, heard } = await rogue(onPost((_, response) => response.writeHead(400).end('bad request')))
     expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
     expect(transport.usable).toBe(true)
@@ -233,7 +233,7 @@ describe('sessions', () => {
     },
   )
 
-  test('F12: what was under way when a session ended may still be answered, and is OUTCOME_UNKNOWN otherwise', async () => {
+  test('F12: calls in flight when a session ends may still be answered, and are OUTCOME_UNKNOWN otherwise', async () => {
     const answers: (() => void)[] = []
     const { server, transport, heard } = await rogue(
       onPost((got, response) => {
@@ -253,7 +253,7 @@ describe('sessions', () => {
 })
 
 describe("the server's own stream", () => {
-  test('F4: what the server says of its own accord arrives, and the stream is taken up again after its last event', async () => {
+  test('F4: messages outside requests arrive, and the stream is resumed after its last event', async () => {
     let opened = 0
     const { server, heard } = await rogue((got, response) => {
       if (got.method !== 'GET') return
@@ -294,7 +294,7 @@ describe("the server's own stream", () => {
     expect(heard.downs).toBe(0)
   })
 
-  test('F12: a server that has had a stream and does not know us any more has been started again: the line is down', async () => {
+  test('F12: a server that does not know the session of its former stream was restarted: the connection is lost', async () => {
     let opened = 0
     const { heard, transport } = await rogue((got, response) => {
       if (got.method !== 'GET') return
@@ -343,7 +343,7 @@ describe("the server's own stream", () => {
     expect(pauses.filter((ms) => ms < 10_000)).toEqual([1_000, 1_500])
   })
 
-  test('F12: a stream that always breaks is asked for ever less often', async () => {
+  test('F12: a stream that always breaks is requested less and less often', async () => {
     const pauses: number[] = []
     const enough = Promise.withResolvers<void>()
     // Timers that are not pauses between attempts. They are not counted, and run at normal speed, so that they do not
@@ -391,7 +391,7 @@ describe('ending', () => {
     await closed.promise
   })
 
-  test('security: a server that keeps the stream of an answer open is let go', async () => {
+  test('security: a server that keeps the stream of a response open is disconnected', async () => {
     const closed = Promise.withResolvers<void>()
     const { transport, heard } = await rogue(
       onPost((got, response) => {
@@ -404,7 +404,7 @@ describe('ending', () => {
     expect(heard.failures.size).toBe(0)
   })
 
-  test('security: an answer that nobody needs and that never ends does not keep its connection', async () => {
+  test('security: a response without end that is not needed does not keep its connection', async () => {
     const clock = createManualClock()
     const closed = Promise.withResolvers<void>()
     const { transport } = await rogue(
@@ -419,7 +419,7 @@ describe('ending', () => {
     await closed.promise
   })
 
-  test('security: disposing closes every stream and connection, tells nobody, and ends the session', async () => {
+  test('security: disposing closes every stream and connection without an event, and ends the session', async () => {
     const clock = countingClock()
     const { server, transport, heard } = await rogue(
       (got, response) => {

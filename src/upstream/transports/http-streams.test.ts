@@ -6,7 +6,7 @@ import { call, onPost, opened, rogue, serving, thrown } from './http.fixture.ts'
 import { ask } from './receiver.fixture.ts'
 
 describe('connections that break', () => {
-  test('E1: nobody listening is SERVER_UNAVAILABLE, without the secrets of the address', async () => {
+  test('E1: a refused connection is SERVER_UNAVAILABLE, without the secrets of the address', async () => {
     const server = await serving(() => {})
     await server[Symbol.asyncDispose]()
     const { transport } = await opened(`${server.url}?key=secret`)
@@ -34,7 +34,7 @@ describe('connections that break', () => {
     expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   })
 
-  test('E1: something that does not speak HTTP is an error, not a crash', async () => {
+  test('E1: a server that does not use HTTP is an error, not a crash', async () => {
     const open = new Set<Socket>()
     const server = createServer((socket) => {
       open.add(socket)
@@ -135,7 +135,7 @@ describe('streams that are picked up again', () => {
     expect(server.got.filter(({ headers }) => headers['last-event-id'])).toHaveLength(1)
   })
 
-  test('F10: nobody picks up what nobody waits for', async () => {
+  test('F10: the stream of a cancelled call is not resumed', async () => {
     const controller = new AbortController()
     const closed = Promise.withResolvers<void>()
     const { server, transport, heard } = await resumable((_, response) => {

@@ -272,7 +272,7 @@ describe('refusals', () => {
     }
   })
 
-  test('T2: an error object for somebody else is not passed on', async () => {
+  test('T2: an error object with the id of another request is not passed on', async () => {
     const said = '{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"x"}}'
     const { transport, heard } = await rogue(onPost((_, response) => json(response, said, 500)))
     expect(await thrown(call(transport))).toMatchObject({ code: 'OUTCOME_UNKNOWN' })

@@ -52,13 +52,13 @@ test.each([
   await Promise.all([gone(child), gone(grandchild)])
 })
 
-test('security: nothing keeps us alive once a stdio line has been disposed of', async () => {
+test('security: nothing keeps the process alive once a stdio transport has been disposed of', async () => {
   expect(await run(program(stdio, { name: 'echo', arguments: { text: 'bye' } }, dispose))).toMatchObject({ exit: 0 })
 })
 
 const answer = (id: unknown) => result(id, { content: [{ type: 'text', text: 'bye' }] })
 
-test('security: nothing keeps us alive once an HTTP line with open streams has been disposed of', async () => {
+test('security: nothing keeps the process alive once an HTTP transport with open streams has been disposed of', async () => {
   const server = await serving((got, response) => {
     if (got.method === 'GET') stream(response)
     else if (got.method === 'DELETE') response.writeHead(200).end()
@@ -69,7 +69,7 @@ test('security: nothing keeps us alive once an HTTP line with open streams has b
   })
 })
 
-test('security: nothing keeps us alive once an SSE line has been disposed of', async () => {
+test('security: nothing keeps the process alive once an SSE transport has been disposed of', async () => {
   let events: ReturnType<typeof stream>
   const script: Script = (got, response) => {
     if (got.method === 'GET') {

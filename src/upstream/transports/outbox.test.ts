@@ -26,7 +26,7 @@ function pipeWith(taking: 'at once' | 'when told') {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('F12: a message that the pipe took at once was sent, whatever becomes of the pipe before it says so', async () => {
+test('F12: a message that the pipe accepted at once counts as sent, even if the pipe breaks afterwards', async () => {
   const { pipe, send, writes } = pipeWith('at once')
   const sent = send('{"a":1}')
   await turn()
@@ -43,7 +43,7 @@ test('F12: a pipe that is gone at the end of the turn has taken nothing', async 
   expect(writes).toEqual([])
 })
 
-test('F14: what is sent in one turn leaves in one write, in order', async () => {
+test('F14: messages of one turn leave in one write, in order', async () => {
   const { send, writes } = pipeWith('at once')
   expect(await Promise.all([send('a'), send('b'), send('c')])).toEqual(['taken', 'taken', 'taken'])
   expect(writes).toEqual(['a\nb\nc\n'])
@@ -67,7 +67,7 @@ test('F12: no more share a write than a pipe takes whole or not at all, so that 
   expect(writes.at(-1)).toBe(`${'d'.repeat(9_000)}\n`)
 })
 
-test('F10, F12: what is called off while it waits is never written', async () => {
+test('F10, F12: a message that is cancelled while it waits is never written', async () => {
   const { outbox, send, writes, told } = pipeWith('when told')
   const caller = new AbortController()
   const first = send('a')
@@ -85,7 +85,7 @@ test('F10, F12: what is called off while it waits is never written', async () =>
   expect(writes).toEqual(['a\n', 'c\n'])
 })
 
-test('F12: closing refuses what waits and whatever comes, and not what is being written', async () => {
+test('F12: closing refuses waiting and later messages, but not the one being written', async () => {
   const { outbox, send, told } = pipeWith('when told')
   const sends = [send('a')]
   await turn()

@@ -110,8 +110,8 @@ describe('opening', () => {
   })
 })
 
-describe('an open line', () => {
-  test('F12: the end of the stream takes the line down: pending calls are OUTCOME_UNKNOWN, later ones surely did not run', async () => {
+describe('an open connection', () => {
+  test('F12: the end of the stream closes the connection: pending calls are OUTCOME_UNKNOWN, later ones did not run', async () => {
     const { end, opening } = await older(accepted)
     const { transport, heard } = await opening()
     transport.established('2024-11-05')
@@ -125,7 +125,7 @@ describe('an open line', () => {
     expect(heard.downs).toBe(1)
   })
 
-  test('security: an event that is too long takes the line down', async () => {
+  test('security: an event that is too long closes the connection', async () => {
     const { server, say, opening } = await older(accepted)
     const { transport, heard } = await opening()
     transport.established('2024-11-05')
@@ -148,7 +148,7 @@ describe('an open line', () => {
     expect(heard.downs).toBe(0)
   })
 
-  test('F12, V4: a message that nobody takes does not wait for ever', async () => {
+  test('F12, V4: a message that is not acknowledged times out', async () => {
     const { opening } = await older(() => {})
     const { transport } = await opening()
     transport.established('2024-11-05')
@@ -158,7 +158,7 @@ describe('an open line', () => {
     })
   })
 
-  test('security: disposing closes the stream and tells nobody', async () => {
+  test('security: disposing closes the stream without an event', async () => {
     const { server, opening } = await older(() => {})
     const { transport, heard } = await opening()
     const pending = thrown(call(transport))

@@ -23,7 +23,7 @@ test('B6: configured values never reach the log or an error', () => {
   expect(JSON.stringify(logged)).not.toContain('12345678')
 })
 
-test('B6: whoever knows how secrets can be spelt is asked, before an error or the log hears of a line', () => {
+test('B6: a line is redacted before it is in an error or the log', () => {
   const encoded = Buffer.from('sk-12345678').toString('base64')
   const { chatter, logged, write } = listening(['sk-12345678'], (text) => text.replaceAll(encoded, '[hidden]'))
   write(`Authorization: Basic ${encoded}, sk-12345678`)
@@ -73,7 +73,7 @@ test.each([
   ["KeyError: 'ACME_API_KEY'", '  File "<frozen os>", line 679, in __getitem__'],
   ["AttributeError: 'Server' object has no attribute 'list_resources'"],
   ['cause: invalid peer certificate: UnknownIssuer', 'hint: Consider enabling use of system TLS certificates'],
-])('B11: the last words are about what went wrong: %s', (cause, ...epilogue) => {
+])('B11: the last line is the one about the cause: %s', (cause, ...epilogue) => {
   const { chatter, logged, write } = listening()
   for (const line of [cause, ...epilogue]) write(line)
   expect(chatter.last).toBe(cause)

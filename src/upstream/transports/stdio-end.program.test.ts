@@ -12,7 +12,7 @@ test('G2: a program that floods stdout instead of answering the handshake is sto
 })
 
 describe('a server that dies in mid-call', () => {
-  test('F12: pending calls are OUTCOME_UNKNOWN, the sentence has code and last words, later ones are SERVER_UNAVAILABLE', async () => {
+  test('F12: pending calls are OUTCOME_UNKNOWN with exit code and last stderr line, later ones are SERVER_UNAVAILABLE', async () => {
     const { transport, heard, pid, start } = await established({ env: { TOKEN: 'super-secret-token' } })
     await start('exit', { code: 3, words: 'disk full for super-secret-token' })
     const error = await heard.down
@@ -24,7 +24,7 @@ describe('a server that dies in mid-call', () => {
     expect(heard.downs).toBe(1)
   })
 
-  test('B6: its last words are redacted by whoever knows how its secrets can be spelt', async () => {
+  test('B6: its last stderr line is redacted', async () => {
     const redact = (text: string) => text.replaceAll('c3VwZXI=', '[hidden]')
     const { heard, start } = await established({ redact })
     await start('exit', { code: 3, words: 'no such user c3VwZXI=' })
@@ -43,14 +43,14 @@ describe('a server that dies in mid-call', () => {
     await heard.down
   })
 
-  test('F12: half an answer is no answer', async () => {
+  test('F12: an incomplete response is dropped', async () => {
     const { heard, start } = await established()
     await start('half-line-exit')
     await heard.down
     expect(heard.heard.filter(({ kind }) => kind === 'response')).toHaveLength(1)
   })
 
-  test('F12: a grandchild that holds input and output open delays neither the news nor what waits to be written', async () => {
+  test('F12: a grandchild that holds input and output open delays neither the loss event nor the failure of pending sends', async () => {
     const { transport, heard, pid, call } = await established()
     const grandchild = Number(await call('grandchild', { detached: true }))
     onTestFinished(() => void process.kill(grandchild, 'SIGKILL'))
@@ -65,7 +65,7 @@ describe('a server that dies in mid-call', () => {
     expect(isRunning(grandchild)).toBe(true)
   })
 
-  test('security: what it left behind in its group is killed', async () => {
+  test('security: remaining processes of its group are killed', async () => {
     const { heard, call, start } = await established()
     const grandchild = Number(await call('grandchild'))
     await start('exit')
@@ -87,7 +87,7 @@ describe('a server that stops listening', () => {
     expect((await heard.down).code).toBe('OUTCOME_UNKNOWN')
   })
 
-  test('B7: what waits to be written is bounded', async () => {
+  test('B7: the queue of unwritten messages is bounded', async () => {
     const { transport, call } = await established()
     await call('stop-reading')
     const big = bytesOf({ jsonrpc: '2.0', method: 'x', params: { text: 'x'.repeat(10 * 1024 * 1024) } })
@@ -100,7 +100,7 @@ describe('a server that stops listening', () => {
     await Promise.all(first)
   })
 
-  test('F10, F12: a call that was called off before the server read it is not run when it reads again', async () => {
+  test('F10, F12: a call that was cancelled before the server read it is not run when it reads again', async () => {
     const { transport, call, pid, heard } = await established()
     process.kill(pid, 'SIGSTOP')
     const filler = bytesOf({ jsonrpc: '2.0', method: 'x', params: { text: 'x'.repeat(1024 * 1024) } })

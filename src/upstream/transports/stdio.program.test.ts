@@ -107,7 +107,7 @@ describe('starting', () => {
     expect(isRunning(transport.pid as number)).toBe(false)
   })
 
-  test('E1: a process that ends before the handshake is SERVER_UNAVAILABLE, with its last words', async () => {
+  test('E1: a process that ends before the handshake is SERVER_UNAVAILABLE, with its last stderr line', async () => {
     const { heard } = await started({ args: ['-e', 'console.error("no licence"); process.exit(7)'] })
     const error = await heard.down
     expect(error).toMatchObject({
@@ -192,7 +192,7 @@ describe('a server that writes nonsense', () => {
   test.each([
     ['a message of 20 MB that responds to no request', 20, 'none'],
     ['a line of more than 512 MiB', 520, 'first'],
-  ])('security: %s closes the line and kills the process', async (_, megabytes, order) => {
+  ])('security: %s closes the connection and kills the process', async (_, megabytes, order) => {
     const { heard, pid, start } = await established()
     await start('long-line', { megabytes, order })
     expect(await heard.down).toMatchObject({

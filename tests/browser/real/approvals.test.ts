@@ -8,7 +8,7 @@ import { visit } from '../visit.ts'
 import { expectWhole, go, row } from './pages.ts'
 
 inBrowser('V8: approvals', () => {
-  test('V8: a client without elicitation waits until somebody allows or denies its call in the browser', async () => {
+  test('V8: a call of a client without elicitation waits until it is allowed or denied in the browser', async () => {
     await using open = new AsyncDisposableStack()
     const orders = open.use(await startHttpServer())
     const toolway = open.use(

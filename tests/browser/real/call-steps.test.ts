@@ -155,7 +155,7 @@ inBrowser('V11: the steps of real calls', () => {
     await expectWhole(visitor)
   })
 
-  test('filters combine, are in the address, and hold for whoever opens it', async () => {
+  test('filters combine, are in the address, and are restored from it', async () => {
     await using client = await connect('v1', { endpoint: toolway })
     await client.callTool('flaky__look', { key: 'c' })
     await client.callTool('weather__temperature', { city: 'Nowhere' })

@@ -156,7 +156,7 @@ inBrowser('V10: the policy', () => {
     expect(await text()).toBe(before)
   })
 
-  test('V9: what is typed stays when others change the policy, and does not revert their changes', async () => {
+  test('V9: typed text stays when others change the policy, and does not revert their changes', async () => {
     const before = await text()
     const othersWrite = async (content: string) => {
       await writeFile(toolway.configFile, content)

@@ -5,7 +5,7 @@ import { openScene } from '../stand-in/server.ts'
 import { visit } from '../visit.ts'
 
 inBrowser('V8: approvals', () => {
-  test('V8: what waits is counted and answered; what others must answer has no buttons', async () => {
+  test('V8: waiting calls are counted and answered; those that others must answer have no buttons', async () => {
     await using open = new AsyncDisposableStack()
     const browser = open.adopt(await openBrowser(), (one) => one.close())
     const server = open.use(await openScene('usual'))

@@ -55,7 +55,7 @@ inBrowser('G10: the search dialog', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('G10: arrows wrap around; Escape closes and returns the focus; nothing found is said', async () => {
+  test('G10: arrows wrap around; Escape closes and returns the focus; a message says that nothing was found', async () => {
     const visitor = await shared.at('/')
     const { page } = visitor
     const button = page.getByRole('button', { name: 'Search', exact: true })

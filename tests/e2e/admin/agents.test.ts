@@ -28,8 +28,8 @@ beforeAll(async () => {
 })
 afterAll(() => gateway[Symbol.asyncDispose]())
 
-describe('B6, G10: who is no admin', () => {
-  test('is told who they are, and acts as their own agent alone', async () => {
+describe('B6, G10: a caller without admin rights', () => {
+  test('sees its own identity, and acts as its own agent only', async () => {
     expect((await asDev('session')).json).toEqual({
       ...{ principal: 'key:dev', agent: 'dev', authenticated: true, admin: false, agents: ['dev'] },
     })

@@ -54,7 +54,7 @@ const recordsOf = async (query: string) => {
   return json.rows as Record<string, unknown>[]
 }
 
-test('V7, V8: a call of a client without elicitation waits for a person, who is named in its audit record', async () => {
+test('V7, V8: a call of a client without elicitation waits for a person, whose name is in its audit record', async () => {
   const running = echo('hello probe-secret-value; PASSWORD="$(id)"')
   const ask = asking(originOf(gateway), alice.key)
   const approval = await waits(ask)
@@ -82,7 +82,7 @@ test('V7, V8: a call of a client without elicitation waits for a person, who is 
   expect(answers).toMatchObject([{ principal: 'key:alice', tool: 'echo', arguments: { call: approval.call } }])
 })
 
-test('V8: nobody answers for themselves, and others only if they are named', async () => {
+test('V8: callers cannot approve their own calls, and others only if they are named', async () => {
   const own = asking(originOf(gateway), agent.key)
   await using ofBoss = await connect('v1', { endpoint: { url: gateway.url, token: boss.key } })
   const running = echo('mine', ofBoss)
@@ -117,7 +117,7 @@ test('V8: an approval for a session holds for its next calls, and not for anothe
   await until(async () => (await listed()).length === 0, { what: 'the approval to disappear' })
 })
 
-test('V8: the webhook hears of each approval, without its arguments and with a link', async () => {
+test('V8: the webhook gets each approval, without its arguments and with a link', async () => {
   await until(() => posts.length >= 4, { what: 'all posts' })
   expect(posts[0]?.body).toMatchObject({
     ...{ event: 'approval', agent: 'default', server: 'probe', tool: 'echo' },

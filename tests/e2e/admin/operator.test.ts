@@ -93,7 +93,7 @@ describe('G10: what an operator sees', () => {
     expect((await ask('servers/everythin')).json.error.message).toContain('did you mean "everything"?')
   })
 
-  test('tools are searched and paged; one shows its schema, its pin and who may use it', async () => {
+  test('tools are searched and paged; one shows its schema, its pin and the agents that may use it', async () => {
     const first = (await ask('tools?server=probe&limit=2')).json
     expect(first.tools).toHaveLength(2)
     const second = (await ask(`tools?server=probe&limit=500&cursor=${first.nextCursor}`)).json
@@ -181,7 +181,7 @@ describe('G10: what an operator does', () => {
     expect(listed).toMatchObject([{ id: denied.call, code: 'DENIED_BY_POLICY' }])
   })
 
-  test('a call of a meta-tool leads to the calls that it made', async () => {
+  test('a call of a meta-tool lists the calls that it made', async () => {
     const body = { arguments: { calls: [{ server: 'probe', tool: 'echo', args: { message: 'child' } }] } }
     const { call, error } = (await ask('tools/execute_tools/call', { body })).json
     expect(error).toBeNull()
@@ -189,7 +189,7 @@ describe('G10: what an operator does', () => {
     expect(children).toMatchObject([{ parent: call, server: 'probe', name: 'echo' }])
   })
 
-  test('the stream of events tells of a call while it happens', async () => {
+  test('the stream of events has a call while it runs', async () => {
     const leaving = new AbortController()
     const headers = { authorization: `Bearer ${gateway.token}` }
     const { body } = await fetch(`${originOf(gateway)}/admin/api/events`, { headers, signal: leaving.signal })
@@ -251,14 +251,14 @@ describe('G10: what an operator does', () => {
     expect(answer.content).toEqual([{ type: 'text', text: 'Echo: back' }])
   })
 
-  test('what is disabled in the configuration, or is a part of Toolway, is not for the operator to turn on or off', async () => {
+  test('servers that are disabled in the configuration, and native tools, cannot be enabled or disabled here', async () => {
     const idle = await ask('servers/idle/enable', { method: 'POST' })
     expect([idle.status, idle.json.error.message]).toEqual([400, expect.stringContaining('mcpServers.idle.disabled')])
     expect((await ask('servers/native/disable', { method: 'POST' })).status).toBe(400)
     expect((await ask('servers/nobody/restart', { method: 'POST' })).status).toBe(404)
   })
 
-  test('F11: what the operator did stands in the audit log, which is searched page by page', async () => {
+  test('F11: actions of the operator are in the audit log, which is searched page by page', async () => {
     const { rows } = (await ask('audit?operation=*_server')).json
     expect(rows.map((row: { operation: string }) => row.operation)).toEqual(
       expect.arrayContaining(['restart_server', 'disable_server', 'enable_server']),
@@ -301,7 +301,7 @@ describe('G8, G10: the configuration', () => {
     expect(json.files).toMatchObject([{ dialect: expect.any(String) }])
   })
 
-  test('is reloaded, what changed is told in words, and what is wrong leaves the one before in force', async () => {
+  test('is reloaded, the response lists the changes, and an invalid one leaves the previous one in force', async () => {
     const dev = { ...config.agents.dev, perMinute: 5 }
     const { everything, ...others } = config.mcpServers
     const probe = { ...others.probe, env: { PROBE_TOKEN: 'another-secret-value' } }

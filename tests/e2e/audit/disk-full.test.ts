@@ -70,7 +70,7 @@ describe.skipIf(why !== undefined)(`F11: a full disk${why === undefined ? '' : `
   }
 
   test.each(['allow', 'refuse'] as const)(
-    'F11: writes fail closed, reads as configured (%s), and it goes on by itself',
+    'F11: writes fail closed, reads as configured (%s), and it recovers automatically',
     async (reads) => {
       audit = await open(reads)
       await call(true)

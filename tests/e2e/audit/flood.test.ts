@@ -7,7 +7,7 @@ import { startToolway } from '../../fixtures/toolway.ts'
 
 const secret = 'correct-horse-battery-9'
 
-test('F11, B6, B7: a flood of calls in vain neither fills the disk nor leaves a secret there, and is counted', async () => {
+test('F11, B6, B7: a flood of failed calls neither fills the disk nor leaves a secret there, and is counted', async () => {
   await using folder = await temporaryFolder()
   const server = { url: 'http://127.0.0.1:9/mcp', headers: { Authorization: `Bearer ${secret}` } }
   {

@@ -47,7 +47,7 @@ test('F11: a gateway records its start, applied reloads, a refused reload and it
   expect([restored, stopped]).toEqual([started, started])
 })
 
-test('F11: a process that is told to stop records that before it ends', async () => {
+test('F11: a process that gets SIGTERM records that before it ends', async () => {
   await using folder = await temporaryFolder()
   await using toolway = await startCommand({}, { folder })
   expect(await toolway.stop('SIGTERM')).toMatchObject({ code: 0 })

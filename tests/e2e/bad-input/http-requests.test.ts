@@ -21,7 +21,7 @@ afterEach(async () => {
   expect(result).toEqual({ content: [{ type: 'text', text: 'Echo: unharmed' }] })
 })
 
-describe('what is no message', () => {
+describe('an invalid message', () => {
   const deep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`
 
   test.each([
@@ -45,7 +45,7 @@ describe('what is no message', () => {
     expect(JSON.parse(text)).toMatchObject({ jsonrpc: '2.0', error: { message: expect.stringMatching(/\w/) } })
   })
 
-  test('E1: bytes that are no text', async () => {
+  test('E1: bytes that are not UTF-8', async () => {
     const { status, text } = await session.send(Buffer.from([0x7b, 0xff, 0xfe, 0x00, 0x7d]))
     expect({ status, code: JSON.parse(text).error.code }).toEqual({ status: 400, code: -32700 })
   })
@@ -126,7 +126,7 @@ describe('a message that asks for what there is not', () => {
   })
 })
 
-describe('who may not come in', () => {
+describe('a request that is refused', () => {
   const body = rpc(1, 'tools/list')
 
   test.each([
@@ -158,7 +158,7 @@ describe('who may not come in', () => {
     expect(answer.status).toBe(403)
   })
 
-  test('B6: the very session of somebody else does not help without the token', async () => {
+  test('B6: a session id does not replace the token', async () => {
     const headers = { ...goodHeaders(toolway), authorization: '', 'mcp-session-id': 'x' }
     expect((await rawRequest(toolway.url, { headers, body })).status).toBe(401)
   })
@@ -179,7 +179,7 @@ describe('who may not come in', () => {
     expect(status).toBe(wanted)
   })
 
-  test.each(['/livez', '/readyz'])('%s answers to whoever keeps an eye on the process', async (path) => {
+  test.each(['/livez', '/readyz'])('%s is available without a credential', async (path) => {
     expect((await rawRequest(toolway.url, { method: 'GET', path })).status).toBe(200)
   })
 })

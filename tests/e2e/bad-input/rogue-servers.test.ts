@@ -54,7 +54,7 @@ const failed = (code: string | RegExp, server: string) => ({
 })
 
 describe('a rogue server over stdio', () => {
-  test.each(['garbage', 'pieces'])('T3: %s on its output: the answer is found all the same', async (tool) => {
+  test.each(['garbage', 'pieces'])('T3: %s on its output: the response is found nevertheless', async (tool) => {
     const { content } = await client.callTool(`rogue.${tool}`, { message: 'größe' })
     expect(content).toEqual([{ type: 'text', text: 'Echo: größe' }])
     await echo('rogue')
@@ -74,7 +74,7 @@ describe('a rogue server over stdio', () => {
     await echo('rogue')
   })
 
-  test('F10, E1: it never answers: the call ends at its deadline and the server is told', async () => {
+  test('F10, E1: it never answers: the call ends at its deadline and is cancelled at the server', async () => {
     const result = await client.callTool('execute_tool', { server: 'rogue', tool: 'wait', args: {}, timeout_ms: 100 })
     expect(result).toMatchObject(failed('TIMEOUT', 'rogue'))
     const { structuredContent } = await client.callTool('rogue.state')
@@ -93,7 +93,7 @@ describe('a rogue server over stdio', () => {
     expect(dropped[0]?.facts.count).toBeGreaterThanOrEqual(6)
   })
 
-  test('F5: a protocol version that nobody knows is a warning with both versions, not a failure', async () => {
+  test('F5: an unknown protocol version is a warning with both versions, not a failure', async () => {
     await echo('later')
     const warnings = toolway.log.lines.filter(({ level, facts }) => level === 'warn' && facts.server === 'later')
     expect(JSON.stringify(warnings)).toMatch(/2099-01-01/)
@@ -138,7 +138,7 @@ describe('a rogue server over HTTP', () => {
   })
 })
 
-test('G2: all the while the bystander answered', () => {
+test("G2: another client's calls to a healthy server succeeded throughout", () => {
   const { answered, failures, slowestMs } = bystander
   console.info(`the bystander answered ${answered} times, at most after ${slowestMs.toFixed(0)} ms`)
   expect(failures).toEqual([])

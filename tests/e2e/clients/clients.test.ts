@@ -66,7 +66,7 @@ async function toolway(...words: string[]) {
   return { code, stdout: all('stdout'), stderr: all('stderr') }
 }
 
-test('B11: somebody with servers in two editors runs them through Toolway, and can go back', async () => {
+test('B11: servers of two editors run through Toolway after init and connect, and undo restores the editors', async () => {
   const init = await toolway('init', '--json')
   expect(init).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(init.stdout)).toMatchObject({

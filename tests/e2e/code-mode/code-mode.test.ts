@@ -116,7 +116,7 @@ describe('a denied tool', () => {
   })
 })
 
-test('S7: an environment keeps its variables for its agent, and for nobody else', async () => {
+test('S7: an environment keeps its variables for its agent only', async () => {
   const args = { environment: 'scratch' }
   const coder = await converse(toolway, 'coder')
   await coder.call('execute_code', { ...args, code: 'var kept = 41' })

@@ -176,13 +176,13 @@ test('V2: the first call of a server waits for it to start, in both eras and thr
   expect(first.prompt).toHaveProperty('messages')
 })
 
-test.each(['legacy', 'modern'] as const)('V2: a %s caller that asked for progress hears what it waits for', (era) => {
+test.each(['legacy', 'modern'] as const)('V2: a %s caller that asked for progress gets what it waits for', (era) => {
   const told = (era === 'legacy' ? legacy : modern).told('notifications/progress')
   expect(told.length).toBeGreaterThan(1)
   expect(told).toContainEqual(expect.objectContaining({ message: expect.stringContaining('two') }))
 })
 
-test('V2: what a caller hears under one token only grows, in a batch too', () => {
+test('V2: the progress of one token only grows, in a batch too', () => {
   for (const caller of [legacy, modern]) {
     const byToken = Map.groupBy(caller.told('notifications/progress'), ({ progressToken }) => progressToken)
     for (const told of byToken.values()) {
@@ -233,7 +233,7 @@ test('V2: a one-shot client over stdio gets the whole list and its answer', () =
   expect(shot.result.content).toEqual([{ type: 'text', text: 'Echo: one shot' }])
 })
 
-test('V2: toolway tools waits for servers that nobody has started before', () => {
+test('V2: toolway tools waits for servers that were never started before', () => {
   expect(serversOf(printed.tools)).toEqual(new Set(['two']))
 })
 

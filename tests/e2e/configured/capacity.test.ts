@@ -23,7 +23,7 @@ const queued = (toolway: LocalToolway, count: number) =>
 const arrived = (recorder: RecordingMcpServer, count: number) =>
   until(() => recorder.held === count, { what: `${count} calls to arrive` })
 
-test('B7: the concurrency of a server holds for it, and for no other', async () => {
+test('B7: the concurrency of a server applies to it, and to no other', async () => {
   await using here = await crowded(({ url }, other) => ({
     mcpServers: { one: { url, concurrency: 1 }, two: { url: other.url } },
   }))
@@ -41,7 +41,7 @@ test('B7: the concurrency of a server holds for it, and for no other', async () 
   expect(await Promise.all(calls)).toEqual(['held', 'held', 'held', 'held'])
 })
 
-test('B7: the concurrency of an agent holds for it, and for no other', async () => {
+test('B7: the concurrency of an agent applies to it, and to no other', async () => {
   await using here = await crowded(({ url }) => ({ mcpServers: { one: { url } }, agents }))
   const { toolway, recorder } = here
   const narrow = await caller(toolway, 'narrow')
@@ -57,7 +57,7 @@ test('B7: the concurrency of an agent holds for it, and for no other', async () 
   expect(await Promise.all(calls)).toEqual(['held', 'held', 'held', 'held'])
 })
 
-test('B7: limits.concurrency holds for all servers together, and limits.queue for those who wait', async () => {
+test('B7: limits.concurrency applies to all servers together, and limits.queue to waiting calls', async () => {
   await using here = await crowded(({ url }, other) => ({
     mcpServers: { one: { url }, two: { url: other.url } },
     limits: { concurrency: 1, queue: 1 },

@@ -63,7 +63,7 @@ test.each([
   expect(recorder.got('tools/list').length).toBe(ours + (asked ? 1 : 0))
 })
 
-test('S1, G8: a changed discovery.mode is taken over for the servers that are there', async () => {
+test('S1, G8: a changed discovery.mode is applied to existing servers', async () => {
   await using recorder = await startRecordingMcpServer()
   const config = (mode: string) => ({ mcpServers: { one: { url: recorder.url } }, discovery: { mode } })
   await using toolway = await startToolway(config('runtime'))
@@ -89,7 +89,7 @@ test('S1, F4: each server is asked again as often as its own refresh says, else 
   await listed(other, 4)
 })
 
-test('F15: connections, restarts and sessions on /metrics are those that there are', async () => {
+test('F15: connections, restarts and sessions on /metrics are the real numbers', async () => {
   await using recorder = await startRecordingMcpServer()
   const gone = { url: `http://127.0.0.1:${await unusedPort()}/mcp` }
   const mcpServers = { one: { url: recorder.url }, gone, probe: stdioServers.probe() }

@@ -15,7 +15,7 @@ test.each([
   { room: 'all of them', settings: {}, third: '1' },
   { room: 'cache.maxEntries of them', settings: { maxEntries: 1 }, third: '2' },
   { room: 'cache.maxBytes of them', settings: { maxBytes: '1KiB' }, third: '2' },
-])('F13: results are kept as far as there is room: for $room', async ({ settings, third }) => {
+])('F13: results are cached up to the limits: $room', async ({ settings, third }) => {
   await using recorder = await startRecordingMcpServer()
   const cache = { enabled: true, tools: ['one.look'], ...settings }
   await using toolway = await startToolway({ mcpServers: { one: { url: recorder.url } }, cache })

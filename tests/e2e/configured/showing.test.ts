@@ -71,7 +71,7 @@ test('F15: /metrics is there unless telemetry.metrics is false', async () => {
   }
 })
 
-test('B6: a secret that is filled into the arguments of a server is warned of at the start, and not told', async () => {
+test('B6: a secret in the arguments of a server causes a warning at the start that does not contain it', async () => {
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'token'), 'not-to-be-told', { mode: 0o600 })
   const mcpServers = { one: { command: 'nothing', args: ['--quick', '${file:./token}'] } }

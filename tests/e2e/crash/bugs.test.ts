@@ -21,7 +21,7 @@ export const bug = tool('bug', () => {
 })
 `
 
-test('B7: a rejection that nobody handles is logged, and serving goes on; an exception stops it as a whole', async () => {
+test('B7: an unhandled rejection is logged and serving continues; an uncaught exception stops the process', async () => {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'bugs.mjs')
   await writeFile(file, plugin, { mode: 0o644 })

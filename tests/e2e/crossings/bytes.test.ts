@@ -122,7 +122,7 @@ async function everywhere(
 
 const failing = (server: string, error: string) => ({ name: `${server}__say`, arguments: { error } })
 
-test('B2: whatever a result is written like, it crosses eras and wires as it is but for the envelope of its era', async () => {
+test('B2: any result crosses eras and transports byte for byte, except for the envelope of its era', async () => {
   const carried = fc.asyncProperty(resultText, (text) =>
     everywhere(
       (server) => ({ method: text.method, result: text[server] }),
@@ -132,7 +132,7 @@ test('B2: whatever a result is written like, it crosses eras and wires as it is 
   await fc.assert(carried, runs(16, 400))
 })
 
-test('T2: so does an error, whatever is in it', async () => {
+test('T2: so does any error', async () => {
   const carried = fc.asyncProperty(errorText, (error) =>
     everywhere(
       () => ({ method: 'tools/call', result: '', error }),
@@ -169,7 +169,7 @@ test('B2: line breaks between the tokens of a result may become spaces, and noth
   }
 })
 
-test('B2: a result of a megabyte crosses as it is, cut wherever the wire cuts it', async () => {
+test('B2: a result of a megabyte is passed on unchanged, however it is split', async () => {
   const text = 'grüß dich 😀 日本 \\u00e9'.repeat(30_000)
   const result = `{"content":[{"type":"text","text":"${text}"}],"resultType":"complete"}`
   await everywhere(

@@ -57,7 +57,7 @@ beforeAll(async () => {
 afterAll(() => open.disposeAsync())
 
 describe.each(kinds)('a %s client', (kind) => {
-  test('F5, B2: learns which era and revision each server speaks', async () => {
+  test('F5, B2: learns the era and revision of each server', async () => {
     const { structuredContent } = (await callers.get(kind)?.call('list_servers', { include_metadata: true })) ?? {}
     const { servers: told } = structuredContent as { servers: { name: string; era?: string }[] }
     const eras = told.filter(({ name }) => servers.includes(name)).map(({ name, era }) => [name, era])
@@ -69,7 +69,7 @@ describe.each(kinds)('a %s client', (kind) => {
     })
   })
 
-  test('B2: is told what every server wants a model to know, under its name', () => {
+  test('B2: gets the instructions of every server, under its name', () => {
     const instructions = callers.get(kind)?.instructions
     for (const server of servers) {
       expect(instructions).toContain(`## ${server}\nEverything here is for the conformance suite.`)
@@ -147,7 +147,7 @@ describe.each(crossings)('a %s client and the server %s', (kind, server) => {
     }
   })
 
-  test('B2: progress comes before the result, to the one who asked for it', async () => {
+  test('B2: progress comes before the result, and only to a caller that asked for it', async () => {
     const from = caller.heard.length
     await call('test_tool_with_progress', {}, { progress: true })
     await call('test_tool_with_progress')
@@ -184,7 +184,7 @@ describe.each(crossings)('a %s client and the server %s', (kind, server) => {
     expect(messages).toMatchObject([{ content: { text: 'Context: a test' } }])
   })
 
-  test('B2, F4: followed resources and changed lists are told of', async () => {
+  test('B2, F4: updates of subscribed resources and changed lists are announced', async () => {
     const uri = served('test://watched-resource')
     await using _ = await caller.follow([uri])
     const told = (method: string) => caller.told(`notifications/${method}`)

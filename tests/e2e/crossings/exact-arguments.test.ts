@@ -165,7 +165,7 @@ test('V5: whatever numbers are in the arguments, every server gets their digits'
   await fc.assert(carried, runs(20, 300))
 })
 
-test('V5: two numbers that round to the same one have two results in the cache, and are told apart in the audit log', async () => {
+test('V5: two numbers that round to the same one have separate results in the cache and separate arguments in the audit log', async () => {
   const send = senders.get('legacy HTTP') as Send
   const ask = (n: string) => send('tools/call', `{"name":"new-http__hear","arguments":{"cached":${n}}}`)
   expect(heard(await ask('9007199254740992'))).toContain('{"cached":9007199254740992}')

@@ -45,7 +45,7 @@ describe.concurrent('tasks of revision 2025-11-25', () => {
   })
 
   test.each(['http', 'stdio'])(
-    'B2: a task of the server over %s is started, tells how it is and asks on its way, and brings its result',
+    'B2: a task of the server over %s starts, reports its status, asks a question, and returns its result',
     async (server) => {
       const { taskId, status } = await start(server, { topic: `topic of ${server}`, ambiguous: true })
       expect(status).toBe('working')
@@ -63,7 +63,7 @@ describe.concurrent('tasks of revision 2025-11-25', () => {
     },
   )
 
-  test.each(['http', 'stdio'])('F10: a task of the server over %s is called off', async (server) => {
+  test.each(['http', 'stdio'])('F10: a task of the server over %s is cancelled', async (server) => {
     const { taskId } = await start(server, { topic: 'x' })
     expect(await caller.request('tasks/cancel', { taskId })).toMatchObject({ taskId, status: 'cancelled' })
     expect(await caller.request('tasks/get', { taskId })).toMatchObject({ status: 'cancelled' })
@@ -126,7 +126,7 @@ describe.concurrent.each(['http', 'stdio'])('tasks of the extension, of a modern
     expect(done).toMatchObject({ resultType: 'complete', taskId, result: { content: [{ text: 'Computed it' }] } })
   })
 
-  test('B2: a task that asks is told the answers, and goes on', inTurn, async () => {
+  test('B2: a task that asks gets the answers and continues', inTurn, async () => {
     const { taskId } = await begin('confirm_delete', { filename: 'a.txt' })
     const { inputRequests } = await settled(taskId, 'input_required')
     expect(inputRequests).toMatchObject({ confirm: { method: 'elicitation/create' } })
@@ -148,13 +148,13 @@ describe.concurrent.each(['http', 'stdio'])('tasks of the extension, of a modern
     expect(await settled(task.taskId, 'completed')).toMatchObject({ result: { content: [{ text: 'Hello, Ann!' }] } })
   })
 
-  test('F10: a task is called off', inTurn, async () => {
+  test('F10: a task is cancelled', inTurn, async () => {
     const { taskId } = await begin('slow_compute', { seconds: 60 })
     await ask('tasks/cancel', { taskId })
     expect(await settled(taskId, 'cancelled')).toMatchObject({ taskId })
   })
 
-  test('G3: an id that nobody was given is no task, and failures are those of the server', inTurn, async () => {
+  test('G3: an unknown id is an error, and failures are those of the server', inTurn, async () => {
     const { taskId } = await begin('protocol_error_job')
     expect(await settled(taskId, 'failed')).toMatchObject({ error: { message: 'The job has crashed' } })
     expect(await ask('tasks/get', { taskId: 'guessed' })).toMatchObject({ error: { code: -32602 } })

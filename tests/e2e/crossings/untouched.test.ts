@@ -67,7 +67,7 @@ describe.each(crossings)('a %s client and the server %s', (kind, server) => {
       (uri: string) => uri.replace('://', `://${server}/`),
     ],
   ] as const)(
-    "B2, F1: %s shows the server's own definitions: icons, annotations, schemas, what nobody knows",
+    "B2, F1: %s shows the server's own definitions: icons, annotations, schemas, unknown members",
     async (method, list, key, served) => {
       const items = (await caller.request(method))[list] as { _meta: Params }[]
       const own = items.filter(({ _meta }) => _meta['dev.toolway/server'] === server)
@@ -88,7 +88,7 @@ describe.each(crossings)('a %s client and the server %s', (kind, server) => {
     return { ...others, _meta: Object.fromEntries(meta) }
   }
 
-  test('B2, V1: arguments and `_meta` reach the server, members that nobody knows do not, and structured content comes back', async () => {
+  test('B2, V1: arguments and `_meta` reach the server, unknown members do not, and structured content is returned', async () => {
     const args = { any: { deep: [1.5, 'grüß', null, { 'a b': true }] }, none: null }
     const meta = { traceparent: '00-1-2-01', 'example.com/kept': { a: [1] } }
     const params = { name: `${server}__mirror`, arguments: args, unheard: { of: 1 }, _meta: meta }
@@ -116,7 +116,7 @@ describe.each(crossings)('a %s client and the server %s', (kind, server) => {
     expect(reached(mirrored(resource))).toEqual({ uri: 'mirror://a%20b', _meta: meta })
   })
 
-  test('B2: each hop has an envelope of its own: what the caller is goes on, how it speaks does not', async () => {
+  test('B2: each hop has its own envelope: the revision and client info of the caller are not forwarded', async () => {
     const { structuredContent } = await call('mirror')
     const { _meta = {} } = (structuredContent as { params: { _meta?: Params } }).params
     if (!modernServer) expect(_meta).toEqual({ progressToken: expect.any(Number) })
@@ -129,7 +129,7 @@ describe.each(crossings)('a %s client and the server %s', (kind, server) => {
     }
   })
 
-  test('F10, B2: a call that is called off ends at once, the server is told, and nothing waits on', async () => {
+  test('F10, B2: a cancelled call ends at once, also at the server, and nothing stays pending', async () => {
     const state = async () => (await call('state')).structuredContent as { waiting: number; cancelled: number }
     const before = await state()
     const abort = new AbortController()

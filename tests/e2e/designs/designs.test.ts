@@ -155,7 +155,7 @@ describe('two JSON files, servers and rules', () => {
     expect(await nobody.call('filesystem__read_text_file', { path })).not.toBe('hello')
   })
 
-  test('G8: a server that leaves the rules, or the servers, is gone for those who used it', async () => {
+  test('G8: a server that is removed from the rules, or the servers, is gone for its callers', async () => {
     await using design = await startDesign(pair)
     const path = join(design.notes, 'note.txt')
     const researcher = await callerOf(design, 'researcher')
@@ -179,7 +179,7 @@ describe('two JSON files, servers and rules', () => {
   })
 })
 
-describe('the smaller files', () => {
+describe('files with servers only', () => {
   test('T1, T2: a TOML file with [mcp] proxies calls to its servers', async () => {
     await using design = await startDesign({ 'registry.toml': 'registry.toml' })
     const caller = await callerOf(design)

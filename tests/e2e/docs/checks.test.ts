@@ -31,11 +31,11 @@ test.each([
   ['a subcommand that there is not', 'audit qery', /unknown command 'qery'/],
   ['a value that is none', 'stats --by colour', /colour/],
   ['an argument that is missing', 'import', /missing required argument/],
-])('%s is a complaint', async (_, line, complaint) => {
+])('%s is reported', async (_, line, complaint) => {
   expect(await complaintOf(line.split(' '))).toMatch(complaint)
 })
 
-test('prose may name a command without its arguments, and not one that there is not', async () => {
+test('prose may name a command without its arguments, but not an unknown one', async () => {
   expect(await complaintOf(['import'], { inProse: true })).toBeUndefined()
   expect(await complaintOf(['exprot'], { inProse: true })).toMatch(/unknown command/)
 })
@@ -47,7 +47,7 @@ test('output is compared as a whole, but for what is left out', () => {
   expect(isOutput('a.c\n', 'abc\n')).toBe(false)
 })
 
-test('a page is told in stories, blocks with their marks', () => {
+test('a page is parsed into stories of code blocks with their marks', () => {
   const page = '```sh test exit=4\nfalse\n```\n<!-- fresh folder -->\n```yaml a.yaml\nversion: 1\n```\n'
   expect(storiesOf(page)).toEqual([
     [{ line: 1, language: 'sh', marks: ['test', 'exit=4'], text: 'false\n' }],
@@ -56,7 +56,7 @@ test('a page is told in stories, blocks with their marks', () => {
   expect(() => storiesOf('```sh\nnever closed')).toThrow('line 1')
 })
 
-test('a configuration with a key that there is not does not load', async () => {
+test('a configuration with an unknown key does not load', async () => {
   await expect(loadShown('mcpServers: { a: { readOnly: true } }')).resolves.toMatchObject({ warnings: [] })
   await expect(loadShown('mcpServers: { a: { readonly: true } }')).rejects.toThrow(/did you mean `readOnly`/)
 })

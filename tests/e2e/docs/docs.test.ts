@@ -36,7 +36,7 @@ describe.each(pages)('%s', (page) => {
     if (!onlyRead.includes(page)) expect(silent.map(({ line }) => line)).toEqual([])
   })
 
-  test('every command is one that there is, with options that it has', async () => {
+  test('every command exists, with its options', async () => {
     for (const { text, line } of blocks.filter(hasCommands)) {
       for (const words of commandsIn(text)) expect(await complaintOf(words), `line ${line}: ${words}`).toBeUndefined()
     }
@@ -115,4 +115,8 @@ afterAll(() => commands[Symbol.asyncDispose]())
 /** A story takes seconds, and much longer where all tests run at the same time on few cores. */
 const timeoutMs = 180_000
 
-test.concurrent.each(stories)('what $name says is what happens', ({ blocks }) => tell(blocks, commands), timeoutMs)
+test.concurrent.each(stories)(
+  'the commands of $name have the documented results',
+  ({ blocks }) => tell(blocks, commands),
+  timeoutMs,
+)

@@ -32,7 +32,7 @@ async function spoken(child: ChildProcess) {
   }
 }
 
-test('B11: a running gateway is recognised, asked, and left alone', async () => {
+test('B11: a running gateway is recognised and queried, and keeps running', async () => {
   await using folder = await temporaryFolder()
   const port = await unusedPort()
   const config = { ...withoutCode, server: { port }, mcpServers: { probe: stdioServers.probe() } }
@@ -56,7 +56,7 @@ test('B11: a running gateway is recognised, asked, and left alone', async () => 
   expect((await readdir(join(folder.path, 'state', 'audit'))).filter((name) => /^\d+$/.test(name))).toEqual(['1'])
 })
 
-test('B11, S7: a port that is taken is told with who has it, and whether code can be run', async () => {
+test('B11, S7: a port in use is reported with its process, and the sandbox is checked', async () => {
   await using folder = await temporaryFolder()
   const other = createServer((socket) => socket.destroy())
   await new Promise<void>((ready) => other.listen(0, '127.0.0.1', ready))
@@ -72,7 +72,7 @@ test('B11, S7: a port that is taken is told with who has it, and whether code ca
 /** Somebody whom the modes of files bind: whoever runs the tests may be above them. */
 const nobody = process.getuid?.() === 0 ? 54321 : undefined
 
-test('B11: a state folder that cannot be written, and one of somebody else, are problems', async () => {
+test('B11: a state folder that is not writable, and one of another user, are problems', async () => {
   await using folder = await temporaryFolder()
   const state = join(folder.path, 'state')
   await writeConfig(folder.path, withoutCode, 'doctor')
@@ -104,7 +104,7 @@ const holding = `
   setInterval(() => {}, 1e6)
 `
 
-test('B11: a lane of the audit log in the hands of another program is told', async () => {
+test('B11: a lane of the audit log that another program has locked is reported', async () => {
   await using folder = await temporaryFolder()
   await writeConfig(folder.path, withoutCode, 'doctor')
   const lane = join(folder.path, 'state', 'audit', '1')

@@ -29,7 +29,7 @@ async function patient(mcpServers: Readonly<Record<string, ServerEntry>>) {
   return { cwd: folder.path, left: () => marked(mark), [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 
-test.concurrent('B11: real servers over every transport are found well, with tools, era and times', async () => {
+test.concurrent('B11: real servers over every transport are reported as healthy, with tools, era and times', async () => {
   await using folder = await temporaryFolder()
   await using streamable = await startEverything('streamableHttp')
   await using sse = await startEverything('sse')
@@ -61,7 +61,7 @@ test.concurrent('B11: real servers over every transport are found well, with too
   expect(at.left()).toEqual([])
 })
 
-test.concurrent('B11: broken programs are told apart, each with what to do', async () => {
+test.concurrent('B11: broken programs are distinguished, each with a remedy', async () => {
   const run = (program: string): ServerEntry => ({ command: process.execPath, args: ['-e', program] })
   await using at = await patient({
     absent: { command: 'no-such-command' },
@@ -98,7 +98,7 @@ test.concurrent('B11: broken programs are told apart, each with what to do', asy
 
 const probeFile = (): string => (stdioServers.probe().args as string[])[0] as string
 
-test.concurrent('B11: servers that are called are told apart by how they refuse', async () => {
+test.concurrent('B11: remote servers are distinguished by how they refuse', async () => {
   const refusing = (script: Script) => rogueHttp(script)
   await using stranger = await refusing((_, response) => json(response, '{}', 401))
   await using forbidden = await refusing((_, response) => json(response, '{}', 403))
@@ -145,7 +145,7 @@ async function listening(server: Server) {
   return { port, [Symbol.asyncDispose]: () => new Promise<void>((closed) => server.close(() => closed())) }
 }
 
-test.concurrent('B11: an interrupted doctor ends with 130 and takes along what it started', async () => {
+test.concurrent('B11: an interrupted doctor exits with 130 and ends the processes that it started', async () => {
   await using at = await patient({ mute: behindShell(stdioServers.probe({ mute: true })) })
   const doctor = startDoctor(at)
   const ended = new Promise((resolve) => doctor.once('exit', resolve))

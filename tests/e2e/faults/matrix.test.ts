@@ -164,7 +164,7 @@ const lanes = [
 
 const processes = (): number[] => toolway.servers()
 
-describe('F12, G2: whatever goes wrong is told as what it is, and nothing is done twice unless that was declared safe', () => {
+describe('F12, G2: every fault is reported as what it is, and no call is repeated unless that was declared safe', () => {
   describe.concurrent.each(lanes)('$name', ({ lane }) => {
     test.each(lane)('$transport: $name, $tool: $codes', { concurrent: false }, async (fault) => {
       const { transport, server, tool, name, codes, times, timeoutMs } = fault
@@ -188,11 +188,11 @@ describe('F12, G2: whatever goes wrong is told as what it is, and nothing is don
     })
   })
 
-  test('security: nobody followed a redirect', () => {
+  test('security: no redirect was followed', () => {
     expect([remote.http?.followed, remote.sse?.followed]).toEqual([0, 0])
   })
 
-  test('G2: all the while the bystander answered', () => {
+  test("G2: another client's calls to a healthy server succeeded throughout", () => {
     const { answered, failures, slowestMs } = bystander
     console.info(`the bystander answered ${answered} times, at most after ${slowestMs.toFixed(0)} ms`)
     expect(failures).toEqual([])

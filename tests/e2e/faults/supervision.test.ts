@@ -45,7 +45,7 @@ test.concurrent('G2, T5: a server that keeps crashing gets its restarts and no m
   })
 })
 
-test.concurrent('T4, J3: health says so while the breaker is open, and the calls that it refuses say when to come back', async () => {
+test.concurrent('T4, J3: health shows that the breaker is open, and the calls that it refuses have a retry time', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(
     await startToolway({
@@ -85,7 +85,7 @@ test('T4, J3: a breaker that opens while the server is connected changes its hea
   expect(Date.parse(since)).toBeGreaterThanOrEqual(before)
 })
 
-test.concurrent('G2: an unused process is stopped; health tells, the tools stay, and the next call wakes it', async () => {
+test.concurrent('G2: an unused process is stopped; its health shows that, the tools stay, and the next call starts it', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(await startToolway({ mcpServers: { probe: { ...stdioServers.probe(), idle: '300ms' } } }))
   const echo = async (client: Awaited<ReturnType<typeof connect>>) => {
@@ -110,7 +110,7 @@ test.concurrent('G2: an unused process is stopped; health tells, the tools stay,
   expect(toolway.servers()).toHaveLength(1)
 })
 
-test.concurrent('T5: a server that hangs is found out by a check and replaced, without a call', async () => {
+test.concurrent('T5: a server that hangs is detected by a check and replaced, without a call', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(
     await startToolway({
@@ -128,7 +128,7 @@ test.concurrent('T5: a server that hangs is found out by a check and replaced, w
   expect((await client.callTool('probe.echo', { message: 'back' })).isError).toBeUndefined()
 })
 
-test.concurrent('security: what a killed Toolway left behind is gone once the next one serves', async () => {
+test.concurrent('security: processes that a killed Toolway left behind are gone once the next one serves', async () => {
   await using open = new AsyncDisposableStack()
   const folder = open.use(await temporaryFolder())
   const config = { mcpServers: { rogue: { command: process.execPath, args: [rogue] } } }

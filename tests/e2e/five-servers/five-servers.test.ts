@@ -196,7 +196,7 @@ describe('the meta-tools', () => {
     }
   })
 
-  test('T4, T5: server_health says who is up, who is down, and why', async () => {
+  test('T4, T5: server_health lists the servers that are up and down, with reasons', async () => {
     const { servers } = await ask<Servers>('server_health')
     const health = new Map(servers.map((server) => [server.name, server]))
     for (const name of up) expect(health.get(name)).toMatchObject({ status: 'healthy', breaker: 'closed', tools: 4 })
@@ -264,7 +264,7 @@ describe('three different errors, before anything is sent', () => {
   )
 })
 
-test('T5, F12: a server that goes down is refused fast, costs the others nothing, and comes back by itself', async () => {
+test('T5, F12: calls to a server that goes down fail fast, do not affect the others, and succeed when it is back', async () => {
   await http[Symbol.asyncDispose]()
   const failed = await client.callTool('remote.echo', { message: 'anybody there?' })
   expect(failed).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { server: 'remote' } } })

@@ -77,7 +77,7 @@ withPart('redis-server', 'B10: what happens at one replica and concerns all', ()
   })
 
   test.each<Sdk>(['v1', 'v2'])(
-    'F4: a tool that one replica finds is told to the client %s of the other',
+    'F4: a tool that one replica finds is announced to the client %s of the other',
     async (sdk) => {
       await using here = await connect(sdk, { endpoint: one })
       await using there = await connect(sdk, { endpoint: other })

@@ -31,7 +31,7 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
   const client = (sdk: 'v1' | 'v2' = 'v1'): Promise<TestClient> =>
     connect(sdk, { endpoint: fleet.endpoint }).then((one) => open.use(one))
 
-  test('B10, G3: callers of both eras hear and are asked what is their own, whichever replica they come to', async () => {
+  test('B10, G3: callers of both eras get only their own messages and questions, on any replica', async () => {
     const talkers = await connectTalkers(fleet.endpoint, ['v1', 'v2', 'modern', 'modern'], open)
     for (let round = 0; round < 3; round++) await converseAll(talkers, 'talks__converse', round)
     expect(Math.min(...fleet.balancer.counts)).toBeGreaterThan(10)
@@ -51,7 +51,7 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
     expect(allowed).toBeLessThanOrEqual(1.01 * (perMinute + back))
   })
 
-  test('B10, F13: what one replica has fetched the others give again, to the same agent and to no other', async () => {
+  test('B10, F13: results cached by one replica are used by the others, for the same agent and no other', async () => {
     const key = 'the same'
     expect(await looks(fleet, { key, kept: await keptOne(fleet) })).toEqual([1, 1, 1])
     expect(await looks(fleet, { key, agent: 'other', kept: await keptOne(fleet) })).toEqual([2, 2, 2])

@@ -5,7 +5,7 @@ import { startLoad } from './load.ts'
 import { startShaken, withoutPostgres, withoutRedis } from './outages.ts'
 
 withPart('redis-server', 'B10, F8, F11, F13: Redis and PostgreSQL go and come back under load', () => {
-  test('stopped or deaf: calls go on as stated, and afterwards all is as before, with nothing lost', async () => {
+  test('stopped or suspended: calls continue as documented, and afterwards nothing is lost', async () => {
     await using open = new AsyncDisposableStack()
     const fleet = await startShaken(open, 4)
     const load = await startLoad(fleet.endpoint, { callers: 4, pauseMs: 150 })

@@ -79,7 +79,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
       readonly isError?: boolean
     }
 
-  test('S7: a stateless caller finds the variables of its environment, whichever replica it comes to', async () => {
+  test('S7: a stateless caller finds the variables of its environment on any replica', async () => {
     expect((await run(one(), 'let count = 1; count')).structuredContent).toMatchObject({ value: 1 })
     expect((await run(other(), '++count')).structuredContent).toMatchObject({ value: 2 })
     expect((await run(one(), '++count')).structuredContent).toMatchObject({ value: 3 })
@@ -102,7 +102,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(await through(other(), '++count')).toMatchObject({ structuredContent: { value: 2 } })
   })
 
-  test('S7: a session that asks for what another one holds is told so, and its own stays with it', async () => {
+  test('S7: a session that uses the environment of another gets an error, and keeps its own', async () => {
     const holders = await Promise.all(
       replicas.map(async ({ url }) => open.use(await connectCaller('v1', { url, token }))),
     )
@@ -152,7 +152,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(JSON.stringify(await caller.request('tasks/result', { taskId }))).toContain('bees')
   })
 
-  test('J5: a client that comes back with its results to another replica finds its conversation', async () => {
+  test('J5: a client that returns with its results to another replica finds its conversation', async () => {
     const chat = async ({ url }: Endpoint, messages: readonly object[]) => {
       const parameters = { type: 'object', properties: { colour: { type: 'string' } } }
       const tools = [{ type: 'function', function: { name: 'paint', description: 'Paints the wall.', parameters } }]
@@ -193,7 +193,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
   })
 
-  test('S7: when its replica is gone an environment begins anew, and says why, once', async () => {
+  test('S7: when its replica is gone an environment starts empty, and the first result says why', async () => {
     await run(one(), 'globalThis.gone = true', 'of one')
     await one()[Symbol.asyncDispose]()
     const first = (await run(other(), 'typeof gone', 'of one')).structuredContent

@@ -78,7 +78,7 @@ withPart('redis-server', 'B10: streams of a fleet', () => {
     expect(connections).toBeGreaterThan(4)
   })
 
-  test('B10: a stream begins before there is anything to say on it, also where it leads to another replica', async () => {
+  test('B10: a stream opens before there is a message on it, also through another replica', async () => {
     const session = await rawSession(fleet.endpoint, { revision: '2025-06-18' })
     for (const { url } of fleet.replicas) {
       const stream = await fetch(url, { headers: session.headers, signal: AbortSignal.timeout(5_000) })
@@ -87,7 +87,7 @@ withPart('redis-server', 'B10: streams of a fleet', () => {
     }
   })
 
-  test('B10, B2: whoever follows a resource hears of it, wherever it comes in, and goes on when its replica leaves', async () => {
+  test('B10, B2: subscribers get updates of a resource through any replica, also after theirs has stopped', async () => {
     const callers = await Promise.all([caller('v1', 0), caller('v2', 0), caller('modern', 0)])
     for (const one of callers) await one.follow(['watch://clock'])
     await Promise.all(callers.map(hears))

@@ -174,7 +174,7 @@ withPart('go', 'a server written in Go', () => {
       expect((await send('completion/complete', beside)).error?.code).toBe(-32602)
     })
 
-    test('members that nobody knows and misspelt keys of _meta do not arrive', async () => {
+    test('unknown members and misspelt keys of _meta do not arrive', async () => {
       const params = `{"name":"${server}__read","later":1,"_meta":{"example.com/Agent":"x"}}`
       expect(textOf((await send('tools/call', params)).result)).toMatchObject({ ran: 'read', agent: '', task: false })
       const agent = `{"name":"${server}__read","_meta":{"dev.toolway/Agent":"root"}}`
@@ -182,7 +182,7 @@ withPart('go', 'a server written in Go', () => {
     })
   })
 
-  test('V1: whatever member stands beside the right ones, the server runs what was decided or nothing', async () => {
+  test('V1: with any additional member, the server runs the call that was decided or nothing', async () => {
     const values = { name: '"delete_file"', arguments: '{"path":"/etc/shadow"}' }
     const beside = fc.constantFrom<keyof typeof values>('name', 'arguments').chain((name) =>
       fc.record({
@@ -205,7 +205,7 @@ withPart('go', 'a server written in Go', () => {
     await fc.assert(holds, runs(50, 200))
   })
 
-  describe.each(crossings)('V1: what %s clients of %s are asked', (era, server) => {
+  describe.each(crossings)('V1: questions to %s clients of %s', (era, server) => {
     const caller = (answer: (method: string) => unknown, fetch: Fetch = globalThis.fetch) =>
       connectCaller(era === 'modern' ? 'modern' : 'v1', toolway, { capabilities: able, answer, fetch })
 

@@ -60,7 +60,7 @@ const prompt = { type: 'ref/prompt', name: 'vault__completable-prompt' }
 const template = { type: 'ref/resource', uri: 'demo://vault/resource/dynamic/text/{resourceId}' }
 const document = 'demo://vault/resource/static/document/architecture.md'
 
-test('B6: what is compared exists for an agent that may use it', async () => {
+test('B6: the compared entries exist for an agent that may use them', async () => {
   const names = async (method: string, key: string, name: string) => {
     const { result } = await owner.answer(method)
     return ((result?.[key] ?? []) as Record<string, string>[]).map((one) => one[name])
@@ -76,7 +76,7 @@ test('B6: what is compared exists for an agent that may use it', async () => {
   ).toHaveProperty('result.content')
 })
 
-describe('B6: with policy.hideDenied what is denied answers byte for byte as what does not exist', () => {
+describe('B6: with policy.hideDenied, a response about a denied entry is byte for byte that about a missing one', () => {
   test.each<readonly [string, string, object]>([
     ['a tool of a denied server', ...call('vault__echo', { message: 'x' })],
     ['the same with a dot', ...call('vault.echo', { message: 'x' })],
@@ -127,7 +127,7 @@ describe('B6: with policy.hideDenied what is denied answers byte for byte as wha
     expect(one).not.toMatch(/Keeps secrets|DENIED|NAMESPACE|not allowed/i)
   })
 
-  test('the audit log has the denial all the same', async () => {
+  test('the audit log has the denial nevertheless', async () => {
     await full.send(rpc('audited', 'resources/read', { uri: document }))
     await expect
       .poll(() =>

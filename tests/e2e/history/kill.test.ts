@@ -111,7 +111,7 @@ test.concurrent('V12: after kill -9 the charts, the statistics, the calls with t
   expect(toolway().said()).not.toContain('ExperimentalWarning')
 })
 
-test.concurrent('V12: what two workers count is added up, and survives them', async () => {
+test.concurrent('V12: counts of two workers are added up, and survive them', async () => {
   await using open = new AsyncDisposableStack()
   const { toolway, killAndStart, ask } = await startStory(open, ['--workers', '2'])
   const range = `from=${Date.now()}`

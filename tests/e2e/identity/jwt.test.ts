@@ -31,7 +31,7 @@ describe('B6: tokens of an identity provider', () => {
     expect(provider.requests).toBe(1)
   })
 
-  test('another token of the same subject goes on with its session; one of another subject does not see it', async () => {
+  test('another token of the same subject can use its session; one of another subject cannot', async () => {
     const { headers } = await enter(await provider.token())
     const session = String(headers['mcp-session-id'])
     const ping = async (token: string) =>
@@ -47,7 +47,7 @@ describe('B6: tokens of an identity provider', () => {
     expect(await ping(toolway.token)).toBe(404)
   })
 
-  test('a stranger is refused, with the token and the provider as good as before', async () => {
+  test('an invalid token is refused, and the gateway token and the provider still work', async () => {
     const stranger = await signingKey('first')
     for (const token of [
       await provider.token({}, { key: stranger }),
@@ -63,7 +63,7 @@ describe('B6: tokens of an identity provider', () => {
     await rawSession(holding(await provider.token()))
   })
 
-  test('a provider that is down is a 503, and hinders nobody else', async () => {
+  test('an unavailable provider is a 503, and does not affect other credentials', async () => {
     provider.behave((response) => response.destroy())
     const { status, headers } = await enter(await provider.token())
     expect({ status, retry: headers['retry-after'] }).toEqual({ status: 503, retry: '10' })

@@ -56,7 +56,7 @@ async function newKey(name: string): Promise<string> {
 
 // At once, because each test has keys of its own, and a gateway looks at those of open streams every five seconds.
 describe.concurrent('B6: API keys of a running gateway', () => {
-  test('the stream of a revoked key ends by itself', async () => {
+  test('the stream of a revoked key is closed', async () => {
     const key = await newKey('listener')
     const headers = {
       ...goodHeaders(holding(key)),
@@ -77,7 +77,7 @@ describe.concurrent('B6: API keys of a running gateway', () => {
     await until(() => over, { what: 'the stream to end' })
   })
 
-  test.each(['v1', 'v2', 'modern'] as const)('a key made by the command line lets a %s client in', async (kind) => {
+  test.each(['v1', 'v2', 'modern'] as const)('a %s client can use a key made on the command line', async (kind) => {
     const key = await newKey(`client-${kind}`)
     await using caller = await connectCaller(kind, holding(key))
     const { content } = await caller.call('native__hash', { data: 'hello', algorithm: 'sha256' })

@@ -81,7 +81,7 @@ describe('V26: a gateway in a program', () => {
     ])
   })
 
-  test('arguments, rules and limits hold for programs as for everybody', async () => {
+  test('arguments, rules and limits apply to programs as to other callers', async () => {
     await using story = await open({ config: { agents } })
     const { gateway } = story
     await expect(gateway.call('greet', { whom: 7 }, { agent: 'host' })).rejects.toMatchObject({

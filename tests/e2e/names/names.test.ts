@@ -94,7 +94,7 @@ test.concurrent('B1: long and unusual names are served in 64 characters, the sam
 })
 
 describe.concurrent.each<Sdk>(['v1', 'v2'])('a server that gets a new tool, seen by the client %s', (sdk) => {
-  test('F4: the client is told through list_changed and sees it', async () => {
+  test('F4: the client gets list_changed and sees it', async () => {
     await using toolway = await startToolway({ mcpServers: { probe: stdioServers.probe() }, discovery })
     await using client = await connect(sdk, { endpoint: toolway })
     const names = async () => ((await client.request('tools/list')).tools as { name: string }[]).map(({ name }) => name)

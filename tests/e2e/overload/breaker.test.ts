@@ -50,7 +50,7 @@ test('J3: timeouts open the breaker of a server that answers only health checks'
   expect(await callers.echo()).toContain('CIRCUIT_OPEN')
 })
 
-test('J3: timeouts open the breaker of a server that has stopped answering everybody', async () => {
+test('J3: timeouts open the breaker of a server that answers no caller any more', async () => {
   await using callers = await startWith(web, { interval: '100ms' })
   await callers.echo()
   web.hangs = true

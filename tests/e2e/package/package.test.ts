@@ -93,7 +93,7 @@ describe.concurrent('the package', () => {
     expect(packed.files.filter((file) => !allowed.test(file) || /\.(test|fixture|map)\b/.test(file))).toEqual([])
   })
 
-  test('what tells an older Node that it is too old can be read by it: nothing else comes first', async () => {
+  test('the check for an older Node can be parsed by it: nothing else is loaded first', async () => {
     const ours = async (file: string): Promise<string[]> => {
       const text = await readFile(join(packed.folder, 'dist', file), 'utf8')
       const loading = /^import .*from "(\.[^"]+)"|^(?:const .* = require|createRequire\(.*\))\(["'](\.[^"']+)["']\)/gm
@@ -106,13 +106,13 @@ describe.concurrent('the package', () => {
     expect(texts.join('')).toContain('needs Node')
   })
 
-  test('publint has nothing to say', async () => {
+  test('publint reports no problems', async () => {
     const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
     const { messages } = await publint({ pkgDir: packed.folder, strict: true, pack: false })
     expect(messages.map((message) => formatMessage(message, manifest, { color: false }))).toEqual([])
   })
 
-  test('the registry of MCP servers is told the same name and version', async () => {
+  test('server.json has the same name and version as the package', async () => {
     const read = async (file: string) => JSON.parse(await readFile(join(root, file), 'utf8'))
     const [manifest, entry] = [await read('package.json'), await read('server.json')]
     const [npm] = entry.packages

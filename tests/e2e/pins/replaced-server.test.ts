@@ -52,7 +52,7 @@ describe.each(['legacy', 'modern'] as const)(
       expect({ lists, calls }).toEqual({ lists: 1, calls: 0 })
     })
 
-    test('is not asked more often where a changed definition is no reason to refuse', async () => {
+    test('is not asked more often if changed definitions are not refused', async () => {
       const { outcomes, lists, calls } = await replacedUnder('warn', era)
       expect(outcomes).toEqual([undefined, undefined, undefined])
       expect({ lists, calls }).toEqual({ lists: 0, calls: 3 })

@@ -85,7 +85,7 @@ describe.concurrent('B5: a tool that changes what it says of itself', () => {
     expect(toolway.servers()).not.toContain(before)
   })
 
-  test('is told of and stays in use, where changes are warned about', async () => {
+  test('is logged and stays usable, if changes are only warned about', async () => {
     await using toolway = await start('warn')
     expect((await helper(toolway))?._meta['dev.toolway/flags']).toBeUndefined()
     await call(toolway, 'turn', { name: 'helper', description: 'Probe: helper. Now with more.' })

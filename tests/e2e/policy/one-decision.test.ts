@@ -197,7 +197,7 @@ test.each(['closed', 'reader.junior'])(
   },
 )
 
-test('G7: nobody in particular may call nothing, and is told how to be somebody', async () => {
+test('G7: a caller without an agent may call nothing, and the error says how to choose one', async () => {
   const nobody = await rawSession(toolway)
   const { result } = JSON.parse(await nobody.ask('tools/call', { name: 'files.tool_1', arguments: args }))
   expect(result._meta['dev.toolway/error']).toMatchObject({ code: 'NO_FALLBACK_CONFIGURED' })

@@ -159,7 +159,7 @@ describe.concurrent('a real file server', () => {
 })
 
 describe.concurrent('F8: limits', () => {
-  test('calls beyond a limit are refused with the time to come back, whatever the spelling', async () => {
+  test('calls beyond a limit are refused with the time of the next attempt, for every spelling of the name', async () => {
     await using toolway = await startToolway({
       mcpServers: { everything: { url: everything.url } },
       limits: { tools: { 'everything.echo': 3 } },

@@ -183,7 +183,7 @@ describe.each<[Sdk, keyof typeof transports]>([
     expect(steps.slice(0, 3)).toEqual([1, 2, 3].map((step) => [step, 4]))
   })
 
-  test('F10: a cancelled call ends at once, the server is told, and nothing stays pending', async () => {
+  test('F10: a cancelled call ends at once, also at the server, and nothing stays pending', async () => {
     const before = await stateOf(client)
     const abort = new AbortController()
     const call = client.callTool('probe__wait', {}, { signal: abort.signal })

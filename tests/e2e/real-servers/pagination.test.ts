@@ -23,7 +23,7 @@ test.each<Sdk>(['v1', 'v2'])('B2: the client %s gets every tool once, over as ma
   expect(first).toHaveProperty('nextCursor')
 })
 
-test('B2, E1: a cursor that nobody gave out is refused', async () => {
+test('B2, E1: an unknown cursor is refused', async () => {
   const session = await rawSession(toolway)
   for (const cursor of ['made-up', '', 7]) {
     expect(await session.answer('tools/list', { cursor })).toMatchObject({ error: { code: -32602 } })

@@ -77,7 +77,7 @@ test('B1: entries that would get one name both keep a distinct one, by which the
   }
 })
 
-test('F3: resolution is exact: a near miss is no hit', async () => {
+test('F3: resolution is exact: a near miss is not found', async () => {
   for (const name of [
     'Everything.echo',
     'everything.Echo',

@@ -27,7 +27,7 @@ const reloaded = ({ gateway }: LocalToolway, successes: number) =>
 
 // At once, because each test has a gateway of its own and waits for it to read its file.
 describe.concurrent('G8: while it runs', () => {
-  test('servers come and go with the file, and clients are told', async () => {
+  test('servers are added and removed with the file, and clients are notified', async () => {
     await using toolway = await startToolway({ mcpServers: { one } }, { watch: true })
     await using client = await connect('v2', { endpoint: toolway })
     expect((await client.listTools()).some(({ name }) => name === 'one__tool_1')).toBe(true)
@@ -69,7 +69,7 @@ describe.concurrent('G8: while it runs', () => {
     await until(async () => (await status()) === 401, { what: 'the key to be refused' })
   })
 
-  test('a broken file changes nothing, and its fault is told with place and time', async () => {
+  test('a broken file changes nothing, and the status has its error and the time', async () => {
     await using toolway = await startToolway({ mcpServers: { one } }, { watch: true })
     await toolNames(toolway)
     await writeFile(toolway.configFile, '{ "mcpServers": { "one": { "comand": "x" } } }')

@@ -83,7 +83,7 @@ test('S1: the second start lists the same at once, marked stale, before any serv
   expect(startedBy(toolway)).toEqual(new Set(['shelf7']))
 })
 
-test('S1: what was remembered survives damage: a broken record counts as none', async () => {
+test('S1: a damaged stored list is ignored, and its server is asked again', async () => {
   const catalog = join(folder.path, 'state', 'catalog')
   const record = (await readdir(catalog)).find((name) => name.startsWith('shelf3-'))
   await writeFile(join(catalog, record as string), '{"tools": [')

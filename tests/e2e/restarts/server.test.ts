@@ -120,7 +120,7 @@ describe.each(['legacy', 'modern'] as const)('a %s server that starts again unde
     expect(toolway.servers()).toHaveLength(1)
   })
 
-  test('B2, F12: without a call in between, subscriptions are re-issued all the same', async () => {
+  test('B2, F12: without a call in between, subscriptions are re-issued, too', async () => {
     await using open = new AsyncDisposableStack()
     let fixture: HttpFixture = await startFixture({ eras: era })
     open.defer(() => fixture[Symbol.asyncDispose]())

@@ -25,7 +25,7 @@ const text = ({ content }: { content?: unknown }) => (content as [{ text: string
 const greeting = 'This is a simple text response for testing.'
 
 test.each(['v1', 'v2'] as const)(
-  'B2: a legacy client (%s) is told 404, initialises again and goes on',
+  'B2: a legacy client (%s) gets a 404, initialises again and continues',
   async (kind) => {
     await using open = new AsyncDisposableStack()
     const toolway = await startAgainAndAgain('both', open)
@@ -43,7 +43,7 @@ test.each(['v1', 'v2'] as const)(
 )
 
 test.each(['legacy', 'modern'] as const)(
-  'B2: a modern client in front of a %s server notices nothing',
+  'B2: a restart does not affect a modern client in front of a %s server',
   async (eras) => {
     await using open = new AsyncDisposableStack()
     const toolway = await startAgainAndAgain(eras, open)
@@ -71,7 +71,7 @@ async function connectSlow(kind: CallerKind, toolway: Awaited<ReturnType<typeof 
   return { caller, asked: () => asked }
 }
 
-test('B2: not even between two rounds of a call, because what a server wants to know again was sealed with a kept key', async () => {
+test('B2: also between two rounds of a call, because the state was sealed with a stored key', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = await startAgainAndAgain('modern', open)
   const { caller, asked } = await connectSlow('modern', toolway)
@@ -80,7 +80,7 @@ test('B2: not even between two rounds of a call, because what a server wants to 
   expect(asked()).toBe(2)
 })
 
-test('B2: a call that waited at a server with sessions is lost with its line, and the client is told to make it again', async () => {
+test('B2: a call that waited at a server with sessions is lost with its connection, and the client gets an error to repeat it', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = await startAgainAndAgain('legacy', open)
   const { caller } = await connectSlow('modern', toolway)
@@ -91,7 +91,7 @@ test('B2: a call that waited at a server with sessions is lost with its line, an
   expect(text(await caller.call('fixture__test_elicitation', args))).toContain('Ann')
 })
 
-test('B2: a listening client hears that it is over, listens again, and hears of changes again', async () => {
+test('B2: a listening client can listen again after a restart and gets updates', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = await startAgainAndAgain('both', open)
   const caller = open.use(await connectCaller('modern', toolway.endpoint))

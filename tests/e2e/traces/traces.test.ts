@@ -20,7 +20,7 @@ const why = 'why' in installed ? installed.why : undefined
 
 // On other people's machines nothing is installed; where we test for all, silence would be a lie.
 if (why !== undefined && process.env.CI) {
-  test('a real OTLP receiver can be had', () => expect.fail(why))
+  test('a real OTLP receiver is available', () => expect.fail(why))
 }
 
 const program = serverProgram('traced')
@@ -69,7 +69,7 @@ describe.skipIf(why !== undefined)(
     const only = (server: string) => ({ [server]: configured.mcpServers[server] as Record<string, unknown> })
 
     test.each(['piped', 'remote'])(
-      'from a client over HTTP to a server that is %s all spans are joined, wherever the client says it',
+      'from a client over HTTP to a server that is %s all spans are joined, with the context in `_meta`, headers or both',
       async (server) => {
         const options = (['meta', 'header', 'both'] as const).map((carrier) => ({
           carrier,
@@ -159,7 +159,7 @@ describe.skipIf(why !== undefined)(
       expect(attempt?.attributes['server.port']).toBe(String(everythingPort))
     })
 
-    test('what a meta-tool runs stands behind it', async () => {
+    test('calls of a meta-tool are its children', async () => {
       const one = await http.call('execute_tool', { server: 'piped', tool: 'work', args: {} })
       const asked = (server: string) => ({ server, tool: 'work', args: {} })
       const many = await http.call('execute_tools', { calls: [asked('piped'), asked('remote')] })
@@ -180,7 +180,7 @@ describe.skipIf(why !== undefined)(
       expect(tree.slice(2)).toEqual([...branch, ...branch])
     })
 
-    test('what goes wrong is told, by whom it went wrong', async () => {
+    test('errors are in the spans of the component that failed', async () => {
       const failed = await http.call('piped__work', { fail: true })
       const denied = await http.call('execute_tool', { server: 'probe', tool: 'die', args: {} })
       const wrong = await http.call('probe__fail', { error: { code: -32050, message: 'disk full' } })
@@ -202,7 +202,7 @@ describe.skipIf(why !== undefined)(
       ])
     })
 
-    test('what runs in Toolway itself is sent nowhere', async () => {
+    test('native tools have no client span', async () => {
       const { traceId } = await http.call('native__hash', { text: 'x', algorithm: 'sha256' })
       const spans = await collector.whole(traceId, 2)
       expect(treeOf(spans)).toEqual([
@@ -245,7 +245,7 @@ describe.skipIf(why !== undefined)(
       expect(call?.attributes).toMatchObject({ 'network.transport': 'pipe' })
     })
 
-    test('off, nothing is told to anybody: `_meta` goes on as it came, headers end here', async () => {
+    test('off, no spans are sent: `_meta` is passed on unchanged, headers are not', async () => {
       await using other = await startToolway({ mcpServers: only('remote') })
       await using client = await tracedClient({ endpoint: other }, collector)
       await client.client.listTools()
@@ -277,7 +277,7 @@ describe.skipIf(why !== undefined)(
       expect((await collector.whole(off.traceId, 2)).map(({ service }) => service)).not.toContain('toolway')
     })
 
-    test('without a receiver calls go on as if nothing were, and the end is not put off', async () => {
+    test('without a receiver calls succeed, and shutdown is not delayed', async () => {
       const nowhere = { mcpServers: only('remote'), telemetry: { traces: { otlp: 'http://127.0.0.1:9' } } }
       const other = await startToolway(nowhere)
       const client = await tracedClient({ endpoint: other }, collector)

@@ -33,7 +33,7 @@ describe.concurrent.each(servers)('one %s server over %s', (era, wire) => {
     ['two modern callers', 2, 4],
     ['two callers of different eras', 1, 3],
   ])(
-    'B2, G3: %s at once hear and are asked what is their own, all of it and nothing else',
+    'B2, G3: %s at once get all of their own messages and questions and no others',
     { concurrent: false },
     async (_, from, to) => {
       for (let round = 0; round < 2; round++) {
@@ -43,7 +43,7 @@ describe.concurrent.each(servers)('one %s server over %s', (era, wire) => {
   )
 })
 
-test.concurrent('B2, G3: a server that speaks outside the streams of its calls reaches the caller that it means', async () => {
+test.concurrent('B2, G3: messages that a server sends outside the streams of its calls reach the caller that they are for', async () => {
   await using open = new AsyncDisposableStack()
   const { url } = open.use(await startConversation('legacy', 'aside'))
   const toolway = open.use(await startToolway({ mcpServers: { talks: { url } } }))
@@ -53,7 +53,7 @@ test.concurrent('B2, G3: a server that speaks outside the streams of its calls r
   for (let round = 0; round < 2; round++) await converseAll(talkers, 'talks__converse', round)
 })
 
-test.concurrent('G3, V3: many windows of one program share one process, and none hears another', async () => {
+test.concurrent('G3, V3: many windows of one program share one process, and none gets messages of another', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(
     await startToolway({ mcpServers: { talks: await conversationEntry('legacy', 'stdio', open) } }),
@@ -68,7 +68,7 @@ test.concurrent('G3, V3: many windows of one program share one process, and none
   expect(toolway.servers().length).toBeLessThanOrEqual(2)
 })
 
-test.concurrent('G3: a resource that a server creates for one caller is listed for that caller only, who is told', async () => {
+test.concurrent('G3: a resource that a server creates for one caller is listed for that caller only, which is notified', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(await startToolway({ mcpServers: { everything: stdioServers.everything() } }))
   const answer = () => ({ roots: [] })

@@ -49,7 +49,7 @@ interface Verified {
 }
 
 describe('V25: state in files that 0.1.0 wrote', () => {
-  test('F11: the audit log verifies, is searched, and goes on', async () => {
+  test('F11: the audit log verifies, is searched, and continues', async () => {
     await using open = new AsyncDisposableStack()
     const folder = await thawed(open)
     await using first = await startToolway(frozenConfig(2), { folder })
@@ -85,7 +85,7 @@ describe('V25: state in files that 0.1.0 wrote', () => {
     expect(stderr).toContain('audit-marks')
   })
 
-  test('B5: approved definitions can be used, changed ones stay blocked, and nothing is reported as changed anew', async () => {
+  test('B5: approved definitions can be used, changed ones stay blocked, and no other is reported as changed', async () => {
     await using open = new AsyncDisposableStack()
     const folder = await thawed(open)
     await using gateway = await startToolway(frozenConfig(2), { folder })

@@ -25,7 +25,7 @@ interface Chain {
 }
 
 withPart('redis-server', 'V25: what replicas of 0.1.0 shared', () => {
-  test('B10, F11, F13: a session goes on, and so do the records in PostgreSQL; cached results do no harm; grants are found', async () => {
+  test('B10, F11, F13: a session and the records in PostgreSQL continue; cached results do no harm; grants are found', async () => {
     await using open = new AsyncDisposableStack()
     const [redis, postgres] = await Promise.all([startRedis(), startPostgres()])
     open.use(redis)

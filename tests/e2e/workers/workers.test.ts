@@ -45,7 +45,7 @@ describe('B10: three workers are one gateway', () => {
   }
 
   // The first four at once: they use different tools, and wait for processes and for one another.
-  test.concurrent('B10, G3: callers of both eras hear and are asked what is their own, whichever worker they come to', async () => {
+  test.concurrent('B10, G3: callers of both eras get only their own messages and questions, on any worker', async () => {
     const talkers = await connectTalkers(endpoint(), ['v1', 'v2', 'modern'], open)
     for (let round = 0; round < 2; round++) await converseAll(talkers, 'talks__converse', round)
   })
@@ -60,7 +60,7 @@ describe('B10: three workers are one gateway', () => {
     expect(refused).toBeGreaterThanOrEqual(50 - back)
   })
 
-  test.concurrent('B10, S7: a stateless caller finds the variables of its environment, whichever worker it comes to', async () => {
+  test.concurrent('B10, S7: a stateless caller finds the variables of its environment on any worker', async () => {
     const ask = rawModern(endpoint())
     for (let value = 1; value <= 4; value++) {
       const program = { code: 'globalThis.n = (globalThis.n ?? 0) + 1', environment: 'counted' }
@@ -93,7 +93,7 @@ describe('B10: three workers are one gateway', () => {
     await until(async () => (await listed()).length === 0, { what: 'an empty list' })
   })
 
-  test('B10, F15: any worker tells the metrics of all', async () => {
+  test('B10, F15: any worker returns the metrics of all', async () => {
     const page = await metrics()
     const workers = [...page.matchAll(/^toolway_build_info\{worker="(\d)"/gm)].map(([, worker]) => worker)
     expect(workers).toEqual(['1', '2', '3'])
@@ -112,7 +112,7 @@ describe('B10: three workers are one gateway', () => {
     await until(async () => (await reloads()).join() === '1,1,1', { what: 'three reloads' })
   })
 
-  test('B10, B6: who logs in to the dashboard is known to whichever worker is asked next', async () => {
+  test('B10, B6: a login to the dashboard is valid on every worker', async () => {
     const headers = { 'content-type': 'application/json', connection: 'close' }
     const body = JSON.stringify({ token: toolway.token })
     const at = (path: string) => new URL(path, toolway.url)
@@ -126,7 +126,7 @@ describe('B10: three workers are one gateway', () => {
     }
   })
 
-  test('B10: the sessions of a worker that is killed go on, and another one takes its place', async () => {
+  test('B10: the sessions of a killed worker continue, and another worker replaces it', async () => {
     const callers = await Promise.all([client('v1'), client('v1'), client('v2')])
     for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
     const before = workers()
@@ -184,7 +184,7 @@ describe('B10: three workers are one gateway', () => {
     expect((await now(await client('v2'))).isError).not.toBe(true)
   })
 
-  test('B10, F11: SIGTERM ends all, one that just starts too, and what each has written down is as it was', async () => {
+  test('B10, F11: SIGTERM ends all workers, also one that is starting, and the audit log verifies', async () => {
     process.kill(toolway.pid, 'SIGUSR2')
     await until(() => workers().length === 4, { what: 'a worker that takes the place of another one' })
     const told = performance.now()

@@ -248,7 +248,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
 })
 
 describe.skipIf(missingLibrary !== undefined)(
-  `S6: a file that is no model says so${orWhy}`,
+  `S6: a file that is not a model causes an error that says so${orWhy}`,
   { timeout: 60_000 },
   () => {
     test.each<readonly [string, (path: string) => string, Buffer | string | undefined, RegExp]>([

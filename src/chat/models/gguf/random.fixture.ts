@@ -49,7 +49,7 @@ function byteTokens(): readonly { readonly text: string; readonly printable: boo
     const stays = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad)
     return {
       text: String.fromCodePoint(stays ? byte : 0x100 + moved++),
-      // Half a character can be told from a whole one only by those who look at the whole.
+      // A single byte does not show whether it is part of a character.
       printable: (byte >= 0x20 && byte < 0x7f) || byte === 0x0a,
     }
   })
@@ -60,7 +60,7 @@ const control = 3
 
 /**
  * A language model that has learnt nothing: the architecture of Llama, one small layer, weights by chance. The same
- * seed makes the same file. It says whatever it is not kept from saying.
+ * seed makes the same file. Only a constraint limits its output.
  */
 export function randomModel({ seed = 1, template, contextLength = 32_768 }: RandomModel = {}): Buffer<ArrayBuffer> {
   const bytes = byteTokens()

@@ -41,7 +41,7 @@ describe.skipIf(missingLibrary !== undefined)(title, { timeout: 60_000 }, () => 
     { type: 'string', pattern: '^(a|aa|aaa)*(a*)*(a|b|ab)+$' },
     { type: 'string', pattern: '^(\\w+\\s?){0,400}$' },
     { type: 'string', pattern: '^(.*.*.*.*)*x$' },
-  ])('llama.cpp takes bounds of any size, and comes to an end: %j', async (schema) => {
+  ])('llama.cpp accepts bounds of any size and finishes: %j', async (schema) => {
     const asked = { messages: hello, signal: patient(), constraint: { name: 'large', schema }, maxTokens: 60 }
     const { text, form } = await collectAnswer(started.model.complete(asked))
     expect([text.length > 0, form]).toEqual([true, 'grammar'])

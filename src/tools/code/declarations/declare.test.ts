@@ -55,7 +55,7 @@ test.each([
   expect(typeOf(schema)).toBe(type)
 })
 
-test('B9: what a type cannot say is a comment: what it is for, format, bounds, default', () => {
+test('B9: descriptions, formats, bounds and defaults, which a type cannot express, are comments', () => {
   const schema = { type: 'string', description: 'Where\nto.', format: 'uri', maxLength: 9, default: 'x' }
   expect(methodOf({ properties: { to: schema }, required: ['to'] }, { description: 'Sends.' })).toBe(
     [
@@ -75,7 +75,7 @@ test('B9: an output schema is the type of the result', () => {
   )
 })
 
-test('B9: references lead to places inside their own schema, round in no circle, and nowhere else', () => {
+test('B9: references are resolved within their own schema, without cycles, and nowhere else', () => {
   const $defs = {
     'a/b c': { type: 'string' },
     node: { type: 'object', properties: { next: { $ref: '#/$defs/node' }, size: { type: 'number' } } },

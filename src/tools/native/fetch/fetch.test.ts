@@ -121,7 +121,7 @@ describe('fetch', () => {
     expect((await refusalOf(fetching({ url: `${web.origin}/large` }))).message).toContain('too large')
   })
 
-  test('S2: what is neither text nor an image is refused by name', async () => {
+  test('S2: a response that is neither text nor an image is refused with its type', async () => {
     await using web = await site({
       '/pdf': gives('application/octet-stream', '%PDF-1.7'),
       '/zip': gives('application/zip', 'PK'),
@@ -202,14 +202,14 @@ describe('fetch, guarded', () => {
     expect(lookups).toBe(1)
   })
 
-  test('F9: a reason to refuse is told, the URL is not', async () => {
+  test('F9: the error has the reason of a refusal, but not the URL', async () => {
     const vet: Vet = () => Promise.reject(new UnsafeUrl('leads to a private or reserved address'))
     expect((await refusalOf(fetching({ url: 'http://x.example/?token=hunter2' }, vet))).message).toBe(
       'The URL leads to a private or reserved address; use an http or https URL of a public host.',
     )
   })
 
-  test('F10: who stops waiting closes the connection, before the answer and in the middle of it', async () => {
+  test('F10: cancelling closes the connection, before the response and in the middle of it', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>()
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
     await using web = await site({
@@ -233,7 +233,7 @@ describe('fetch, guarded', () => {
     expect((await refusalOf(fetched({ url: `${web.origin}/` }))).message).toContain('unsupported Content-Encoding zip')
   })
 
-  test('T1: a host that cannot be reached is told as such, by its name alone', async () => {
+  test('T1: the error of an unreachable host names only the host', async () => {
     const gone = await site({})
     await gone[Symbol.asyncDispose]()
     const refusal = await refusalOf(fetching({ url: `${gone.origin}/path?token=hunter2` }))

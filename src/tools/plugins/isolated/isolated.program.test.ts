@@ -30,7 +30,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     expect((await run(1)).pid).toBe(process.pid)
   })
 
-  test('S2: their refusals and failures come back as they are, causes for the log alone', async () => {
+  test('S2: their refusals and failures are passed on, causes only to the log', async () => {
     await using folder = await pluginFolder({ modules })
     const fail =
       "{ if (word) throw new ToolwayError('UNSAFE_URL', 'not there', { retryAfterMs: 5 }); throw new Error('secret') }"
@@ -51,7 +51,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     expect((await refusalOf(runTool(tool, { nope: 1 }))).code).toBe('INVALID_ARGUMENTS')
   })
 
-  test('F10: one that listens stops when it is called off, and its process stays', async () => {
+  test('F10: one that listens to its signal stops when it is cancelled, and its process stays', async () => {
     const clock = createManualClock()
     await using folder = await pluginFolder({ clock, modules })
     const waits =
@@ -149,7 +149,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     expect((await refusalOf(runTool(tool, { word: 'x' }))).code).toBe('OUTCOME_UNKNOWN')
   })
 
-  test('S2: one that nobody uses is ended after a while, and started again when it is needed', async () => {
+  test('S2: an idle process is ended after a while, and started again when it is needed', async () => {
     const clock = createManualClock()
     await using folder = await pluginFolder({ clock, modules })
     await folder.write({ 'a.js': plainSource('where', '({ pid: process.pid })', 'isolated: true,') })

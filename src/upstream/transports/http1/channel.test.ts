@@ -63,7 +63,7 @@ const echo: Answer = async (request, response) => {
 }
 
 describe('G1: HTTP to a server', () => {
-  test('security: a server that keeps its connections busy gets no more of them than others could need', async () => {
+  test('security: a server that keeps its connections busy gets at most maxConnections', async () => {
     const { url, sockets } = await serving((_, response) => response.writeHead(200).write('and so on'))
     await using channel = createHttpChannel(url, systemClock, { maxConnections: 2 })
     const endless = () => channel.request(post(), () => ({ data() {}, end() {}, lost() {} }))
@@ -196,7 +196,7 @@ describe('G1: HTTP to a server', () => {
     expect(sockets).toHaveLength(2)
   })
 
-  test('F10: aborting after the end harms nobody', async () => {
+  test('F10: aborting after the end does not affect the next request', async () => {
     const { url, sockets } = await serving(echo)
     const channel = open(url)
     const controller = new AbortController()
@@ -208,7 +208,7 @@ describe('G1: HTTP to a server', () => {
     expect(sockets).toHaveLength(1)
   })
 
-  test('an answer that breaks off is told as lost', async () => {
+  test('an incomplete response is an error', async () => {
     const { url } = await serving((_, response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('half', () => response.socket?.destroy())
@@ -216,7 +216,7 @@ describe('G1: HTTP to a server', () => {
     await expect(ask(open(url))).rejects.toThrow('closed')
   })
 
-  test('bytes that nobody asked for end the connection, and nobody gets them', async () => {
+  test('unsolicited bytes close the connection and are dropped', async () => {
     const server = createRawServer((socket) => {
       socket.on('error', () => {})
       socket.on('data', () => {

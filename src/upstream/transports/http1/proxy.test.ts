@@ -148,7 +148,7 @@ describe('G1: servers behind the proxy of a company', () => {
     expect(rejectedRequest(place, head).message).toContain(`the proxy ${strict.url}`)
   })
 
-  test('F10: whoever stops waiting for a proxy leaves no connection behind', async () => {
+  test('F10: cancelling a request to a proxy leaves no connection behind', async () => {
     const controller = new AbortController()
     const silent = createRawServer((socket) => void socket.on('data', () => controller.abort(new Error('enough'))))
     await new Promise<void>((listening) => silent.listen(0, '127.0.0.1', listening))

@@ -133,7 +133,7 @@ describe('G1: answers over HTTP/1.1', () => {
   })
 
   const body = fc.oneof(fc.string({ unit: 'binary-ascii', maxLength: 50 }), fc.constant('y'.repeat(40_000)))
-  test('however the bytes are cut, the same is told', () => {
+  test('the result does not depend on how the bytes are split', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ body, chunks: fc.boolean() }), { minLength: 1, maxLength: 4 }),

@@ -4,7 +4,7 @@ import { actionOutcome } from './action-outcome.ts'
 const process = (pid: number) => ({ pid, startedAt: 1, restarts: 0 })
 const healthy = { name: 'memory', health: 'healthy', reason: '', transport: 'stdio', tools: 9 } as const
 
-test('G10: a restart tells the new process, or why there is none', () => {
+test('G10: the message of a restart has the new process, or why there is none', () => {
   expect(actionOutcome('restart', { process: process(1) }, { ...healthy, process: process(2) })).toMatch(/2.*1/)
   const failed = { ...healthy, health: 'unhealthy' as const, reason: 'exit code 3', process: null }
   expect(() => actionOutcome('restart', { process: process(1) }, failed)).toThrow(/unhealthy.*exit code 3/)

@@ -54,7 +54,7 @@ describe('readable text', () => {
     expect((await read(html)).replace(/^- /, '')).toBe('x')
   })
 
-  test('S2: the title is told apart', async () => {
+  test('S2: the title is returned separately', async () => {
     expect(await readableText('<head><title>A &amp;\n B</title></head>text', base)).toEqual({
       title: 'A & B',
       text: 'text',
@@ -135,7 +135,7 @@ describe('readable text', () => {
     expect(text.replace(/[^a-z[]+/g, ' ')).toMatch(/\[one two three .*\[four/)
   })
 
-  test('B7: a large page lets others go first, and ends where nobody waits for it', async () => {
+  test('B7: a large page is read in slices, and reading stops when it is cancelled', async () => {
     const page = '<p>text</p>'.repeat(20_000)
     let turns = 0
     const turn = () => {

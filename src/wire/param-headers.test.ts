@@ -38,7 +38,7 @@ describe('B2: values of headers', () => {
     expect(decodeHeaderValue('=?BASE64?eA==?=')).toBe('=?BASE64?eA==?=')
   })
 
-  test('every text comes back as it was, through a field that HTTP allows', () => {
+  test('every text is encoded as a valid header value and decoded unchanged', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.string({ unit: anyCharacter }), fc.string(), fc.constantFrom(' a', 'a\t', '=?base64?')),
@@ -116,7 +116,7 @@ describe('B2: arguments in headers', () => {
 })
 
 describe('B2: the words of the stateless revision', () => {
-  test('the envelope stays on its hop, everything else goes on', () => {
+  test('the envelope stays on its hop, other members are forwarded', () => {
     const own = { progressToken: 1, traceparent: 't', 'io.modelcontextprotocol/other': {} }
     const meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',

@@ -14,7 +14,7 @@ const open = (maxAtOnce = 200) => {
   return { clock, calls, told, follow, begin, end }
 }
 
-test('G10: changes are told together, and a call that came and went in between once', () => {
+test('G10: changes are sent in batches, and a call that began and ended in between once', () => {
   const { clock, told, follow, begin, end } = open()
   using _ = follow()
   begin('slow')
@@ -28,7 +28,7 @@ test('G10: changes are told together, and a call that came and went in between o
   expect(told.at(-1)).toEqual(['slow answered'])
 })
 
-test('G10: while nobody follows nothing is gathered and no timer runs', () => {
+test('G10: without listeners nothing is collected and no timer runs', () => {
   const { clock, told, follow, begin, end } = open()
   for (let number = 0; number < 1000; number++) end(`${number}`)
   expect(clock.pending).toBe(0)
@@ -45,7 +45,7 @@ test('G10: while nobody follows nothing is gathered and no timer runs', () => {
   expect(told).toEqual([['one answered']])
 })
 
-test('G10: all who follow are told, and each may leave', () => {
+test('G10: all listeners get changes, and each can unsubscribe', () => {
   const { clock, told, follow, begin } = open()
   const one = follow()
   using _ = follow()
@@ -58,7 +58,7 @@ test('G10: all who follow are told, and each may leave', () => {
   expect(told).toHaveLength(3)
 })
 
-test('G10: under load not every call is told, but what was seen running is seen to end', () => {
+test('G10: under load not every call is sent, but the end of each call that was sent as running is', () => {
   const { clock, calls, told, follow, begin, end } = open(3)
   using _ = follow()
   begin('followed')

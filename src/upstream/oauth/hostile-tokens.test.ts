@@ -12,8 +12,8 @@ const answering = (issuer: TestIssuer, body: object, status = 200) => {
   issuer.behaviour.answerToken = (response) => json(response, status, body)
 }
 
-describe('what a token endpoint says', () => {
-  test('B6: what is no bearer token is none, and nothing of it is kept', async () => {
+describe('responses of a token endpoint', () => {
+  test('B6: a response without a valid bearer token is refused, and nothing of it is kept', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const vault = memoryVault()
@@ -37,7 +37,7 @@ describe('what a token endpoint says', () => {
     expect([...vault.kept.values()].join()).not.toContain('access')
   })
 
-  test('B6: what we sent, and what would act on a terminal, stands in no sentence and no line of the log', async () => {
+  test('B6: neither our secrets nor control characters from its response are in an error or the log', async () => {
     await using issuer = await startIssuer({ expiresIn: 100 })
     await using resource = await startResource({ issuers: [issuer] })
     const config = serverConfig(resource.url, { clientId: 'toolway', clientSecret: 'the client secret' })
@@ -67,7 +67,7 @@ describe('what a token endpoint says', () => {
     }
   })
 
-  test('B6: a refresh with fewer rights and without another refresh token goes on with what there is', async () => {
+  test('B6: a refresh with fewer scopes and without a new refresh token keeps the old one', async () => {
     await using issuer = await startIssuer({ expiresIn: 100 })
     await using resource = await startResource({ issuers: [issuer], challengeScope: 'read' })
     resource.behaviour.issuers = [{ url: issuer.url, accepts: (token) => token.startsWith('access-') }]
@@ -85,7 +85,7 @@ describe('what a token endpoint says', () => {
     expect((await oauth.list())[0]).toMatchObject({ scopes: ['less'], renewable: true })
   })
 
-  test('B6: a token that is good for ever, or for no time, is kept like any other', async () => {
+  test('B6: a token with an extreme or invalid lifetime is kept', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     resource.behaviour.issuers = [{ url: issuer.url, accepts: (token) => token === 'access-1' }]
@@ -99,7 +99,7 @@ describe('what a token endpoint says', () => {
   })
 })
 
-test('B6: a token goes to the server it is for, and not after a redirect to anybody else', async () => {
+test('B6: a token is sent only to its own server, not to the target of a redirect', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   await using other = await startResource({ issuers: [issuer] })

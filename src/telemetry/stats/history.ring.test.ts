@@ -13,7 +13,7 @@ const collected = (ring: Ring, from: number, to: number) => {
   return { ...step, p100: percentile(latencies, step.calls, 1) }
 }
 
-test('G9: steps are kept as long as there are places, then the oldest is forgotten', () => {
+test('G9: steps are kept up to the capacity, then the oldest is dropped', () => {
   const ring = createRing(10, 3)
   for (const now of [100, 105, 110, 120]) add(ring, now)
   expect([100, 110, 120].map((at) => collected(ring, at, at + 10).calls)).toEqual([2, 1, 1])
@@ -22,7 +22,7 @@ test('G9: steps are kept as long as there are places, then the oldest is forgott
   expect(collected(ring, 0, 1000).calls).toBe(3)
 })
 
-test('G9: after a long silence nothing old turns up in the place of something new', () => {
+test('G9: after a long pause, old steps do not count as new ones', () => {
   const ring = createRing(10, 3)
   add(ring, 100)
   add(ring, 10_000)

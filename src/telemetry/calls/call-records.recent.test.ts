@@ -25,12 +25,12 @@ const begin = ({ observer }: RecentCalls, call: Partial<Call> = {}) => observer.
 const end = ({ observer }: RecentCalls, told: Told = {}) => observer.ended(observedOf(told))
 const ids = (views: readonly CallSummary[]) => views.map(({ id }) => id)
 
-test('G10: what is told here is what the admin API promises', () => {
+test('G10: the types match those of the admin API', () => {
   expectTypeOf<CallSummary>().toExtend<contract.CallView>()
   expectTypeOf<CallTimeline>().toExtend<Omit<contract.CallDetail, 'audit' | 'captured' | 'rerun'>>()
 })
 
-test('G10: a call is there while it runs and when it is over', () => {
+test('G10: a call is listed while it runs and after its end', () => {
   const { clock, calls } = open()
   begin(calls, { id: 'one' })
   const running = { id: 'one', parent: null, ms: null, agent: 'default', principal: 'test', operation: 'call_tool' }
@@ -135,7 +135,7 @@ test('G10: the steps of a call are seen while it runs', () => {
   expect(calls.find('one')?.steps).toEqual([{ name: 'queue', startMs: 1, ms: null, error: null }])
 })
 
-test('G10: only so many calls are kept, and the oldest go first', () => {
+test('G10: the number of calls is limited, and the oldest are dropped first', () => {
   const { calls } = open({ maxCalls: 3 })
   for (let number = 1; number <= 5; number++) end(calls, { call: { id: `${number}` }, at: number })
   expect(ids(calls.list())).toEqual(['5', '4', '3'])
@@ -171,7 +171,7 @@ test('B6, G10: what a server says instead of an error code is shortened and reda
   expect(calls.find('a')?.code).toMatch(/^rpc x{290} \[red…$/)
 })
 
-test('G10: more running calls than there is room for are seen when they are over', () => {
+test('G10: running calls beyond the limit are listed once they have ended', () => {
   const { calls } = open({ maxRunning: 2 })
   for (const id of ['1', '2', '3']) begin(calls, { id })
   expect(ids(calls.list()).sort()).toEqual(['1', '2'])

@@ -10,8 +10,8 @@ import { ask, memoryVault, openOAuth, redirect, serverConfig, signIn } from './o
 import { startResource } from './resource.fixture.ts'
 import { createOAuthHttp, reachOf } from './web.ts'
 
-describe('an evil authorization server', () => {
-  test('B6: metadata that is about another issuer is not believed, not even by a slash', async () => {
+describe('a hostile authorization server', () => {
+  test('B6: metadata of another issuer is rejected, even if it differs only by a slash', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     for (const wrong of ['https://evil.example.com', `${issuer.url}/`]) {
@@ -41,7 +41,7 @@ describe('an evil authorization server', () => {
     expect([...vault.kept.values()].join()).not.toContain('access-')
   })
 
-  test('B6: one that sends people to sign in elsewhere, and wants the code for itself, gets no code', async () => {
+  test('B6: one that redirects people to another issuer to get its code, gets no code', async () => {
     // The honest issuer follows an older standard, so its responses do not show who sent them.
     await using honest = await startIssuer({
       iss: null,
@@ -69,7 +69,7 @@ describe('an evil authorization server', () => {
     expect((await begin()).issuer).toBe(evil.url)
   })
 
-  test('B6: an answer that says something twice is not taken, whichever of it is true', async () => {
+  test('B6: a response with a repeated parameter is refused', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     for (const [name, value] of [
@@ -85,7 +85,7 @@ describe('an evil authorization server', () => {
     expect(issuer.tokenRequests).toEqual([])
   })
 
-  test('B6: names that would show as something else are none', async () => {
+  test('B6: an issuer URL with control or direction characters is refused', async () => {
     for (const url of [
       'https://id.example.com/\nSigned in.',
       'https://id.example.com/\u202e',
@@ -97,7 +97,7 @@ describe('an evil authorization server', () => {
     }
   })
 
-  test('B6: one that knows no PKCE is not used', async () => {
+  test('B6: one without PKCE is not used', async () => {
     for (const methods of [undefined, ['plain']]) {
       await using issuer = await startIssuer({ metadata: { code_challenge_methods_supported: methods } })
       await using resource = await startResource({ issuers: [issuer] })
@@ -119,7 +119,7 @@ describe('an evil authorization server', () => {
     expect(other.asked).toEqual([])
   })
 
-  test('B6: it cannot lead what it is sent to somebody else, by a redirect of its endpoints', async () => {
+  test('B6: redirects of its endpoints are not followed', async () => {
     await using issuer = await startIssuer()
     await using other = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
@@ -135,7 +135,7 @@ describe('an evil authorization server', () => {
     expect(other.asked).toEqual([])
   })
 
-  test('B6: pages instead of metadata, and errors, end the attempt and name whom to ask', async () => {
+  test('B6: pages instead of metadata, and errors, end the attempt with an error that names the server', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const begin = () => openOAuth().begin('files', serverConfig(resource.url), redirect)
@@ -148,7 +148,7 @@ describe('an evil authorization server', () => {
     await expect(begin()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   })
 
-  test('B6: neither its size nor its time is left to it', async () => {
+  test('B6: its responses are limited in size and time', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     issuer.behaviour.answerMetadata = (response) => json(response, 200, { issuer: 'x'.repeat(300_000) })
@@ -170,8 +170,8 @@ describe('an evil authorization server', () => {
   })
 })
 
-describe('an evil server', () => {
-  test('B6: metadata another resource, or at another origin, is refused before anybody is asked', async () => {
+describe('a hostile server', () => {
+  test('B6: metadata of another resource, or at another origin, is refused before a request to the authorization server', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const begin = () => openOAuth().begin('files', serverConfig(resource.url), redirect)
@@ -211,7 +211,7 @@ describe('an evil server', () => {
     expect((await lookup('localhost', { all: true })).length).toBeGreaterThan(0)
   })
 
-  test('B6: one with an address out there, too, counts as out there', async () => {
+  test('B6: a host with a public and a private address counts as public', async () => {
     const named = (...places: ('public' | 'private')[]) => {
       let next = 0
       return reachOf(new URL('http://localhost/'), () => places[next++ % places.length] ?? 'public')
@@ -223,7 +223,7 @@ describe('an evil server', () => {
     expect(await reachOf(new URL('http://nobody.invalid/'), () => 'private')).toBe('public')
   })
 
-  test('B6: of several authorization servers the one whose grant we have stays the one', async () => {
+  test('B6: of several authorization servers the one with the existing grant is kept', async () => {
     await using issuer = await startIssuer()
     await using evil = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
@@ -236,7 +236,7 @@ describe('an evil server', () => {
     expect(evil.asked).toEqual([])
   })
 
-  test('B6: its words in a refusal are few, and those in its metadata are scopes or nothing', async () => {
+  test('B6: its text in an error is short, and invalid scopes in its metadata are ignored', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
@@ -249,7 +249,7 @@ describe('an evil server', () => {
     expect(scopes).toEqual(['good', 'two', 'words'])
   })
 
-  test('B6: what it names must be https', async () => {
+  test('B6: an authorization server must have an https URL', async () => {
     for (const url of ['http://id.example.com', 'ftp://id.example.com', 'nonsense', 'https://a:b@id.example.com']) {
       await using resource = await startResource({ issuers: [{ url, accepts: () => false }] })
       await expect(openOAuth().begin('files', serverConfig(resource.url), redirect), url).rejects.toMatchObject({

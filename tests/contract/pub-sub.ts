@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest'
 import type { PubSub } from '../../src/core/cluster.ts'
 import { until } from '../fixtures/until.ts'
 
-/** What every way to tell others must do. `create` gives this many that hear one another. */
-export function bulletinContract(name: string, create: (count: number) => Promise<readonly PubSub[]>): void {
-  describe(`B10: what replicas tell one another by ${name}`, () => {
+/** What every PubSub must do. `create` returns this many that are connected to each other. */
+export function pubSubContract(name: string, create: (count: number) => Promise<readonly PubSub[]>): void {
+  describe(`B10: messages between replicas in ${name}`, () => {
     const joined = async () => {
       const [one, other, third] = (await create(3)) as [PubSub, PubSub, PubSub]
       await connected([one, other, third])
       return { one, other, third }
     }
 
-    test('all others hear it, in the order in which it was told, and whoever tells it does not', async () => {
+    test('all other replicas receive messages in order, and the sender does not', async () => {
       const { one, other, third } = await joined()
       const heard = [one, other, third].map((pubSub) => listTo(pubSub, 'a'))
       const texts = Array.from({ length: 20 }, (_, number) => `${number} "ü"\n`)
@@ -24,7 +24,7 @@ export function bulletinContract(name: string, create: (count: number) => Promis
       expect(heard[0]).toEqual(['last'])
     })
 
-    test('topics are apart, and an empty text is told, too', async () => {
+    test('topics are separate, and an empty text is delivered, too', async () => {
       const { one, other } = await joined()
       const [a, b] = [listTo(other, 'a'), listTo(other, 'b')]
       one.publish('a', '')
@@ -34,7 +34,7 @@ export function bulletinContract(name: string, create: (count: number) => Promis
       expect([a, b]).toEqual([[''], ['text']])
     })
 
-    test('a listener that fails is nothing to the others, and one that is disposed of hears no more', async () => {
+    test('a listener that throws does not affect others, and a disposed one receives nothing', async () => {
       const { one, other } = await joined()
       const early: string[] = []
       const disposed = other.subscribe('a', (text) => void early.push(text))

@@ -68,7 +68,7 @@ test('B11: why and the decision agree for every pair of 50 agents and 500 tools'
   ).toBeGreaterThan(500)
 })
 
-test('B11: everything that was considered is told in its order', () => {
+test('B11: an explanation lists all considered rules in order', () => {
   const rules = compileRules({
     agents: {
       team: agentOf({ allow: { servers: ['files'] } }),

@@ -7,8 +7,8 @@ const trace = '0af7651916cd43dd8448eb211c80319c'
 const span = 'b7ad6b7169203331'
 const traceparent = `00-${trace}-${span}-01`
 
-describe('F16: a place in a trace is read strictly', () => {
-  test('its parts', () => {
+describe('F16: a trace context is parsed strictly', () => {
+  test('traceparent, tracestate and baggage are read, with trace id, span id and flags', () => {
     const context = readTraceContext({ traceparent, tracestate: 'rojo=00f067aa0ba902b7', baggage: 'user=me' })
     expect(context).toEqual({ traceparent, tracestate: 'rojo=00f067aa0ba902b7', baggage: 'user=me' })
     expect(context && [traceIdOf(context), spanIdOf(context), flagsOf(context), isSampled(context)]).toEqual([
@@ -32,11 +32,11 @@ describe('F16: a place in a trace is read strictly', () => {
     ['a space before it', ` ${traceparent}`],
     ['a line behind it', `${traceparent}\n`],
     ['two of them, as HTTP joins them', `${traceparent}, ${traceparent}`],
-  ])('%s is no place', (_, malformed) => {
+  ])('%s is not a trace context', (_, malformed) => {
     expect(readTraceContext({ traceparent: malformed, tracestate: 'a=1', baggage: 'b=2' })).toBeUndefined()
   })
 
-  test('a later version is understood as far as ours goes', () => {
+  test('of a later version, the part that this version defines is read', () => {
     expect(readTraceContext({ traceparent: `cc-${trace}-${span}-01-what-the-future-brings` })).toEqual({ traceparent })
   })
 
@@ -66,11 +66,11 @@ describe('F16: a place in a trace is read strictly', () => {
     ['tracestate', ' 1tenant@vendor=a b , foo=2,'],
     ['baggage', 'userId=alice,serverNode=DF%2028,isProduction=false'],
     ['baggage', 'key1=value1;property1;property2, key2 = value2, key3='],
-  ])('a well-formed %s goes on as it came: %j', (key, value) => {
+  ])('a well-formed %s is passed on unchanged: %j', (key, value) => {
     expect(readTraceContext({ traceparent, [key]: value })).toEqual({ traceparent, [key]: value })
   })
 
-  test('whatever is let through could stand in a header, and hostile text costs no time', () => {
+  test('every accepted value is valid in a header, and hostile text is parsed quickly', () => {
     const spaces = `a=${' '.repeat(8_000)}"`
     expect(readTraceContext({ traceparent, baggage: spaces })).toEqual({ traceparent })
     fc.assert(

@@ -13,11 +13,11 @@ const choose = (otlp: string | undefined, before?: Traces, env: Record<string, s
     log: silentLog,
   })
 
-test('F16: without a word about them there are no traces', async () => {
+test('F16: without configuration there are no traces', async () => {
   expect(await choose(undefined)).toEqual({ traces: undefined, warnings: [] })
 })
 
-test('F16, G8: those of the configuration before go on where nothing has changed, and only there', async () => {
+test('F16, G8: the traces of the previous configuration are kept if no setting changed, and only then', async () => {
   const { traces } = await choose('http://127.0.0.1:9')
   expect((await choose('http://127.0.0.1:9', traces)).traces).toBe(traces)
   expect((await choose('http://127.0.0.1:10', traces)).traces).not.toBe(traces)
@@ -25,7 +25,7 @@ test('F16, G8: those of the configuration before go on where nothing has changed
   expect((await choose(undefined, traces)).traces).toBeUndefined()
 })
 
-test('F16: what was asked for in vain is said', async () => {
+test('F16: an invalid endpoint causes a warning', async () => {
   const { traces, warnings } = await choose(undefined, undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: 'nowhere' })
   expect(traces).toBeUndefined()
   expect(warnings).toHaveLength(1)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TtlStore } from '../../src/core/stores.ts'
 
-export interface KeepsakesUnderTest {
+export interface TtlStoreUnderTest {
   readonly ttlStore: TtlStore
   /** Settles when the time of what was kept for `soon` is over. */
   over(): Promise<void>
@@ -12,9 +12,9 @@ const soon = 40
 const long = 3_600_000
 
 /** What every place for keepsakes must do. `create` gives an empty one that has room for so many characters. */
-export function keepsakesContract(name: string, create: (most: number) => Promise<KeepsakesUnderTest>): void {
-  describe(`B10: keepsakes in ${name}`, () => {
-    test('what is kept is found by its key, as it was kept last', async () => {
+export function ttlStoreContract(name: string, create: (most: number) => Promise<TtlStoreUnderTest>): void {
+  describe(`B10: values with a lifetime in ${name}`, () => {
+    test('the last value of a key is found', async () => {
       const { ttlStore } = await create(1_000)
       await ttlStore.set('a', 'first', long)
       await ttlStore.set('a', 'zweites – ✓', long)
@@ -23,7 +23,7 @@ export function keepsakesContract(name: string, create: (most: number) => Promis
       expect(await ttlStore.get('b', long)).toBeUndefined()
     })
 
-    test('it goes when its time is over, which begins anew when it is found', async () => {
+    test('an entry expires, and reading it extends its time', async () => {
       const { ttlStore, over } = await create(1_000)
       await ttlStore.set('a', 'text', soon)
       // On a busy machine, its time may be over before it is asked for.
@@ -40,7 +40,7 @@ export function keepsakesContract(name: string, create: (most: number) => Promis
       expect(await ttlStore.get('b', soon)).toBeUndefined()
     })
 
-    test('what was used longest ago makes room, and what is too large for all is not kept', async () => {
+    test('the least recently used entry is evicted, and one larger than the limit is not stored', async () => {
       const { ttlStore } = await create(100)
       for (const key of ['a', 'b', 'c']) await ttlStore.set(key, key.repeat(30), long)
       expect(await ttlStore.get('a', long)).toBe('a'.repeat(30))

@@ -17,7 +17,7 @@ test('F10: the signal ends the waiting for work that does not listen, before it 
   await expect(endWith(controller.signal, new Promise(() => {}))).rejects.toThrow('too late')
 })
 
-test("work that fails after its waiter has gone is nobody's unhandled failure", async () => {
+test('work that fails after its waiter gave up causes no unhandled rejection', async () => {
   const unhandled: unknown[] = []
   const listen = (reason: unknown) => unhandled.push(reason)
   process.on('unhandledRejection', listen)
