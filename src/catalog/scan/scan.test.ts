@@ -12,7 +12,7 @@ describe('B5: the scanner, measured', () => {
   for (const split of ['known', 'heldOut'] as const) {
     const { poisoned, honest } = definitions[split]
 
-    test(`${split}: finds at least 95 percent of the poisoned definitions`, () => {
+    test(`${split}: finds at least ${split === 'known' ? 99 : 95} percent of the poisoned definitions`, () => {
       const missed = poisoned.filter(([, definition]) => scanDefinition(definition).length === 0)
       const shown = missed.map(([style, { name }]) => `${style}: ${name}`).join(', ')
       expect(rate(poisoned.length - missed.length, poisoned.length), shown).toBeGreaterThanOrEqual(
