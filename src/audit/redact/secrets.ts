@@ -1,6 +1,6 @@
 import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isRandom, isSecretName } from '../../core/secret-name.ts'
-import { decodePercent } from '../../lib/basic-auth.ts'
+import { decodePercent } from '../../lib/decode-percent.ts'
 import { minSecretLength } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
