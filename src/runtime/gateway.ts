@@ -200,7 +200,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       files?.reading()
       return load().catch((thrown: unknown) => {
         // Also watch files that the configuration refers to, such as secrets: a missing one may appear later.
-        if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
+        if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.filesToWatch])
         throw thrown
       })
     },
@@ -376,4 +376,7 @@ const local: Omit<Caller, 'agent'> = {
 }
 
 /** Files that trigger a reload when they change. */
-const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [...loaded.places, ...plugins.value.places]
+const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [
+  ...loaded.filesToWatch,
+  ...plugins.value.filesToWatch,
+]

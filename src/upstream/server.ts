@@ -417,7 +417,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
         listChanged()
         for (const uri of subscriptions.uris()) subscriptions.updated(uri)
       }
-      const stream = createChangeStream(open, { server: name, heard: notified, missed, clock, log })
+      const stream = createChangeStream(open, { server: name, onStreamNotification: notified, missed, clock, log })
       changeStreams.set(managed, stream)
       const followed = subscriptions.uris()
       if (followed.length > 0) stream.listen(followed)
