@@ -42,7 +42,7 @@ function ofSetting({ kind, value }: SecretSetting): string[] {
 
 /** The secrets at these positions as they may occur elsewhere: whole, in parts, and decoded. */
 const spellings = (text: string, spans: readonly TextSpan[]): string[] =>
-  spans.flatMap(({ start, end }) => {
+  spans.flatMap(({ key, start, end }) => {
     const before = text.slice(0, start)
     const secret = text.slice(start, end)
     const parts = partsOf(secret).filter((part) => part.start > 0 || part.end < secret.length)
@@ -51,6 +51,7 @@ const spellings = (text: string, spans: readonly TextSpan[]): string[] =>
       decodePercent(secret),
       ...(/[?&][^?&=]*=$/.test(before) ? [decodePercent(secret.replaceAll('+', ' '))] : []),
       ...(/(?:^|\s)basic\s+$/i.test(before) ? passwordIn(secret) : []),
+      ...(isCookie(key) ? secret.split(';').map((cookie) => cookie.slice(cookie.indexOf('=') + 1)) : []),
       ...spellings(secret, parts),
     ]
   })
@@ -94,18 +95,14 @@ const isWeakPassword = (name: string, value: string): boolean =>
 /** The scheme before the credential in a header, such as `Bearer `; empty if there is none. */
 export const schemeIn = (value: string): string => /^\s*(?:bearer|basic|token|apikey|digest)\s+/i.exec(value)?.[0] ?? ''
 
-/** The secrets in a header. A credential may follow a scheme, and a cookie header may hold several. */
+/** The secret in a header, without the scheme in front of it. */
 export function secretsInHeader(name: string, value: string): TextSpan[] {
   const { length } = schemeIn(value)
   if (length > 0) return [{ key: name, start: length, end: value.length }]
-  if (!/^cookie$/i.test(name)) return secretsInVariable(name, value)
-  let end = -1
-  return value.split(';').map((cookie) => {
-    const start = end + 1
-    end = start + cookie.length
-    return { key: name, start: start + cookie.indexOf('=') + 1, end }
-  })
+  return isCookie(name) ? whole(name, value) : secretsInVariable(name, value)
 }
+
+const isCookie = (name: string): boolean => /^cookie$/i.test(name)
 
 /** The secrets in a URL, as written: password, random user name, random path segments and secret parameters. */
 export function secretsInUrl(text: string): TextSpan[] {
@@ -144,39 +141,44 @@ const secretsInConnection = (text: string): TextSpan[] =>
     : []
 
 /** The secrets in a text that may be a URL or a connection string. */
-function partsOf(text: string): TextSpan[] {
-  const found = secretsInUrl(text)
-  const isNew = ({ start, end }: TextSpan) => !found.some((span) => span.start < end && start < span.end)
-  return [...found, ...secretsInConnection(text).filter(isNew)]
-}
+const partsOf = (text: string): TextSpan[] => joined(secretsInUrl(text), secretsInConnection(text))
+
+/** All spans, without those of `more` that overlap with others. */
+const joined = (spans: readonly TextSpan[], more: readonly TextSpan[]): TextSpan[] => [
+  ...spans,
+  ...more.filter(({ start, end }) => !spans.some((span) => span.start < end && start < span.end)),
+]
 
 interface ArgumentOptions {
   /**
-   * Whether the path after an option such as `--token` is secret. Where only settings are shown it is hidden, because it
-   * may be a secret that looks like a path. Imports keep it, and logs do not hide a folder wherever it occurs.
+   * Whether everything under a secret name is secret, also a path or a common word: `--token ./x`, `-e TOKEN=none`. Where
+   * only settings are shown it is hidden, because it may be a secret that looks like one. Imports keep it, and logs do
+   * not hide a folder or a word wherever it occurs.
    */
-  readonly paths?: boolean
+  readonly strict?: boolean
 }
 
 /** The secrets in an argument: `--api-key=…`, `--token …`, `KEY=…`, `Authorization: Bearer …`, and those in URLs. */
 export function secretsInArgument(
   words: readonly unknown[],
   index: number,
-  { paths = false }: ArgumentOptions = {},
+  { strict = false }: ArgumentOptions = {},
 ): TextSpan[] {
   const [before = '', word = ''] = [words[index - 1], words[index]].map((one) => (typeof one === 'string' ? one : ''))
-  const [, header, field = '', content] = /^(([\w-]+):\s*)([^/\s].*)$/s.exec(word) ?? []
-  if (header !== undefined && content !== undefined && isSecretName(field)) {
-    return shifted(header, secretsInHeader(field, content))
-  }
   // Before assignments: base64 such as `q8Zk…==` looks like one.
   const flag = /^--?([A-Za-z][\w-]*)$/.exec(before)?.[1]
   const isValue = flag !== undefined && isSecretName(flag) && !word.startsWith('-')
-  if (isValue && (paths || !isPath(word))) return whole(flag, word)
+  if (isValue && (strict || !isPath(word))) return whole(flag, word)
+  // `Authorization: …`, also in `--header=Authorization: …`.
+  const [, header, holder = '', field = '', content] = /^((?:--?([\w-]+)=)?([\w-]+):\s*)([^/\s].*)$/s.exec(word) ?? []
+  if (header !== undefined && content !== undefined && isSecretName(field) && !isSecretName(holder)) {
+    return shifted(header, secretsInHeader(field, content))
+  }
   const [, option, variable, name = '', value] = /^((--env=|-e=?(?=[A-Z_]))?(?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
   const isAssigned = option !== undefined && value !== undefined
   if (isAssigned && (variable !== undefined || before === '-e' || before === '--env')) {
-    return shifted(option, secretsInVariable(name, value))
+    const isSecretAnyway = strict && isSecretName(name)
+    return shifted(option, isSecretAnyway ? whole(name, value) : secretsInVariable(name, value))
   }
   const isCommand = /^(?:[-/][a-z]*c|-command)$/i.test(before)
   const inCommand = isCommand ? secretsInCommand(word) : []
@@ -185,8 +187,8 @@ export function secretsInArgument(
     return shifted(option, whole(name, value))
   }
   const address = /[a-z][a-z\d+.-]{0,30}:\/\/\S+/i.exec(word)
-  const inText = isCommand ? [] : secretsInConnection(word)
-  const found = address ? shifted(word.slice(0, address.index), secretsInUrl(address[0])) : inText
+  const inAddress = address ? shifted(word.slice(0, address.index), secretsInUrl(address[0])) : []
+  const found = isCommand ? inAddress : joined(inAddress, secretsInConnection(word))
   return hasForm(without(word, found)) ? whole('argument', word) : found
 }
 

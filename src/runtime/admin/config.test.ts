@@ -47,11 +47,11 @@ describe('B6: the configuration as it is shown', () => {
     })
   })
 
-  test('hides what imports and logs hide, and paths after options for secrets', () => {
+  test('hides what imports and logs hide, and paths and words under secret names', () => {
     const random = 'a8F3kd93kDk29dkW0'
     const args = [
       ...['--header', 'Authorization: Bearer abc', '--env=API_KEY=def', '-c', 'A=1 TOKEN=ghi node x'],
-      ...['--db', 'Server=db;Password=jkl', '--token', '/mno', '--cookie-consent', 'all'],
+      ...['--db', 'Server=db;Password=jkl', '--token', '/mno', '-e', 'TOKEN=none', '--cookie-consent', 'all'],
     ]
     const servers = { a: { command: 'npx', args }, b: { url: `https://host.example.com/${random}/mcp` } }
     const ignorant = createRedactor({ secrets: [], keys: [] })
@@ -61,7 +61,7 @@ describe('B6: the configuration as it is shown', () => {
           args: [
             ...['--header', 'Authorization: Bearer [redacted]', '--env=API_KEY=[redacted]'],
             ...['-c', 'A=1 TOKEN=[redacted] node x', '--db', 'Server=db;Password=[redacted]'],
-            ...['--token', '[redacted]', '--cookie-consent', 'all'],
+            ...['--token', '[redacted]', '-e', 'TOKEN=[redacted]', '--cookie-consent', 'all'],
           ],
         },
         b: { url: 'https://host.example.com/[redacted]/mcp' },

@@ -62,7 +62,7 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
     if (Array.isArray(value)) {
       const items =
         kind === 'words'
-          ? value.map((word, index) => withoutSpans(word, secretsInArgument(value, index, { paths: true })))
+          ? value.map((word, index) => withoutSpans(word, secretsInArgument(value, index, { strict: true })))
           : value
       return items.map((item, index) => show(item, [...path, index]))
     }

@@ -93,7 +93,11 @@ test.each([
     { env: { DB: 'Server=db;Password=abc' }, args: ['--db', 'Server=db;Password=def;Timeout=3'] },
     ['Server=db;Password=abc', 'def'],
   ],
-  ['a cookie', { headers: { Cookie: 'sid=abc; theme=dark' } }, ['sid=abc; theme=dark']],
+  [
+    'a cookie',
+    { headers: { Cookie: 'sid=abc; theme=dark' }, args: ['--header', 'Cookie: sid=def'] },
+    ['sid=abc; theme=dark', 'sid=def'],
+  ],
   ['a user name like a token', { url: 'https://a8F3kd93kDk29dkW0@x.example/' }, ['a8F3kd93kDk29dkW0']],
   ['a password with @', { url: 'https://me:p@w@x.example/' }, ['p@w']],
   [

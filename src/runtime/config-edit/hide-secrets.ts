@@ -89,7 +89,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
     for (const [name, definition] of Object.entries(asRecord(asRecord(content).mcpServers))) {
       if (!isRecord(definition)) continue
       for (const { path, start, end } of findSecrets(withLiteralText(definition) as typeof definition, {
-        paths: true,
+        strict: true,
       })) {
         const key = JSON.stringify(['mcpServers', name, ...path])
         spans.set(key, [...(spans.get(key) ?? []), { start, end }])
