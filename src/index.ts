@@ -67,7 +67,7 @@ export async function createGateway(
   return createGatewayOf(isLoaded(config) ? config : await inline(config), { ...options, log })
 }
 
-const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'places' in value
+const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'filesToWatch' in value
 
 /** Reads an object like a file with the same content: with the same validation, variables and messages. */
 function inline(config: object): Promise<LoadedConfig> {

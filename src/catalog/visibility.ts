@@ -127,18 +127,18 @@ export function toolsByExposure(items: readonly Item[], servers: () => readonly 
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
   const meta = items
     .filter(({ entry }) => entry.server === metaSource && !codeTools.some(({ name }) => name === entry.name))
-    .map((item) => told(item, servers))
+    .map((item) => withDescription(item, servers))
   const code = codeTools.flatMap(({ server, name }) => {
-    const goesBy = ({ entry }: Item) => entry.name === name || entry.aliases?.includes(name) === true
-    const item = items.find((one) => one.entry.server === server && goesBy(one))
+    const hasName = ({ entry }: Item) => entry.name === name || entry.aliases?.includes(name) === true
+    const item = items.find((one) => one.entry.server === server && hasName(one))
     if (!item) return []
-    return [told(item.entry.name === name ? item : renamed(item, name), servers)]
+    return [withDescription(item.entry.name === name ? item : renamed(item, name), servers)]
   })
   return { direct, meta, both: [...meta, ...direct], code }
 }
 
 /** An item whose description mentions only servers that the caller sees. */
-function told(item: Item, servers: () => readonly ServerSummary[]): Item {
+function withDescription(item: Item, servers: () => readonly ServerSummary[]): Item {
   const description = item.entry.descriptionFor?.(servers(), item.name)
   if (description === undefined) return item
   const definition = { ...item.definition, description }

@@ -77,8 +77,8 @@ async function readAll(
 }
 
 /** The paths at which the rules for these configuration files may be found. */
-export const rulePlaces = (places: readonly string[], env: EnvVars, cwd: string): string[] =>
-  env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : places.map((path) => join(dirname(path), rulesName))
+export const rulesFiles = (paths: readonly string[], env: EnvVars, cwd: string): string[] =>
+  env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : paths.map((path) => join(dirname(path), rulesName))
 
 async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd: string): Promise<string | undefined> {
   const servers = documents.filter(({ dialect }) => takesRules(dialect))

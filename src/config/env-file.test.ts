@@ -6,9 +6,9 @@ test('B11: envFile adds variables to env, which wins; in our own file too', asyn
     'toolway.yaml': 'version: 1\nmcpServers: { a: { command: x, env: { A: own }, envFile: "${WHERE}/.env" } }',
     'sub/.env': 'export A=file\nB="b # c"\n# comment\nC=${B}\n',
   })
-  const { config, places } = await load({ env: { WHERE: 'sub' } })
+  const { config, filesToWatch } = await load({ env: { WHERE: 'sub' } })
   expect(config.mcpServers.a).toMatchObject({ env: { A: 'own', B: 'b # c', C: '${B}' } })
-  expect(places).toContain(at('sub', '.env'))
+  expect(filesToWatch).toContain(at('sub', '.env'))
 })
 
 test('B11: a file that is not there is an error at its place, unless the server is disabled', async () => {

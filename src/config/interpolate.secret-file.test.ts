@@ -21,9 +21,9 @@ async function withSecret(content: string, mode: number) {
 test('B6: a secret may come from a file of its own, beside the configuration or at home', async () => {
   const { load, at } = await withSecret('s3cr3t\n', 0o600)
   for (const path of ['sub/toolway.yaml', 'home/home.yaml']) {
-    const { config, places } = await load({ paths: [path] })
+    const { config, filesToWatch } = await load({ paths: [path] })
     expect(config.mcpServers.a).toMatchObject({ headers: { Authorization: 'Bearer s3cr3t' } })
-    expect(places.some((place) => place.endsWith('token'))).toBe(true)
+    expect(filesToWatch.some((place) => place.endsWith('token'))).toBe(true)
   }
   await symlink(at('home', 'token'), at('home', 'linked'))
   await writeFile(at('home', 'home.yaml'), config('${file:~/linked}'))

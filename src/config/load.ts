@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import type * as z from 'zod'
 import { homeOf, stateHome } from '../core/home.ts'
 import { proxySecrets } from '../lib/proxy.ts'
-import { type ConfigDocument, type ReadOptions, readDocuments, rulePlaces } from './documents.ts'
+import { type ConfigDocument, type ReadOptions, readDocuments, rulesFiles } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
 import type { ConfigDialect } from './import/dialect.ts'
 import { type EnvVars, escapeVariables, interpolate } from './interpolate.ts'
@@ -24,7 +24,7 @@ export interface LoadedConfig {
   /** The files that were read, in merge order. */
   readonly files: readonly { readonly path: string; readonly dialect: ConfigDialect }[]
   /** Paths to watch: configuration files that were read or searched for, rules, and files with secrets. */
-  readonly places: readonly string[]
+  readonly filesToWatch: readonly string[]
   /** Values from files, commands, secret variables and proxy URLs. They must never be logged or stored. */
   readonly secrets: readonly string[]
   readonly notes: readonly string[]
@@ -79,7 +79,9 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const loaded: LoadedConfig = {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
-    places: [...new Set([...located.places, ...rulePlaces(located.places, env, cwd), ...secretFiles])],
+    filesToWatch: [
+      ...new Set([...located.filesToWatch, ...rulesFiles(located.filesToWatch, env, cwd), ...secretFiles]),
+    ],
     secrets: [...filled.secrets, ...proxySecrets(env)],
     notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
     warnings: [

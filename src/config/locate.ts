@@ -10,7 +10,7 @@ import type { SourceFile } from './tree.ts'
 interface LocatedConfig {
   readonly paths: readonly string[]
   /** All paths that were searched. A change to any of them may change the configuration. */
-  readonly places: readonly string[]
+  readonly filesToWatch: readonly string[]
   readonly warnings: readonly string[]
   /** Why the file that was found must not be used; empty if it may be. */
   readonly problems: readonly ConfigProblem[]
@@ -26,7 +26,7 @@ const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `to
 export async function locate(named: readonly string[], env: EnvVars, cwd: string): Promise<LocatedConfig> {
   const all = (names: readonly string[]): LocatedConfig => {
     const paths = names.map((path) => resolve(cwd, path))
-    return { paths, places: paths, warnings: [], problems: [] }
+    return { paths, filesToWatch: paths, warnings: [], problems: [] }
   }
   if (named.length > 0) return all(named)
   if (env.TOOLWAY_CONFIG) return all(env.TOOLWAY_CONFIG.split(delimiter).filter((path) => path !== ''))
@@ -37,19 +37,19 @@ export async function locate(named: readonly string[], env: EnvVars, cwd: string
     [join(cwd, '.mcp.json')],
     ownNames.map((name) => join(userFolder, name)),
   ]
-  const places = groups.flat()
+  const filesToWatch = groups.flat()
   for (const group of groups) {
     const found = await existing(group)
     const [first, ...others] = found
     if (first === undefined) continue
     const problems = await ownershipProblems(first, env)
-    if (problems.length > 0) return { paths: [], places, warnings: [], problems }
+    if (problems.length > 0) return { paths: [], filesToWatch, warnings: [], problems }
     const warnings = others.map(
       (path) => `${path} is not read because ${first} takes precedence; pass both with --config to merge them`,
     )
-    return { paths: [first], places, warnings, problems: [] }
+    return { paths: [first], filesToWatch, warnings, problems: [] }
   }
-  return { paths: [], places, warnings: [], problems: [] }
+  return { paths: [], filesToWatch, warnings: [], problems: [] }
 }
 
 /**

@@ -82,14 +82,14 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly ConfigProblem[]
   /** Files that the configuration refers to. A change to one of them may fix the problem. */
-  readonly places: readonly string[]
+  readonly filesToWatch: readonly string[]
 
-  constructor(problems: readonly ConfigProblem[], places: readonly string[] = []) {
+  constructor(problems: readonly ConfigProblem[], filesToWatch: readonly string[] = []) {
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
     const ordered = inOrder(problems)
     super(`The configuration has ${count}:\n${formatProblems(ordered)}`)
     this.problems = ordered
-    this.places = places
+    this.filesToWatch = filesToWatch
   }
 
   /** Shows paths relative to `cwd` where that is shorter. */

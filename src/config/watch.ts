@@ -20,11 +20,11 @@ const lookMs = 2_000
  * real one. Any event triggers a check of the files.
  */
 export function watchFiles(first: readonly string[], clock: Clock, changed: () => void) {
-  let places = first
+  let filesToWatch = first
   const watchers = new Map<string, { readonly watcher: FSWatcher; readonly identity: string | undefined }>()
   const lost = new Set<string>()
   /** `reported` is the state at the last call to `changed` or `reading`; `seen` is the state at the last check. */
-  let reported = places.map(markOfFile)
+  let reported = filesToWatch.map(markOfFile)
   let seen = reported
   let pending: Disposable | undefined
   let over = false
@@ -37,7 +37,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   }
 
   const compare = () => {
-    const now = places.map(markOfFile)
+    const now = filesToWatch.map(markOfFile)
     const whole = same(now, seen)
     seen = now
     if (same(now, reported)) return
@@ -54,7 +54,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   }
 
   const watchFolders = () => {
-    const wanted = new Set(places.flatMap(foldersOf))
+    const wanted = new Set(filesToWatch.flatMap(foldersOf))
     for (const [folder, { watcher, identity }] of watchers) {
       if (wanted.has(folder) && identityOf(folder) === identity) continue
       // A watcher stays with a folder that was moved or removed; it does not notice another one in its place.
@@ -80,7 +80,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   }
 
   const lookNowAndThen = () => {
-    if (!same(places.map(markOfFile), reported)) touch()
+    if (!same(filesToWatch.map(markOfFile), reported)) touch()
     timer = clock.after(lookMs, lookNowAndThen)
   }
 
@@ -89,17 +89,18 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   return {
     /** To be called before the files are read: only later changes are reported. */
     reading(): void {
-      reported = places.map(markOfFile)
+      reported = filesToWatch.map(markOfFile)
     },
     /** Replaces the list of watched files. */
     follow(next: readonly string[]): void {
-      if (same(next, places)) return
+      if (same(next, filesToWatch)) return
       // Keep the marks of files that were already being watched, so that no change is missed. New files have just been
       // read, so their current marks are correct.
-      const marks = (known: readonly string[]) => next.map((path) => known[places.indexOf(path)] ?? markOfFile(path))
+      const marks = (known: readonly string[]) =>
+        next.map((path) => known[filesToWatch.indexOf(path)] ?? markOfFile(path))
       reported = marks(reported)
       seen = marks(seen)
-      places = next
+      filesToWatch = next
       watchFolders()
       touch()
     },

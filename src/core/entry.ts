@@ -16,7 +16,7 @@ export interface Entry {
   readonly definition: Definition
   /** The original definition, if it had hidden characters. Pinning and scanning use it. */
   readonly verbatim?: Definition
-  /** The input schema with `Numeral`s, if it has numbers that a double cannot hold. Validation uses it. */
+  /** The input schema with `ExactNumber`s, if it has numbers that a double cannot hold. Validation uses it. */
   readonly exactSchema?: Readonly<Record<string, unknown>>
   readonly traits: Traits
   /** The description for a caller that sees these servers, if it depends on the servers. `name` is the listed name. */

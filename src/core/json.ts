@@ -68,7 +68,7 @@ export class Json<T = unknown> {
     return this.#bytes
   }
 
-  /** The value with a `Numeral` in place of each number that a double cannot hold. Usually this is the plain value. */
+  /** The value with a `ExactNumber` in place of each number that a double cannot hold. Usually this is the plain value. */
   get exact(): T {
     this.#exact ??= this.#received ? exactValue(this.bytes, this.value) : this.value
     return this.#exact

@@ -1,11 +1,11 @@
-import { Numeral } from '../lib/exact-number.ts'
+import { ExactNumber } from '../lib/exact-number.ts'
 import { isRecord } from '../lib/is-record.ts'
 
 type Shape = (value: unknown) => boolean
 
 const text: Shape = (value) => typeof value === 'string'
 const flag: Shape = (value) => typeof value === 'boolean'
-const number: Shape = (value) => (typeof value === 'number' && Number.isFinite(value)) || value instanceof Numeral
+const number: Shape = (value) => (typeof value === 'number' && Number.isFinite(value)) || value instanceof ExactNumber
 const count: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 const names: Shape = (value) => Array.isArray(value) && value.every(text)
 const namesByName: Shape = (value) => isRecord(value) && Object.values(value).every(names)
@@ -15,7 +15,7 @@ export const assertions: Readonly<Record<string, Shape | undefined>> = {
   type: (value) => text(value) || names(value),
   enum: Array.isArray,
   const: () => true,
-  multipleOf: (value) => number(value) && Number(value instanceof Numeral ? value.source : value) > 0,
+  multipleOf: (value) => number(value) && Number(value instanceof ExactNumber ? value.source : value) > 0,
   ...each(flag, 'nullable uniqueItems'),
   ...each(number, 'maximum exclusiveMaximum minimum exclusiveMinimum'),
   ...each(count, 'maxLength minLength maxItems minItems maxContains minContains maxProperties minProperties'),

@@ -1,15 +1,20 @@
-const secretName =
-  /token|secret|passw|pass[-_]?(?:phrase|code)|pwd$|(?:api|access|private|account|encryption|signing|master|auth|ssh|shared|service|client)[-_]?key|connection[-_]?string|credential|authorization|cookie/i
+/**
+ * Words that make a name secret, wherever they stand in it. Other words may precede them directly (`PGPASSWORD`), but only
+ * a few may follow (`secretkey`), because longer words are harmless: `keyboard`, `tokenizer`, `passwordless`.
+ */
+const secretWord =
+  /(?:token|secret|passw(?:or[dt]|r?d)?|pass[-_]?(?:phrase|code)|(?:api|access|private|account|encryption|signing|master|auth|ssh|shared|service|client)[-_]?key|connection[-_]?string|credential|authorization|cookie(?!s?[-_. ]?(?:consent|banner|notice|policy|preference|setting|categor|domain|secure|same[-_]?site|http[-_]?only|max[-_]?age|lifetime|expir|enabled|disabled|prefix|parser)))s?(?:key|value|data|string|text|hash|salt|header|auth|id|jar|json|pem|base|b(?=64)|v(?=\d)|prod|production|live|staging|stage|dev|test|admin|root|user){0,2}s?(?![a-z])|pwd$/i
 
 /** Short names that occur within other words (`compass`, `format`), and at their start (`pass_rate`). */
-const secretWord =
+const shortSecretWord =
   /^pass$|(?:^|[-_])(?:(?:pat|dsn|jwt)(?:$|[-_])|(?:db|database|user|admin|root|smtp|mail|email|imap|ftp|sql|mysql|pg|postgres|redis|mongo|amqp|ldap|proxy|auth|login|key|store|keystore)[-_]?pass$)/i
 
+/** The last word of names such as `TOKEN_FILE`, `secretsDir`, `token_baseurl` and `tokenfile`, but not of `TOKEN_ADMIN`. */
 const aboutSecret =
-  /(?:file|path|dir|folder|home|root|url|uri|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer)$/i
+  /(?:^|[-_. ]|(?:base|user|data|display|token|secret|passw(?:or)?d|key|cookie|credential|auth|session|signature|webhook)s?)(?:file|path|dir|folder|home|root|url|uri|endpoint|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer){1,2}$/i
 
 /** Whether a name refers to a property of a secret (its location, a count) rather than to the secret itself. */
-export const isAboutSecret = (name: string): boolean => aboutSecret.test(name)
+export const isAboutSecret = (name: string): boolean => aboutSecret.test(separated(name))
 
 /** Names of token counts, which are not secrets: `MAX_TOKENS`, `maxSchemaTokens`, `tokens_used`. */
 const counted =
@@ -18,10 +23,14 @@ const counted =
 /** Max length of a name that may stand for a number. The search for such names takes quadratic time. */
 const maxCounted = 256
 
-export const isSecretName = (name: string): boolean =>
-  (secretName.test(name) || secretWord.test(separated(name))) &&
-  !isAboutSecret(name) &&
-  !(name.length <= maxCounted && counted.test(name))
+export function isSecretName(name: string): boolean {
+  const words = separated(name)
+  return (
+    (secretWord.test(words) || shortSecretWord.test(words)) &&
+    !aboutSecret.test(words) &&
+    !(name.length <= maxCounted && counted.test(name))
+  )
+}
 
 /** `dbPass` as `db_Pass`. */
 const separated = (name: string): string => name.replace(/(?<=[a-z\d])(?=[A-Z])/g, '_')

@@ -1,3 +1,5 @@
+import { decodePercent } from './decode-percent.ts'
+
 /** The value of an Authorization header (RFC 7617). */
 export const basicAuth = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
@@ -15,13 +17,4 @@ export function urlSecrets(url: URL): string[] {
     : [url.password, decodePercent(url.password), authorization.slice('Basic '.length)].filter(
         (secret) => secret !== '',
       )
-}
-
-/** Decodes percent escapes. Returns the text unchanged if a `%` in it does not begin an escape. */
-export function decodePercent(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }

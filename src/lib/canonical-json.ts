@@ -1,4 +1,4 @@
-import { Numeral } from './exact-number.ts'
+import { ExactNumber } from './exact-number.ts'
 
 /** The default limit for nesting, far below the depth at which recursion overflows the stack. */
 export const defaultMaxDepth = 256
@@ -25,7 +25,7 @@ export function canonical(value: unknown, limits: Partial<Budget> = {}): string 
 
 function write(value: unknown, budget: Budget, depth: number): string | undefined {
   if (depth > budget.depth) throw new RangeError('nested too deeply')
-  if (value instanceof Numeral) return write(value.source, budget, depth)
+  if (value instanceof ExactNumber) return write(value.source, budget, depth)
   const plain = hasToJson(value) ? value.toJSON() : value
   if (typeof plain !== 'object' || plain === null) {
     const text = JSON.stringify(plain) as string | undefined

@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../tests/fixtures/cpu-time.ts'
 import { Json } from '../core/json.ts'
-import { decimalForm, Numeral, parseExactly } from './exact-number.ts'
+import { decimalForm, ExactNumber, parseExactly } from './exact-number.ts'
 import { jsonValue } from './parse-json.ts'
 
 describe('V5: numbers that a double would round', () => {
   test.each(['1326954198812345679', '-9007199254740993', '0.10000000000000000555', '1e400', '123456789012345678.5e-3'])(
     '%s keeps its digits',
     (digits) => {
-      const value = parseExactly(`{"a":[${digits}]}`) as { a: [Numeral] }
-      expect(value.a[0]).toBeInstanceOf(Numeral)
+      const value = parseExactly(`{"a":[${digits}]}`) as { a: [ExactNumber] }
+      expect(value.a[0]).toBeInstanceOf(ExactNumber)
       expect(JSON.stringify(value)).toBe(`{"a":[${digits}]}`)
     },
   )

@@ -1,7 +1,7 @@
 import { jsonValue, type ReadNumber } from './parse-json.ts'
 
 /** A number as it was written, for numbers that no double represents exactly. */
-export class Numeral {
+export class ExactNumber {
   readonly source: string
 
   constructor(source: string) {
@@ -17,7 +17,7 @@ export class Numeral {
 /** Matches numbers with 16 digits or an exponent; all others are exact. A false match only costs time. */
 const long = /[0-9.]{16}|[0-9.][eE][+-]?[0-9]/
 
-/** Parses JSON; numbers that a double would round become `Numeral`s. */
+/** Parses JSON; numbers that a double would round become `ExactNumber`s. */
 export const parseExactly = (text: string): unknown => jsonValue(text, long.test(text) ? exactNumber : undefined)
 
 /** Returns `value`, which was parsed from these bytes, or an exact version of it if parsing rounded a number. */
@@ -33,7 +33,7 @@ export function exactValue<T>(bytes: Buffer, value: T): T {
 }
 
 const exactNumber: ReadNumber = (source, value) =>
-  decimalForm(source) === decimalForm(`${value}`) ? value : new Numeral(source)
+  decimalForm(source) === decimalForm(`${value}`) ? value : new ExactNumber(source)
 
 /** `digits` times ten to the `power`, without leading and trailing zeros; zero has no digits. */
 export interface Decimal {

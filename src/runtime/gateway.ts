@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { reloadableChat } from '../chat/reloadable-chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -23,6 +22,7 @@ import { keptAuditKey } from '../stores/secret-file.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import { registeredTools } from '../tools/tool-source.ts'
 import type { Inbox } from './admin/inbox.ts'
+import type { AdminRoutesOptions } from './admin/index.ts'
 import { accountOfAll } from './admin/overview.ts'
 import { notifyOfApprovals } from './approval-webhook.ts'
 import { createCluster } from './cluster.ts'
@@ -38,7 +38,7 @@ import {
   startGeneration,
 } from './generation.ts'
 import { environmentOf, explainDecision, gatewayStatus, offersTo, type ToolInvocation } from './generation-queries.ts'
-import { identity, packageFile, version } from './package-paths.ts'
+import { identity, version } from './package-paths.ts'
 import { openProcessState } from './process-state.ts'
 import {
   createConfigAudit,
@@ -200,7 +200,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       files?.reading()
       return load().catch((thrown: unknown) => {
         // Also watch files that the configuration refers to, such as secrets: a missing one may appear later.
-        if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
+        if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.filesToWatch])
         throw thrown
       })
     },
@@ -275,20 +275,25 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const { shared } = options
       const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
-      const adminRoutes = async (open: ListeningServer) => {
+      const adminEndpoint = async (listening: ListeningServer) => {
         // Import the module on the first request to the dashboard or admin API: many gateways never get one.
-        const { createAdminRoutes } = await import('./admin/index.ts')
-        const { calls, history: past } = processState
-        await past?.restore(calls)
-        const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
-        const reloading = { ...reload, now: cluster.reload, history }
-        const inbox = await openInbox()
-        const admin = {
-          ...{ ...own, current, sharedApprovals, reload: reloading, why, metrics, worker: shared, inbox },
+        const { openAdminRoutes } = await import('./admin/index.ts')
+        const admin: AdminRoutesOptions = {
+          processState,
+          config,
+          access,
+          authenticate,
+          current,
+          sharedApprovals,
+          reload: { ...reload, now: cluster.reload, history },
           source: options.source,
-          logins: past?.logins,
+          why,
+          metrics,
+          inbox: await openInbox(),
+          worker: shared,
+          startedAt,
         }
-        return createAdminRoutes({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
+        return openAdminRoutes(admin, listening)
       }
       startServing()
       processState.history?.start()
@@ -305,7 +310,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           environmentOf: (...called: ToolInvocation) => environmentOf(current(), ...called),
           jwt: () => current().inboundAuth.config.jwt,
           failures: () => current().inboundAuth.config,
-          adminEndpoint: adminRoutes,
+          adminEndpoint,
           traced: () => current().traces !== undefined,
           budgets: processState.budgets,
           clock,
@@ -361,9 +366,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   }
 }
 
-/** The dashboard's files, built by tooling/build-web.ts. */
-const dashboard = fileURLToPath(packageFile('web/dist'))
-
 const local: Omit<Caller, 'agent'> = {
   agents: '*',
   principal: 'local',
@@ -374,4 +376,7 @@ const local: Omit<Caller, 'agent'> = {
 }
 
 /** Files that trigger a reload when they change. */
-const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [...loaded.places, ...plugins.value.places]
+const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [
+  ...loaded.filesToWatch,
+  ...plugins.value.filesToWatch,
+]

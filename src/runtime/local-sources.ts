@@ -108,13 +108,13 @@ export async function reuseOrLoadPlugins(
   context: PluginContext,
   known: Reusable<Plugins> | undefined,
 ): Promise<Reusable<Plugins>> {
-  if (known && isDeepStrictEqual(known.builtFrom, await stateOf(paths, known.value.places))) return known
+  if (known && isDeepStrictEqual(known.builtFrom, await stateOf(paths, known.value.filesToWatch))) return known
   const value = await openPlugins(paths, context)
-  return { value, builtFrom: await stateOf(paths, value.places) }
+  return { value, builtFrom: await stateOf(paths, value.filesToWatch) }
 }
 
 /** The list of plugins and the metadata of their files, compared to detect changes. */
-async function stateOf(paths: readonly string[], places: readonly string[]): Promise<unknown> {
-  const files = await Promise.all(places.map((place) => stat(place).catch(() => undefined)))
+async function stateOf(paths: readonly string[], filesToWatch: readonly string[]): Promise<unknown> {
+  const files = await Promise.all(filesToWatch.map((place) => stat(place).catch(() => undefined)))
   return [paths, files.map((file) => file && [file.mtimeMs, file.size, file.ino])]
 }

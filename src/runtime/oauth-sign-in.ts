@@ -2,7 +2,7 @@ import type { Config, ServerConfig } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { placeOf } from '../policy/guards/url-addresses.ts'
+import { rangeOf } from '../policy/guards/url-addresses.ts'
 import { fileLocks } from '../stores/locks.ts'
 import type { RedisSafe } from '../stores/redis/safe.ts'
 import { fileVault } from '../stores/vault.ts'
@@ -17,7 +17,7 @@ type OAuthContext = Pick<OAuthOptions, 'clock' | 'log'>
 /** OAuth for servers. Tokens are stored in Redis or in the state folder; the gateway and the CLI share them. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, context: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
-  return createOAuth({ vault, locks, placeOf, ...context })
+  return createOAuth({ vault, locks, rangeOf, ...context })
 }
 
 /** OAuth for CLI commands. Opens a Redis connection if the tokens are stored there, because commands have none. */

@@ -74,18 +74,18 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   const run = async (program: Program, signal: AbortSignal): Promise<Omit<ExecutionOutcome, 'durationMs'>> => {
     check(program)
-    const places = new DisposableStack()
+    const held = new DisposableStack()
     try {
       using waiting = deadline(clock, limits.waitMs, () => runRefused(noSlot(limits)), signal)
-      if (program.environment !== undefined) places.use(await environmentLock.take(program.environment, waiting.signal))
-      places.use(await slots.take(program.owner, waiting.signal))
+      if (program.environment !== undefined) held.use(await environmentLock.take(program.environment, waiting.signal))
+      held.use(await slots.take(program.owner, waiting.signal))
       const host = withSandboxCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
       const { outcome, cleared } = await runProgram({ ...program, host, signal }, waiting.signal)
       // The slot stays taken until the child is cleaned up; the caller need not wait for that.
-      void during(cleared.finally(() => places.dispose()))
+      void during(cleared.finally(() => held.dispose()))
       return outcome
     } catch (error) {
-      places.dispose()
+      held.dispose()
       throw error
     }
   }

@@ -118,8 +118,8 @@ export class HttpError extends Error {
 
   /** Creates an error whose code determines the status, JSON-RPC code, data and Retry-After header. */
   static of(code: ErrorCode, message: string, details: CodedDetails = {}): HttpError {
-    const { id, headers, genuine, ...told } = details
-    const { kind, data } = new ToolwayError(code, message, told)
+    const { id, headers, genuine, ...rest } = details
+    const { kind, data } = new ToolwayError(code, message, rest)
     const all = { ...retryAfter(data.retryAfterMs), ...headers }
     return new HttpError(kind.http, kind.rpc, message, { id, data, headers: all, genuine })
   }

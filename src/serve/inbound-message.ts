@@ -8,7 +8,7 @@ import { countMembers, extentOf, type JsonSpan, maxDepth, members, requestExtent
 import { jsonValue } from '../lib/parse-json.ts'
 import { toCleanLine } from '../wire/bytes.ts'
 import { AmbiguousMember, definedMembers, duplicateIn, type Scope } from '../wire/check-members.ts'
-import { fromClients } from '../wire/defined-members.ts'
+import { clientMessages } from '../wire/defined-members.ts'
 import { type Id, readMessage } from '../wire/message.ts'
 import { ProtocolError, rpcCodes } from './errors.ts'
 
@@ -165,7 +165,7 @@ type Received = Pick<InboundRequest, 'method' | 'params'>
  * member with one of them. Params of unknown methods are returned unchanged, because nothing reads them.
  */
 export function definedParams({ method, params }: Received, scope: Scope, log: Log): Params {
-  const level = Object.hasOwn(fromClients, method) ? fromClients[method] : undefined
+  const level = Object.hasOwn(clientMessages, method) ? clientMessages[method] : undefined
   if (level === undefined) return params
   const leftOut: string[] = []
   try {

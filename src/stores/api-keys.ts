@@ -104,16 +104,16 @@ export async function createApiKey({ configured, folder, now }: KeyContext, want
  * expiry gets the same lifetime again. With `created`, refuses if another secret is the current one by now.
  */
 export async function rotateApiKey(
-  places: KeyContext,
+  context: KeyContext,
   id: string,
   keepOldMs: number,
   created?: number,
 ): Promise<IssuedKey> {
-  const { now } = places
+  const { now } = context
   const { key, hash } = newApiKey(id)
   const rotated: StoredKey[] = []
-  await change(places.folder, (keys) => {
-    const old = requireKey(places, keys, id)
+  await change(context.folder, (keys) => {
+    const old = requireKey(context, keys, id)
     if (created !== undefined && Date.parse(old.created) !== created) {
       const message = `The key ${id} has been rotated since you opened it; nothing was changed. Rotating it again ends the older secret at once.`
       throw new ToolwayError('INVALID_ARGUMENTS', message, { auditReason: 'conflict' })
@@ -132,9 +132,9 @@ export async function rotateApiKey(
 }
 
 /** Removes a key with all its secrets. A running gateway stops accepting it within a second. */
-export const revokeApiKey = (places: KeyContext, id: string): Promise<void> =>
-  change(places.folder, (keys) => {
-    const found = requireKey(places, keys, id)
+export const revokeApiKey = (context: KeyContext, id: string): Promise<void> =>
+  change(context.folder, (keys) => {
+    const found = requireKey(context, keys, id)
     return keys.filter((key) => key !== found)
   })
 

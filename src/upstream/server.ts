@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../config/schema.ts'
-import { type Call, type Caller, type Capabilities, profileOf } from '../core/call.ts'
+import type { Call, Caller, Capabilities } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline, never, waitFor } from '../core/deadline.ts'
 import { type Decide, refusalOf } from '../core/decision.ts'
@@ -14,7 +14,7 @@ import { jsonValue } from '../lib/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Connector } from './connection/connect.ts'
 import { createConnectionPool } from './connection/connection-pool.ts'
-import { type InitializedConnection, isStateful } from './connection/handshake.ts'
+import type { InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
 import { createReconnector } from './connection/reconnect.ts'
 import { createServerFindings } from './health/findings.ts'
@@ -23,8 +23,8 @@ import { createHealthCheck } from './health/health-check.ts'
 import { createServerHistory } from './health/server-history.ts'
 import type { ListLimits } from './listing/list-reader.ts'
 import type { ServerOffers } from './listing/offers.ts'
-import { createServerListing, fingerprintOf, type ServerListing } from './listing/server-listing.ts'
-import { createSessionListings } from './listing/session-listings.ts'
+import { fingerprintOf, type ServerListing } from './listing/server-listing.ts'
+import { createServerListings } from './listing/server-listings.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
 import { type ChangeStream, createChangeStream, createUpstreamSubscriptions } from './requests/subscriptions.ts'
 import { createServerControl, type ServerControl } from './server-control.ts'
@@ -80,14 +80,9 @@ export interface UpstreamServer extends Source, ServerOffers {
   readonly control: ServerControl
 }
 
-/** The maximum number of client profiles that have their own listing, and of bytes in the listings of them all. */
-const maxListings = 32
-const maxListedBytes = 64 * 1024 * 1024
-
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const { name, config, clock, log } = options
   const fingerprint = fingerprintOf(config)
-  const listings = new Map<string, ServerListing>()
   const listeners = new Set<() => void>()
   const sessionListeners = new Set<SessionChangeListener>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
@@ -118,7 +113,9 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     config,
     connect: (scope, signal) => control.unlessPaused(() => options.connect(scope, signal)),
     mayLog,
-    mayReach: (caller) => options.mayUseSome?.(caller, seen(listingFor(caller.session, caller.capabilities))) ?? true,
+    mayReach: (caller) =>
+      options.mayUseSome?.(caller, listings.entriesOf(listings.forSession(caller.session, caller.capabilities))) ??
+      true,
     opening: healthMayHaveChanged,
     opened,
     closed,
@@ -155,15 +152,20 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     clock,
     log,
   })
-  const sessionListings = createSessionListings({
-    sessionOf: (open) => pool.sessionOf(open),
-    common: listingOf,
-    create: sessionListing,
-    changed(session, capabilities) {
+  const listings = createServerListings({
+    common: listingOptions(),
+    store: options.store,
+    pool,
+    examine(listing) {
+      fetched ||= listing.fetched
+      findings.listed(listing)
+    },
+    changed,
+    sessionChanged(session, capabilities) {
       for (const listener of sessionListeners) listener(session, capabilities)
     },
   })
-  const plain = listingOf({})
+  const { plain } = listings
   return {
     ...sourceOf(() => plain),
     async start() {
@@ -172,15 +174,16 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       begin()
     },
     seenBy(capabilities, session) {
-      if (session === undefined) return sourceOf(() => listingOf(capabilities))
-      return sourceOf(() => listingFor(session, capabilities), session)
+      if (session === undefined) return sourceOf(() => listings.of(capabilities))
+      return sourceOf(() => listings.forSession(session, capabilities), session)
     },
-    hasListsFor: (session, capabilities) => sessionListings.of(session, capabilities) !== undefined,
+    hasListsFor: (session, capabilities) => listings.sessions.of(session, capabilities) !== undefined,
     onSessionChange(listener) {
       sessionListeners.add(listener)
       return { [Symbol.dispose]: () => sessionListeners.delete(listener) }
     },
-    kinds: () => new Map([...listings].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(() => one)]] : []))),
+    kinds: () =>
+      new Map([...listings.byProfile].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(() => one)]] : []))),
     get instructions() {
       return (!control.paused && handshake()?.instructions) || ''
     },
@@ -193,18 +196,19 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     opening: () => pool.all.some(({ opening, inUse }) => opening && inUse),
     control,
     async [Symbol.asyncDispose]() {
-      const closing = [...listings.values()].map((listing) => listing[Symbol.asyncDispose]())
+      const closing = [...listings.byProfile.values()].map((listing) => listing[Symbol.asyncDispose]())
       for (const stream of changeStreams.values()) stream[Symbol.dispose]()
       for (const part of [subscriptions, healthCheck, reconnector]) part[Symbol.dispose]()
       await pool[Symbol.asyncDispose]()
-      await sessionListings[Symbol.asyncDispose]()
+      await listings.sessions[Symbol.asyncDispose]()
       await Promise.all(closing)
     },
   }
 
   /** The last handshake result, from this run or from a cached listing, for whichever clients that was fetched. */
   function handshake() {
-    const cached = () => [...listings.values()].find(({ descriptors }) => descriptors !== undefined)?.descriptors
+    const cached = () =>
+      [...listings.byProfile.values()].find(({ descriptors }) => descriptors !== undefined)?.descriptors
     return pool.latest?.handshake ?? plain.descriptors ?? cached()
   }
 
@@ -213,36 +217,12 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return known === undefined || known.capabilities.logging !== undefined
   }
 
-  function listingOf(capabilities: Capabilities): ServerListing {
-    const profile = profileOf(capabilities)
-    const known = listings.get(profile)
-    if (known) return known
-    // Beyond the limit, new client profiles get the plain profile's listing.
-    if (listings.size >= maxListings || listedBytes() > maxListedBytes) return plain
-    const listing: ServerListing = createServerListing({
-      ...listingOptions(capabilities),
-      store: options.store,
-      connection: () => pool.forListing(capabilities),
-      current: () => pool.current(capabilities),
-      unconnected: () => fetchForSessions(capabilities),
-      news() {
-        fetched ||= listing.fetched
-        findings.listed(listing)
-        sessionListings.commonChanged()
-        changed()
-      },
-    })
-    listings.set(profile, listing)
-    return listing
-  }
-
-  function listingOptions(capabilities: Capabilities) {
+  function listingOptions() {
     const { timeoutMs, maxTimeoutMs = 600_000, servedUris, seal, decide, refreshMs, listLimits: limits } = options
     const forwarding = { use, subscriptions, servedUris, seal, decide, exceeded, clock }
     const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
     return {
       server: name,
-      capabilities,
       fingerprint,
       refreshMs,
       limits,
@@ -252,30 +232,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       clock,
       log,
     }
-  }
-
-  /** A listing that is fetched over one session's connection. It is not stored, because it ends with the connection. */
-  function sessionListing(open: InitializedConnection, capabilities: Capabilities, news: () => void): ServerListing {
-    const managed = pool.all.find(({ current }) => current === open) as ManagedConnection
-    const current = () => (managed.current === open ? open : undefined)
-    const store = { load: async () => undefined, save: async () => {} }
-    return createServerListing({ ...listingOptions(capabilities), store, connection: () => managed, current, news })
-  }
-
-  /** The listing that this session sees: its own, if the server lists something else for it. */
-  function listingFor(session: string, capabilities: Capabilities): ServerListing {
-    return sessionListings.of(session, capabilities) ?? listingOf(capabilities)
-  }
-
-  /** Fetches the lists over sessions' connections, if there are no others. Returns false if there are none at all. */
-  function fetchForSessions(capabilities: Capabilities): boolean {
-    const stateful = pool.stateful(capabilities).slice(-maxPolled)
-    for (const open of stateful) sessionListings.through(open, capabilities)?.changed(open)
-    return stateful.length > 0
-  }
-
-  function listedBytes(): number {
-    return [...listings.values()].reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   function exceeded(limit: LimitExceeded, method: string, entry: string): void {
@@ -290,7 +246,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       origin: 'forwarded',
       priority: config.priority,
       timeoutMs: config.timeout ?? options.timeoutMs,
-      entries: () => (control.paused ? [] : seen(listing())),
+      entries: () => (control.paused ? [] : listings.entriesOf(listing())),
       status: () => status(listing()),
       ready: () => ready(listing()),
       listTtlMs: (kind) => (control.paused ? undefined : listing().ttls[kind]),
@@ -370,11 +326,11 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
 
   /** Fetches the lists again. All calls that arrive in the meantime share one fetch. */
   function list(open: InitializedConnection, capabilities: Capabilities): Promise<unknown> | undefined {
-    const listings = seenThrough(open, capabilities)
-    if (listings.length === 0) return undefined
+    const found = listings.through(open, capabilities)
+    if (found.length === 0) return undefined
     const { gaps } = open.connection.transport
     if (gaps !== undefined) gapsListed.set(open, gaps)
-    const listed = Promise.allSettled(listings.map((listing) => listing.opened(open)))
+    const listed = Promise.allSettled(found.map((listing) => listing.opened(open)))
     unlisted.set(open, listed)
     void listed.then(() => unlisted.delete(open))
     return listed
@@ -389,20 +345,17 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     })
     const { kind, name: called } = call.entry
     const { session, capabilities } = call.caller
-    const entry = seen(listingFor(session, capabilities)).find((one) => one.kind === kind && one.name === called)
+    const entry = listings
+      .entriesOf(listings.forSession(session, capabilities))
+      .find((one) => one.kind === kind && one.name === called)
     const decision = entry && entry !== call.entry ? options.decide?.(call.caller, entry) : undefined
     if (decision && !decision.allowed) throw refusalOf(decision, name)
-  }
-
-  /** A client profile's entries, or the plain profile's until the client profile's listing has been fetched. */
-  function seen(listing: ServerListing): readonly Entry[] {
-    return (listing.descriptors ? listing : plain).entries
   }
 
   function opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void {
     const modern = open.handshake.era === 'modern'
     const listChanged = () => {
-      for (const listing of seenThrough(open, capabilities)) listing.changed(open)
+      for (const listing of listings.through(open, capabilities)) listing.changed(open)
     }
     const notified = (method: string, params: Buffer | undefined) => {
       if (method.endsWith('/list_changed')) return listChanged()
@@ -417,7 +370,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
         listChanged()
         for (const uri of subscriptions.uris()) subscriptions.updated(uri)
       }
-      const stream = createChangeStream(open, { server: name, heard: notified, missed, clock, log })
+      const stream = createChangeStream(open, { server: name, onStreamNotification: notified, missed, clock, log })
       changeStreams.set(managed, stream)
       const followed = subscriptions.uris()
       if (followed.length > 0) stream.listen(followed)
@@ -429,27 +382,11 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     void list(open, capabilities)
   }
 
-  /**
-   * The listings that a connection can fetch: all if it is stateless, else the one for its handshake's profile, or for
-   * its session if the server may have changed its lists for that session.
-   */
-  function seenThrough(open: InitializedConnection, capabilities: Capabilities): ServerListing[] {
-    const { handshake, principal } = open
-    // Other principals must not see a listing that was fetched with one principal's credential.
-    if (principal !== undefined) return []
-    if (isStateful(open)) {
-      const own = sessionListings.through(open, capabilities)
-      if (!own) listingOf(capabilities).outdated()
-      return own ? [own] : []
-    }
-    return handshake.era === 'modern' ? [...listings.values()] : [listingOf(capabilities)]
-  }
-
   function closed(managed: ManagedConnection): void {
     changeStreams.get(managed)?.[Symbol.dispose]()
     changeStreams.delete(managed)
     subscriptions.lost(managed)
-    sessionListings.connectionClosed()
+    listings.sessions.connectionClosed()
     healthMayHaveChanged()
   }
 
@@ -492,8 +429,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 }
 
-/** How many sessions' connections are asked for their lists every time that a listing is refreshed. */
-const maxPolled = 16
 /** How long a call waits for a new connection's lists. */
 const listedWithinMs = 10_000
 

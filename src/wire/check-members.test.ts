@@ -4,11 +4,11 @@ import { runs } from '../../tests/fixtures/runs.ts'
 import { AmbiguousMember, definedBytes, definedMembers, misspelling } from './check-members.ts'
 import {
   answers,
+  clientMessages,
   envelopeMembers,
-  fromClients,
-  fromServers,
   type MemberRules,
   serverNotifications,
+  serverRequests,
 } from './defined-members.ts'
 import { latestLegacy, legacyRevisions, modernRevision } from './revisions.ts'
 
@@ -16,7 +16,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 const legacy = { revision: latestLegacy }
 const modern = { revision: modernRevision }
-const call = fromClients['tools/call'] as MemberRules
+const call = clientMessages['tools/call'] as MemberRules
 const check = (level: MemberRules, value: Fields, scope: { revision: string } = legacy) => {
   const leftOut: string[] = []
   return { value: definedMembers(value, level, scope, leftOut), leftOut }
@@ -41,7 +41,7 @@ describe('V1: only defined members stay', () => {
     ['completion/complete', 'context', ['2025-06-18', '2025-11-25', modernRevision]],
   ])('%s has %s in %j alone', (method, member, revisions) => {
     for (const revision of [...legacyRevisions, modernRevision]) {
-      const { value } = check(fromClients[method] as MemberRules, { [member]: {} }, { revision })
+      const { value } = check(clientMessages[method] as MemberRules, { [member]: {} }, { revision })
       expect(Object.hasOwn(value, member), revision).toBe(revisions.includes(revision))
     }
   })
@@ -75,11 +75,11 @@ describe('V1: a member that another parser may take for a known one is refused',
   })
 
   test.each([
-    [fromClients['tools/call'], 'argumentſ'],
-    [fromClients['tools/call'], 'tasK'],
-    [fromClients['resources/read'], 'URI'],
-    [fromClients['resources/read'], 'urı'],
-    [fromClients['tasks/get'], 'taskID'],
+    [clientMessages['tools/call'], 'argumentſ'],
+    [clientMessages['tools/call'], 'tasK'],
+    [clientMessages['resources/read'], 'URI'],
+    [clientMessages['resources/read'], 'urı'],
+    [clientMessages['tasks/get'], 'taskID'],
     [envelopeMembers, 'jſonrpc'],
     [envelopeMembers, 'ID'],
   ])('%# by Unicode case folding', (level, name) => {
@@ -102,7 +102,7 @@ describe('V1: a member that another parser may take for a known one is refused',
   ])('in %s: %j', (method, params, member) => {
     const thrown = (() => {
       try {
-        return check(fromClients[method] as MemberRules, params, modern)
+        return check(clientMessages[method] as MemberRules, params, modern)
       } catch (error) {
         return error
       }
@@ -136,7 +136,7 @@ describe('V1: the bytes of an object', () => {
 })
 
 /** The rules of all objects in all messages, including nested objects. */
-const levels: readonly MemberRules[] = [fromClients, fromServers, serverNotifications, answers].flatMap((table) =>
+const levels: readonly MemberRules[] = [clientMessages, serverRequests, serverNotifications, answers].flatMap((table) =>
   Object.values(table).flatMap(withInner),
 )
 

@@ -147,7 +147,7 @@ const aboutUri: MemberRules = { members: { uri: any, _meta } }
 const aboutTask: MemberRules = { members: { taskId: any, _meta } }
 
 /** Params of requests and notifications from clients. */
-export const fromClients: Readonly<Record<string, MemberRules>> = {
+export const clientMessages: Readonly<Record<string, MemberRules>> = {
   initialize: {
     members: {
       protocolVersion: any,
@@ -199,7 +199,7 @@ export const fromClients: Readonly<Record<string, MemberRules>> = {
 }
 
 /** Params of requests from servers. Requests with any other method are rejected. */
-export const fromServers: Readonly<Record<string, MemberRules>> = {
+export const serverRequests: Readonly<Record<string, MemberRules>> = {
   'sampling/createMessage': {
     members: {
       ...level('messages', 'modelPreferences', 'systemPrompt', 'includeContext', 'temperature', 'maxTokens').members,
@@ -258,7 +258,7 @@ export const inputRequired: MemberRules = open({
       ...anything,
       each: (question) => {
         const { method } = question as { readonly method?: unknown }
-        const params = isInputRequest(method) ? { within: fromServers[method] as MemberRules } : any
+        const params = isInputRequest(method) ? { within: serverRequests[method] as MemberRules } : any
         return { members: { method: any, params } }
       },
     },

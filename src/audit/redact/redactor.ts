@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Numeral } from '../../lib/exact-number.ts'
+import { ExactNumber } from '../../lib/exact-number.ts'
 import { maxDepth, repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { concealAssignments, createKeyMatcher, createNameMatcher, isCount, isSecretArgument } from './assignments.ts'
@@ -195,7 +195,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value === 'number') return visit.number(value)
       if (typeof value === 'boolean' || value === null) return value
       if (typeof value !== 'object') return dropped
-      if (value instanceof Numeral) {
+      if (value instanceof ExactNumber) {
         // Record the number as text, because JSON parsers would round it.
         const digits = text(value.source, depth)
         return visit.exactNumbers && digits === value.source ? value : digits
@@ -285,7 +285,7 @@ function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   if (typeof value === 'string') return `string(${value.length})`
   if (typeof value !== 'object') return typeof value
   if (value === null) return 'null'
-  if (value instanceof Numeral) return 'number'
+  if (value instanceof ExactNumber) return 'number'
   if (Array.isArray(value)) {
     const size = `array(${value.length})`
     return value.length === 0 || depth >= maxNesting ? size : [size, shapeOf(value[0], redactor, depth + 1)]

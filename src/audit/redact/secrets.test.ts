@@ -76,6 +76,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
       Buffer.from('me:behind-basic').toString('base64'),
       'behind-basic',
       'in-a-header',
+      'sid=in-a-cookie; theme=dark',
       'in-a-cookie',
       'of-a-server',
       'of-a-model',
@@ -85,6 +86,57 @@ test('B6: the secrets of a configuration are found wherever they may be written'
       'of-postgres',
     ].sort(),
   )
+})
+
+test.each<[string, object, string[]]>([
+  [
+    'variables that a shell command sets',
+    { command: 'sh', args: ['-c', 'cd /x && MY_TOKEN=in-a-command node x'] },
+    ['in-a-command'],
+  ],
+  [
+    'variables of a container',
+    { command: 'docker', args: ['run', '--env=API_KEY=of-a-container', '-e', 'DB_URL=pg://u:of-its-url@h/d'] },
+    ['of-a-container', 'of-its-url'],
+  ],
+  [
+    'headers among arguments',
+    { command: 'x', args: ['--header', `Authorization: Basic ${Buffer.from('me:behind-basic').toString('base64')}`] },
+    [Buffer.from('me:behind-basic').toString('base64'), 'behind-basic'],
+  ],
+  [
+    'headers in options',
+    { command: 'x', args: ['--header=Authorization: Bearer in-an-option', '--header=X-Api-Key: in-another'] },
+    ['in-an-option', 'in-another'],
+  ],
+  [
+    'passwords that look like a header',
+    { command: 'x', args: ['--password', 'my-token:horse', '--secret=my-token:house'] },
+    ['my-token:horse', 'my-token:house'],
+  ],
+  ['arguments with a known format', { command: 'x', args: [`ghp_${'a1B2'.repeat(9)}`] }, [`ghp_${'a1B2'.repeat(9)}`]],
+  ['connection strings among arguments', { command: 'x', args: ['Server=db;Password=of-a-base'] }, ['of-a-base']],
+  [
+    'a URL under a secret name, and its password',
+    { command: 'x', args: ['--connection-string=pg://u:of-its-url@h/d'] },
+    ['pg://u:of-its-url@h/d', 'of-its-url'],
+  ],
+  [
+    'the fragment and the user name of a URL, and a password with @',
+    { url: `https://${random}:with@sign@h/#access_token=of-the-hash` },
+    [random, 'with@sign', 'of-the-hash'],
+  ],
+  ['the space in a parameter', { url: 'https://h/?api_key=two+words' }, ['two+words', 'two words']],
+  [
+    'the password of an issuer, but not its path',
+    {
+      url: 'https://h/',
+      auth: { type: 'oauth', issuer: `https://u:of-an-issuer@h/${random}` },
+    },
+    ['of-an-issuer'],
+  ],
+])('B6: among the secrets of a server are %s', (_, server, texts) => {
+  expect(secretsOf(secretSettings(configOf({ mcpServers: { server } })))).toEqual(texts)
 })
 
 test('B6: common words and paths are not secrets: hiding them would hide everything', () => {
@@ -111,10 +163,16 @@ test('B6: common words and paths are not secrets: hiding them would hide everyth
     AUTH_METHOD: 'client-certificate',
     SESSION_STORE: 'memory',
     USER_AGENT: 'Mozilla/5.0 (X11; Linux x86_64)',
+    COOKIE_CONSENT: 'accepted by all',
+    TOKENIZERS_PARALLELISM: 'sometimes',
   }
   const config = configOf({
     mcpServers: {
-      program: { command: 'npx', args: ['-y', '@scope/server-filesystem', './sandbox', '--port=8080'], env },
+      program: {
+        command: 'npx',
+        args: ['-y', '@scope/server-filesystem', './sandbox', '--port=8080', '--credentials', '/srv/keys'],
+        env,
+      },
       remote: {
         url: 'https://example.com/mcp?version=2',
         headers: { Accept: 'application/json', 'X-Team': 'research' },

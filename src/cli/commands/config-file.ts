@@ -105,8 +105,8 @@ export async function writeConfig(
 
 /** Whether a new file will be loaded by default where none has been found so far. */
 async function isFoundFirst(path: string, { env, cwd }: Shell): Promise<boolean> {
-  const { paths, places } = await locate([], env, cwd)
-  return paths.length === 0 && places.includes(path)
+  const { paths, filesToWatch } = await locate([], env, cwd)
+  return paths.length === 0 && filesToWatch.includes(path)
 }
 
 /** A server's secret files that are no longer used once the server is replaced by `now` or removed. */

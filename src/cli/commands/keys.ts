@@ -21,7 +21,7 @@ import { type CommonOptions, load } from '../load.ts'
 export async function listKeys(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  const { keys, problem } = listApiKeys(placesOf(config), readLastUses(config.stores.path))
+  const { keys, problem } = listApiKeys(keyContextOf(config), readLastUses(config.stores.path))
   if (options.json) output.value({ keys: keys.map(withDates), problem })
   else if (keys.length === 0) output.note('There are no API keys.')
   else print(keys, output)
@@ -32,7 +32,7 @@ export async function listKeys(shell: Shell, options: CommonOptions): Promise<Ex
   return exit.failed
 }
 
-const placesOf = ({ auth, stores }: Config) => ({
+const keyContextOf = ({ auth, stores }: Config) => ({
   configured: auth.keys,
   folder: stores.path,
   now: systemClock.now(),
@@ -81,7 +81,7 @@ export async function revokeKey(shell: Shell, id: string, options: CommonOptions
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   await changing(() =>
-    audited(config, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(placesOf(config), id)),
+    audited(config, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(keyContextOf(config), id)),
   )
   const file = relativeTo(keyFile(config.stores.path), shell.cwd)
   if (options.json) output.value({ id, revoked: true })
@@ -108,7 +108,7 @@ export async function rotateKey(shell: Shell, id: string, options: RotateKeyOpti
   const keepOldMs = options.keepOld
   const issued = await changing(() =>
     audited(config, { operation: 'rotate_key', arguments: { id, keepOldMs } }, () =>
-      rotateApiKey(placesOf(config), id, keepOldMs),
+      rotateApiKey(keyContextOf(config), id, keepOldMs),
     ),
   )
   const until = issued.stored.previous?.until
@@ -156,11 +156,11 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
       output.note(`${once} Add the second line to auth.keys in the configuration.`)
     }
   } else {
-    const places = placesOf(config)
-    const expires = lifetimeMs === undefined ? null : dateOf(places.now + lifetimeMs)
+    const context = keyContextOf(config)
+    const expires = lifetimeMs === undefined ? null : dateOf(context.now + lifetimeMs)
     const issued = await changing(() =>
       audited(config, { operation: 'create_key', arguments: { id, agents, admin, expires } }, () =>
-        createApiKey(places, { id, agents, admin, lifetimeMs }),
+        createApiKey(context, { id, agents, admin, lifetimeMs }),
       ),
     )
     const file = relativeTo(keyFile(config.stores.path), shell.cwd)

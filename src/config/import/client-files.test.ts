@@ -183,7 +183,7 @@ command = "x"
       'home/.secrets/github': 'a secret\n',
     })
     await chmod(at('home', '.secrets', 'github'), 0o600)
-    const { config, places } = await load({
+    const { config, filesToWatch } = await load({
       paths: ['home/.codeium/windsurf/mcp_config.json'],
       env: { AUTH_TOKEN: 't' },
     })
@@ -195,7 +195,7 @@ command = "x"
       },
       'github-mcp-server': { env: { GITHUB_PERSONAL_ACCESS_TOKEN: 'a secret' } },
     })
-    expect(places).toContain(at('home', '.secrets', 'github'))
+    expect(filesToWatch).toContain(at('home', '.secrets', 'github'))
   })
 
   test('Zed, in seconds, in both forms; what an extension runs is left out and said', async () => {

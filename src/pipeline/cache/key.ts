@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Call, type Caller, type Capabilities, canBeAsked, profileOf } from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
-import { decimalForm, Numeral } from '../../lib/exact-number.ts'
+import { decimalForm, ExactNumber } from '../../lib/exact-number.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Plan } from './rules.ts'
 
@@ -135,7 +135,7 @@ function writeArray(value: readonly unknown[], budget: Budget): string {
 }
 
 function writeObject(value: object, budget: Budget): string {
-  if (value instanceof Numeral) {
+  if (value instanceof ExactNumber) {
     budget.left -= value.source.length
     return decimalForm(value.source)
   }

@@ -9,7 +9,7 @@ import { type Cost, costKeyword, prepare } from './prepare.ts'
 
 /**
  * Checks arguments and returns the problems; empty if the arguments are valid. Throws `BudgetSpent` if the check takes
- * too long. A check of exact numbers also takes `exact`, the arguments with `Numeral`s.
+ * too long. A check of exact numbers also takes `exact`, the arguments with `ExactNumber`s.
  */
 export type SchemaCheck = (args: unknown, exact?: unknown) => readonly ErrorObject[]
 

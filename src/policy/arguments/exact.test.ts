@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { Json } from '../../core/json.ts'
-import { Numeral, parseExactly } from '../../lib/exact-number.ts'
+import { ExactNumber, parseExactly } from '../../lib/exact-number.ts'
 import { compare, isMultiple } from './exact.ts'
 import { budget, stepsPerCheck } from './keyword-checks.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'
@@ -84,9 +84,9 @@ describe('V5: numbers that a double would round are judged by their digits', () 
     fc.assert(
       fc.property(number, number, factor, (a, b, step) => {
         budget.left = stepsPerCheck
-        const of = (value: bigint) => new Numeral(`${value}`)
+        const of = (value: bigint) => new ExactNumber(`${value}`)
         expect(Math.sign(compare(of(a), of(b)))).toBe(a < b ? -1 : a > b ? 1 : 0)
-        expect(compare(new Numeral(`${a}00e-2`), of(a))).toBeCloseTo(0)
+        expect(compare(new ExactNumber(`${a}00e-2`), of(a))).toBeCloseTo(0)
         expect(isMultiple(of(a * step), of(step))).toBe(true)
         expect(isMultiple(of(a), of(step))).toBe(a % step === 0n)
       }),

@@ -1,6 +1,6 @@
 import type { Ajv, FuncKeywordDefinition } from 'ajv'
 import { _, type Code } from 'ajv/dist/compile/codegen/index.js'
-import { type Decimal, decimalForm, decimalOf, Numeral } from '../../lib/exact-number.ts'
+import { type Decimal, decimalForm, decimalOf, ExactNumber } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { budget, charge, chargeForWhole, stepsPerCheck } from './keyword-checks.ts'
 import { wholeKeyword } from './prepare.ts'
@@ -11,7 +11,7 @@ import { wholeKeyword } from './prepare.ts'
  * double cannot represent.
  */
 
-type Digits = number | Numeral
+type Digits = number | ExactNumber
 type Where = { readonly parentData: unknown; readonly parentDataProperty: unknown }
 
 /** The exact form of each object and list in the arguments. Checks are synchronous, so one map is enough. */
@@ -44,7 +44,7 @@ function exactOf(data: unknown, { parentData, parentDataProperty }: Where): unkn
   if (typeof data !== 'number') return data
   const holder = twins.get(parentData as object) as Record<string, unknown> | undefined
   const exact = holder?.[parentDataProperty as string] ?? data
-  if (exact instanceof Numeral && exact.source.length > maxDigits) throw new Error('a number has too many digits')
+  if (exact instanceof ExactNumber && exact.source.length > maxDigits) throw new Error('a number has too many digits')
   return exact
 }
 
@@ -70,7 +70,7 @@ const oneOf = (values: readonly unknown[]): ((data: unknown, where?: unknown) =>
   // Schemas are compiled outside of any check, so set the budget here. The size of schemas is already limited.
   budget.left = stepsPerCheck
   const allowed = new Set(values.map(canonical))
-  const compound = values.some((value) => (isRecord(value) && !(value instanceof Numeral)) || Array.isArray(value))
+  const compound = values.some((value) => (isRecord(value) && !(value instanceof ExactNumber)) || Array.isArray(value))
   return (data, where) =>
     (compound || typeof data !== 'object' || data === null) && allowed.has(canonical(exactOf(data, where as Where)))
 }
@@ -115,9 +115,9 @@ const definitions: readonly FuncKeywordDefinition[] = [
   },
 ]
 
-/** The decimal form of a number. Numbers whose shortest decimal form is not exact are `Numeral`s. */
+/** The decimal form of a number. Numbers whose shortest decimal form is not exact are `ExactNumber`s. */
 function decimal(number: Digits): Decimal {
-  const source = number instanceof Numeral ? number.source : `${number}`
+  const source = number instanceof ExactNumber ? number.source : `${number}`
   chargeForWhole(source, 1)
   return decimalOf(source) ?? { negative: false, digits: '', power: 0 }
 }
@@ -168,7 +168,7 @@ function canonical(value: unknown): string {
 
 function spelled(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (value instanceof Numeral) return decimalForm(value.source)
+  if (value instanceof ExactNumber) return decimalForm(value.source)
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`

@@ -1,6 +1,6 @@
 import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
-import { decodePercent } from '../../lib/basic-auth.ts'
-import { Numeral } from '../../lib/exact-number.ts'
+import { decodePercent } from '../../lib/decode-percent.ts'
+import { ExactNumber } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { escapeStep, unescapeStep } from '../../lib/json-pointer.ts'
 
@@ -31,7 +31,7 @@ const malformed = 'it is not a valid JSON Schema'
 /**
  * Copies the parts of a schema that validation needs. Drops IDs, through which one server's schema could refer to
  * another server's, verifies that references stay inside the schema, and adds the cost to every subschema. `rounds`
- * means that the schema contains a `Numeral`, a number that a double cannot represent.
+ * means that the schema contains a `ExactNumber`, a number that a double cannot represent.
  */
 export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
@@ -43,7 +43,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
   const subschema = (given: unknown, pointer: string, depth: number): unknown => {
     places.add(pointer)
     if (typeof given === 'boolean') return given
-    if (!isRecord(given) || given instanceof Numeral) throw new Unfit(malformed)
+    if (!isRecord(given) || given instanceof ExactNumber) throw new Unfit(malformed)
     if (depth > maxDepth || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
     const copy: Record<string, unknown> = {}
     let cost = 1
@@ -55,7 +55,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
         if (!assertions[keyword]?.(value)) throw new Unfit(malformed)
         cost += costOf(keyword, value)
         copy[keyword] = value
-        rounds ||= holdsNumeral(value)
+        rounds ||= holdsExactNumber(value)
       }
     }
     // The compiler ignores a condition that stands alone, although it determines which members are known.
@@ -166,9 +166,9 @@ const isWhole = (type: unknown): boolean => {
   return types.includes('integer') && !types.includes('number')
 }
 
-function holdsNumeral(value: unknown): boolean {
+function holdsExactNumber(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return value instanceof Numeral || Object.values(value).some(holdsNumeral)
+  return value instanceof ExactNumber || Object.values(value).some(holdsExactNumber)
 }
 
 /** The cost of a keyword in budget steps. Alternatives cost more: one that fails creates an error object. */

@@ -17,9 +17,9 @@ interface Problem {
 
 /** Describes the problems so that a model can act on them: which field, what was expected, and what was sent. */
 export function sentenceOf(errors: readonly ErrorObject[]): string {
-  const told = [...new Set(gathered(errors).flatMap(describe))]
-  const untold = told.length - maxProblems
-  return [...told.slice(0, maxProblems), ...(untold > 0 ? [`and ${untold} more`] : [])].join('; ')
+  const sentences = [...new Set(gathered(errors).flatMap(describe))]
+  const omitted = sentences.length - maxProblems
+  return [...sentences.slice(0, maxProblems), ...(omitted > 0 ? [`and ${omitted} more`] : [])].join('; ')
 }
 
 /** Keywords whose own error comes after the errors of their subschemas. */
@@ -71,8 +71,8 @@ function choice(error: ErrorObject, forms: readonly Problem[]): string {
   const types = [...new Set(here.filter(isType).flatMap((form) => kinds(form.error.params.type)))]
   if (types.length > 0 && forms.every(isType)) return `${field(error)} must be ${list(types)}${instead(error)}`
   const nearest = forms.filter((form) => !here.includes(form) || !isType(form)).flatMap(describe)
-  const told = [...new Set(nearest)].slice(0, 3)
-  return `${field(error)} matches none of the allowed alternatives${told.length === 0 ? '' : ` (${told.join(', or ')})`}`
+  const alternatives = [...new Set(nearest)].slice(0, 3)
+  return `${field(error)} matches none of the allowed alternatives${alternatives.length === 0 ? '' : ` (${alternatives.join(', or ')})`}`
 }
 
 const isType = ({ error }: Problem) => error.keyword === 'type'

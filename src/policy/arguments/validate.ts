@@ -15,8 +15,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Throws INVALID_ARGUMENTS if the arguments do not match the tool's schema (F9). The first call that needs the compiler
- * waits until it is loaded; all others are synchronous. `exact` holds the arguments with a `Numeral` for each number
- * that a double cannot represent. The schema may contain `Numeral`s too.
+ * waits until it is loaded; all others are synchronous. `exact` holds the arguments with a `ExactNumber` for each number
+ * that a double cannot represent. The schema may contain `ExactNumber`s too.
  */
 export type ValidateArguments = (
   schema: Fields,

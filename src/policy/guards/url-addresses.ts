@@ -32,7 +32,7 @@ const readRanges = () => ({
 })
 
 /** Classifies an address. Invalid addresses and those with zone ids count as reserved. */
-export function placeOf(address: string): AddressRange {
+export function rangeOf(address: string): AddressRange {
   known ??= readRanges()
   const four = readIPv4(address)
   if (four) return find(known.four, four) ?? 'public'

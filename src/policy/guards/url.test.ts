@@ -7,7 +7,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { compileGuards } from './index.ts'
 import { type Lookup, systemLookup, UnsafeUrl, vetUrl } from './url.ts'
-import { placeOf } from './url-addresses.ts'
+import { rangeOf } from './url-addresses.ts'
 
 const asked: string[] = []
 const lookup: Lookup = async (host) => {
@@ -121,7 +121,7 @@ describe('a vetted URL', () => {
 
   test('F9: the system resolves names as other programs do', async () => {
     const found = await systemLookup('localhost')
-    expect(found.map(({ address }) => placeOf(address))).not.toContain('public')
+    expect(found.map(({ address }) => rangeOf(address))).not.toContain('public')
   })
 })
 
@@ -152,7 +152,7 @@ describe('places of addresses', () => {
           `0:0:0:0:0:ffff:${dotted}`,
           `64:ff9b:1::${dotted}`,
         ]
-        for (const spelling of spellings) expect(placeOf(spelling), spelling).not.toBe('public')
+        for (const spelling of spellings) expect(rangeOf(spelling), spelling).not.toBe('public')
       }),
     )
   })
@@ -162,8 +162,8 @@ describe('places of addresses', () => {
       fc.property(fc.array(fc.nat(0xffff), { minLength: 8, maxLength: 8 }), (groups) => {
         const long = groups.map((group) => group.toString(16).padStart(4, '0')).join(':')
         const short = new URL(`http://[${long}]`).hostname.slice(1, -1)
-        expect(placeOf(short)).toBe(placeOf(long))
-        expect(placeOf(long.toUpperCase())).toBe(placeOf(long))
+        expect(rangeOf(short)).toBe(rangeOf(long))
+        expect(rangeOf(long.toUpperCase())).toBe(rangeOf(long))
       }),
     )
   })
@@ -171,7 +171,7 @@ describe('places of addresses', () => {
   test.each(['', 'x', '1.2.3', '1.2.3.4.5', '256.1.1.1', '01.2.3.4', '::1%lo', ':::', '1.2.3.4:80', '[::1]'])(
     'F9: %j is not an address',
     (text) => {
-      expect(placeOf(text)).toBe('reserved')
+      expect(rangeOf(text)).toBe('reserved')
     },
   )
 })

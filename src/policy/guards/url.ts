@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
-import { type AddressRange, placeOf } from './url-addresses.ts'
+import { type AddressRange, rangeOf } from './url-addresses.ts'
 
 export interface Address {
   readonly address: string
@@ -43,9 +43,9 @@ export async function vetUrl(text: string, options: VetOptions): Promise<VettedU
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
   const allowed = (place: AddressRange) => place === 'public' || (allowPrivate && place === 'private')
-  if (family === 0 && !allowed(placeOfName(host))) throw new UnsafeUrl('has a host in an internal network')
+  if (family === 0 && !allowed(rangeOfName(host))) throw new UnsafeUrl('has a host in an internal network')
   const addresses = family === 0 ? await addressesOf(host, clock, lookup) : [{ address: host, family }]
-  if (!addresses.every(({ address }) => allowed(placeOf(address)))) {
+  if (!addresses.every(({ address }) => allowed(rangeOf(address)))) {
     throw new UnsafeUrl(`resolves to ${allowPrivate ? 'a reserved' : 'a private or reserved'} address`)
   }
   return { url, addresses }
@@ -122,7 +122,7 @@ const internal = 'localhost localdomain local internal intranet lan home corp pr
 const metadata = 'metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata'.split(' ')
 
 /** Classifies a host by its name alone, before the lookup. */
-function placeOfName(host: string): AddressRange {
+function rangeOfName(host: string): AddressRange {
   const name = host.toLowerCase().replace(/\.+$/, '')
   if (metadata.includes(name)) return 'reserved'
   // A name without a dot is internal, because the resolver completes it from its search list.

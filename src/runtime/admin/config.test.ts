@@ -47,6 +47,28 @@ describe('B6: the configuration as it is shown', () => {
     })
   })
 
+  test('hides what imports and logs hide, and paths and words under secret names', () => {
+    const random = 'a8F3kd93kDk29dkW0'
+    const args = [
+      ...['--header', 'Authorization: Bearer abc', '--env=API_KEY=def', '-c', 'A=1 TOKEN=ghi node x'],
+      ...['--db', 'Server=db;Password=jkl', '--token', '/mno', '-e', 'TOKEN=none', '--cookie-consent', 'all'],
+    ]
+    const servers = { a: { command: 'npx', args }, b: { url: `https://host.example.com/${random}/mcp` } }
+    const ignorant = createRedactor({ secrets: [], keys: [] })
+    expect(redactConfig(configOf({ mcpServers: servers }), ignorant)).toMatchObject({
+      mcpServers: {
+        a: {
+          args: [
+            ...['--header', 'Authorization: Bearer [redacted]', '--env=API_KEY=[redacted]'],
+            ...['-c', 'A=1 TOKEN=[redacted] node x', '--db', 'Server=db;Password=[redacted]'],
+            ...['--token', '[redacted]', '-e', 'TOKEN=[redacted]', '--cookie-consent', 'all'],
+          ],
+        },
+        b: { url: 'https://host.example.com/[redacted]/mcp' },
+      },
+    })
+  })
+
   test('keywords of `token` and harmless arguments are shown', () => {
     const args = ['-y', 'server', '--root', '/srv/data', 'mode=fast', '--', '-x']
     const plain = shown(configOf({ auth: { token: 'none' }, mcpServers: { a: { command: 'npx', args } } }))

@@ -1,8 +1,9 @@
+import { redacted } from '../../audit/redact/conceal.ts'
 import type { Redactor } from '../../audit/redact/redactor.ts'
+import { secretsInArgument, secretsInUrl, type TextSpan } from '../../audit/redact/secrets.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
-import { isSecretName } from '../../core/secret-name.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import type { ReloadEvent } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
@@ -44,8 +45,6 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
   }
 }
 
-const hidden = '[redacted]'
-
 /** Special values of `token`, which are not secret. */
 const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
@@ -53,13 +52,18 @@ const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
   const show = (value: unknown, path: Path): unknown => {
     const kind = secretKindAt(path)
-    if ((kind === 'variables' || kind === 'headers') && isRecord(value)) return mapped(value, () => hidden)
+    if ((kind === 'variables' || kind === 'headers') && isRecord(value)) return mapped(value, () => redacted)
     if (typeof value === 'string') {
-      if (kind === true || kind === 'digest') return keywords.has(value) ? value : hidden
-      return redactor.text(kind === 'address' || kind === 'publicAddress' ? redactUrl(value) : value)
+      if (kind === true || kind === 'digest') return keywords.has(value) ? value : redacted
+      return redactor.text(
+        kind === 'address' || kind === 'publicAddress' ? redactUrl(value, kind === 'publicAddress') : value,
+      )
     }
     if (Array.isArray(value)) {
-      const items = kind === 'words' ? withoutSecrets(value) : value
+      const items =
+        kind === 'words'
+          ? value.map((word, index) => withoutSpans(word, secretsInArgument(value, index, { strict: true })))
+          : value
       return items.map((item, index) => show(item, [...path, index]))
     }
     // Redact the arguments of a sink's tool in the same way as the arguments of any call.
@@ -69,21 +73,19 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
   return mapped(config, (part, key) => show(part, [key]))
 }
 
-/** Hides the values of options such as `--token …` and `--api-key=…`, even short ones. */
-const withoutSecrets = (words: readonly string[]): string[] =>
-  words.map((word, index) => {
-    const [, start = '', name = ''] = /^((?:--?)?([\w-]+)=)/.exec(word) ?? []
-    if (isSecretName(name)) return start + hidden
-    const flag = /^--?([A-Za-z][\w-]*)$/.exec(words[index - 1] ?? '')?.[1]
-    return flag !== undefined && isSecretName(flag) && !word.startsWith('-') ? hidden : word
-  })
+const withoutSpans = (text: string, spans: readonly TextSpan[]): string =>
+  spans
+    .toSorted((a, b) => b.start - a.start)
+    .reduce((rest, { start, end }) => rest.slice(0, start) + redacted + rest.slice(end), text)
 
-/** Hides the user, password, query and fragment of a URL. */
-function redactUrl(text: string): string {
-  if (!URL.canParse(text)) return hidden
-  const { protocol, host, pathname, username, password, search, hash } = new URL(text)
-  const user = username + password === '' ? '' : `${hidden}@`
-  return `${protocol}//${user}${host}${pathname}${search === '' ? '' : `?${hidden}`}${hash === '' ? '' : `#${hidden}`}`
+/** Hides the user, password, query and fragment of a URL, and random segments of its path unless the path is public. */
+function redactUrl(text: string, isPublic: boolean): string {
+  if (!URL.canParse(text)) return redacted
+  const { protocol, host, pathname, username, password, search, hash } = new URL(
+    isPublic ? text : withoutSpans(text, secretsInUrl(text)),
+  )
+  const user = username + password === '' ? '' : `${redacted}@`
+  return `${protocol}//${user}${host}${pathname}${search === '' ? '' : `?${redacted}`}${hash === '' ? '' : `#${redacted}`}`
 }
 
 const mapped = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>

@@ -1,5 +1,7 @@
+import { fileURLToPath } from 'node:url'
 import type { AuditPageQuery } from '../../audit/reader.ts'
 import { marksFolder } from '../../audit/write/head.ts'
+import type { Config } from '../../config/schema.ts'
 import type { AuditListQuery } from '../../serve/admin/contract.ts'
 import {
   type AdminEndpointOptions,
@@ -8,6 +10,9 @@ import {
   type ListeningServer,
 } from '../../serve/admin/endpoint.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
+import { keptAuditKey } from '../../stores/secret-file.ts'
+import { packageFile, version } from '../package-paths.ts'
+import type { ProcessState } from '../process-state.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createApprovalsAdmin } from './approvals.ts'
 import { brokenChain, createAuditQueries, createChainVerification } from './audit-queries.ts'
@@ -83,21 +88,56 @@ function queryOf({ from, to, cursor, decision, limit, ...query }: AuditListQuery
 }
 
 export interface AdminRoutesOptions
-  extends Omit<AdminContext, 'sessions' | 'endpoint'>,
-    Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder' | 'logins'> {}
+  extends Pick<
+      AdminContext,
+      'access' | 'current' | 'inbox' | 'reload' | 'sharedApprovals' | 'source' | 'startedAt' | 'why' | 'worker'
+    >,
+    Pick<AdminEndpointOptions, 'authenticate' | 'metrics'> {
+  readonly processState: ProcessState
+  /** The configuration that the process was started with: its address and its stores stay in use after a reload. */
+  readonly config: Config
+}
 
-/** Creates the admin routes for an HTTP server. They are closed with the server. */
-export const createAdminRoutes =
-  (options: AdminRoutesOptions) =>
-  ({ url, port, hosts, admit, bodies, sessions, chat }: ListeningServer): HttpEndpoint => {
-    const admin = createAdmin({ ...options, sessions, endpoint: () => url })
-    const endpoint = createAdminEndpoint({ ...options, admin, admit, bodies, port, hosts, chat })
-    return {
-      handle: endpoint.handle,
-      [Symbol.dispose]() {
-        endpoint[Symbol.dispose]()
-        // Do not wait for the thread that reads the audit log.
-        void admin[Symbol.asyncDispose]()
-      },
-    }
+/** The dashboard's files, built by tooling/build-web.ts. */
+const dashboard = fileURLToPath(packageFile('web/dist'))
+
+/** Opens the admin routes of an HTTP server. They are closed with the server. */
+export async function openAdminRoutes(
+  { processState, config, ...options }: AdminRoutesOptions,
+  { url, port, hosts, admit, bodies, sessions, chat }: ListeningServer,
+): Promise<HttpEndpoint> {
+  const { budgets, calls, history, clock, log } = processState
+  await history?.restore(calls)
+  const admin = createAdmin({
+    ...processState,
+    ...options,
+    sessions,
+    endpoint: () => url,
+    auditKey: () => keptAuditKey(config.stores.path),
+    version,
+  })
+  const endpoint = createAdminEndpoint({
+    ...options,
+    admin,
+    config: config.server,
+    folder: dashboard,
+    logins: history?.logins,
+    admit,
+    bodies,
+    port,
+    hosts,
+    chat,
+    budgets,
+    version,
+    clock,
+    log,
+  })
+  return {
+    handle: endpoint.handle,
+    [Symbol.dispose]() {
+      endpoint[Symbol.dispose]()
+      // Do not wait for the thread that reads the audit log.
+      void admin[Symbol.asyncDispose]()
+    },
   }
+}

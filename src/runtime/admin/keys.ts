@@ -11,13 +11,13 @@ import { type AdminContext, audited } from './context.ts'
  * audited or logged.
  */
 export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContext): KeysService {
-  const places = () => {
+  const keyContext = () => {
     const { auth, stores } = current().loaded.config
     return { configured: auth.keys, folder: stores.path, now: clock.now() }
   }
   const keys: KeysService['keys'] = () => {
     const { config } = current().loaded
-    const { keys, problem = null } = listKeys(places(), keyUsage.lastUses())
+    const { keys, problem = null } = listKeys(keyContext(), keyUsage.lastUses())
     return { keys, problem, file: keyFile(config.stores.path), agents: Object.keys(config.agents) }
   }
   /** Makes an audited change, which applies to the next request. */
@@ -36,7 +36,7 @@ export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContex
   return {
     keys,
     async createKey(caller, { id, agents, admin, expiresInMs }) {
-      const where = places()
+      const where = keyContext()
       const expires = expiresInMs === undefined ? null : new Date(where.now + expiresInMs).toISOString()
       const action = { operation: 'create_key', arguments: { id, agents, admin, expires } }
       const wanted = { id, agents, admin, lifetimeMs: expiresInMs }
@@ -44,7 +44,7 @@ export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContex
     },
     async rotateKey(caller, id, { keepOldMs, created }) {
       const action = { operation: 'rotate_key', arguments: { id, keepOldMs } }
-      const rotated = change(caller, action, () => rotateApiKey(places(), id, keepOldMs, created))
+      const rotated = change(caller, action, () => rotateApiKey(keyContext(), id, keepOldMs, created))
       return issued(
         await rotated.catch((thrown: unknown) => {
           const isConflict = thrown instanceof ToolwayError && thrown.details.auditReason === 'conflict'
@@ -53,7 +53,7 @@ export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContex
       )
     },
     async revokeKey(caller, id) {
-      await change(caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(places(), id))
+      await change(caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(keyContext(), id))
       return keys()
     },
   }

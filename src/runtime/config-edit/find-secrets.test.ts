@@ -88,6 +88,24 @@ test.each([
     ['my own TOKEN=1', 'my own'],
   ],
   ['a header among arguments', { args: ['--header', 'Authorization: Bearer abc'] }, ['abc']],
+  [
+    'a connection string',
+    { env: { DB: 'Server=db;Password=abc' }, args: ['--db', 'Server=db;Password=def;Timeout=3'] },
+    ['Server=db;Password=abc', 'def'],
+  ],
+  [
+    'a cookie',
+    { headers: { Cookie: 'sid=abc; theme=dark' }, args: ['--header', 'Cookie: sid=def'] },
+    ['sid=abc; theme=dark', 'sid=def'],
+  ],
+  ['a user name like a token', { url: 'https://a8F3kd93kDk29dkW0@x.example/' }, ['a8F3kd93kDk29dkW0']],
+  ['a password with @', { url: 'https://me:p@w@x.example/' }, ['p@w']],
+  [
+    'the password of an issuer',
+    { auth: { type: 'oauth', issuer: 'https://me:pw@x.example/a8F3kd93kDk29dkW0' } },
+    ['pw'],
+  ],
+  ['an address under a secret name', { args: ['--connection-string=pg://me:pw@db/x'] }, ['pg://me:pw@db/x']],
   ['an address among arguments', { args: ['--db=postgres://me:pw@db/x', 'redis://:pw2@r/0'] }, ['pw', 'pw2']],
 ])('B11: %s is found', (_, definition, texts) => {
   expect(secretTexts(definition)).toEqual(texts)
@@ -111,6 +129,8 @@ test.each([
       args: ['-y', '@modelcontextprotocol/server-filesystem', '/home/me', '--port=8080', '--token-file', '/x'],
     },
   ],
+  ['a path after an option', { args: ['--credentials', '/home/me/key.json'] }],
+  ['a harmless name', { env: { COOKIE_CONSENT: 'all' }, args: ['--client-keyboard', 'de', '--tokenizer=bpe'] }],
   ['an ordinary address', { url: 'https://mcp.example.com/v1/mcp?version=2' }],
 ])('B11: %s contains no secret', (_, definition) => {
   expect(secretTexts(definition)).toEqual([])

@@ -141,3 +141,12 @@ test('V9: nothing is shown of a command with secrets besides those that are foun
   expect(shown).not.toMatch(/abc|known-secret-9/)
   expect(shown).toMatch(/"cd x && TOKEN=<secret [0-9a-f]{8}> run"/)
 })
+
+test('V9: the path after an option for a secret is hidden, and a harmless option is shown', () => {
+  const args = ['--token', '/pa55', '--cookie-consent', 'all']
+  const shown = hider().hideValues({ mcpServers: { a: { command: 'x', args } } })
+  expect(JSON.stringify(shown)).not.toContain('pa55')
+  expect(shown).toMatchObject({
+    mcpServers: { a: { args: ['--token', expect.any(String), '--cookie-consent', 'all'] } },
+  })
+})

@@ -5,7 +5,7 @@ import { parse as parseToml } from 'smol-toml'
 import { isMap, isScalar, isSeq, type ParsedNode } from 'yaml'
 import { redacted } from '../../audit/redact/conceal.ts'
 import type { Redactor } from '../../audit/redact/redactor.ts'
-import { isCommonplace, isPath } from '../../audit/redact/secrets.ts'
+import { isCommonplace, isPath, secretsInUrl } from '../../audit/redact/secrets.ts'
 import { contentOf } from '../../config/edit/edit-text.ts'
 import { tomlComments } from '../../config/edit/toml-edit.ts'
 import { documentOf } from '../../config/edit/yaml-edit.ts'
@@ -17,7 +17,7 @@ import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { isSecretName } from '../../core/secret-name.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { findSecrets, ofUrl } from './find-secrets.ts'
+import { findSecrets } from './find-secrets.ts'
 
 interface HiddenSecret {
   /** The secret as it is written in the file. */
@@ -63,10 +63,10 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
       return !isSecretName(String(path.at(-1))) && (isCommonplace(literal) || isPath(literal)) ? [] : whole
     }
     if (kind === 'address' || kind === 'publicAddress') {
-      if (literal === text) return /^[^/]*:\/\/[^/]*@|[?#]/.test(text) ? whole : ofUrl(text)
+      if (literal === text) return /^[^/]*:\/\/[^/]*@|[?#]/.test(text) ? whole : secretsInUrl(text)
       // Passwords and parameters that consist of a reference are empty here.
       const filled = literal.replace(/[?&][^=&#]*=(?=&|$)/g, '')
-      return /^[^/]*:\/\/[^/]*[^/:]@|[?#]/.test(filled) || ofUrl(filled).length > 0 ? whole : []
+      return /^[^/]*:\/\/[^/]*[^/:]@|[?#]/.test(filled) || secretsInUrl(filled).length > 0 ? whole : []
     }
     const name = String(path.findLast((part) => typeof part === 'string') ?? '')
     const isNamed =
@@ -88,7 +88,9 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
     const spans = new Map<string, Span[]>()
     for (const [name, definition] of Object.entries(asRecord(asRecord(content).mcpServers))) {
       if (!isRecord(definition)) continue
-      for (const { path, start, end } of findSecrets(withLiteralText(definition) as typeof definition)) {
+      for (const { path, start, end } of findSecrets(withLiteralText(definition) as typeof definition, {
+        strict: true,
+      })) {
         const key = JSON.stringify(['mcpServers', name, ...path])
         spans.set(key, [...(spans.get(key) ?? []), { start, end }])
       }

@@ -43,13 +43,13 @@ export function createAuthenticate(options: {
       throw invalidCredential('JSON Web Tokens are not accepted: set auth.jwt, or send an API key.')
     return verify(credential, digested, beforeSignature)
   }
-  return Object.assign(verify ? telling(authenticate, verify.challengeOf) : authenticate, {
+  return Object.assign(verify ? addingChallenge(authenticate, verify.challengeOf) : authenticate, {
     [Symbol.asyncDispose]: async () => verify?.[Symbol.asyncDispose](),
   })
 }
 
 /** Adds a challenge to rejections. The challenge tells clients where to get a token. */
-function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenticate {
+function addingChallenge(authenticate: Authenticate, challengeOf: ChallengeOf): Authenticate {
   const tell = (thrown: unknown): never => {
     throw withChallenge(thrown, challengeOf)
   }

@@ -40,17 +40,17 @@ export function createPendingCalls(clock: Clock, questions: Budget, replica?: st
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
   // A new key for each process is sufficient, because calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))
-  const places = new Map<string, PendingCall>()
-  const placeOf = new Map<ResumableCall, PendingCall>()
+  const byId = new Map<string, PendingCall>()
+  const byCall = new Map<ResumableCall, PendingCall>()
   let closed = false
 
   const forget = (call: ResumableCall) => {
-    const place = placeOf.get(call)
-    if (place === undefined) return
-    place.timer?.[Symbol.dispose]()
-    placeOf.delete(call)
-    places.delete(place.id)
-    questions.give(place.owner.principal)
+    const pending = byCall.get(call)
+    if (pending === undefined) return
+    pending.timer?.[Symbol.dispose]()
+    byCall.delete(call)
+    byId.delete(pending.id)
+    questions.give(pending.owner.principal)
   }
 
   const cancel = (call: ResumableCall) => {
@@ -62,19 +62,25 @@ export function createPendingCalls(clock: Clock, questions: Budget, replica?: st
     /** Reserves a slot for a call that may have to be suspended; throws OVERLOADED if none is free. */
     admit(call: ResumableCall, owner: CallOwner): void {
       if (closed) throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and can no longer request input.')
-      if (placeOf.has(call)) return
+      if (byCall.has(call)) return
       questions.claim(owner.principal)
-      const place: PendingCall = { id: randomBytes(16).toString('base64url'), call, owner, round: 0, timer: undefined }
-      places.set(place.id, place)
-      placeOf.set(call, place)
+      const pending: PendingCall = {
+        id: randomBytes(16).toString('base64url'),
+        call,
+        owner,
+        round: 0,
+        timer: undefined,
+      }
+      byId.set(pending.id, pending)
+      byCall.set(call, pending)
     },
     /** Suspends the call for a limited time. Returns the state that the caller must send back; it is valid once. */
     suspend(call: ResumableCall): string {
-      const place = placeOf.get(call)
-      if (place === undefined) throw new Error('a call must be admitted before it can be suspended')
-      place.round++
-      place.timer = clock.after(maxIdleMs, () => cancel(call))
-      return ours + seal.close(`${place.id}.${place.round}`, bindingOf(place.owner))
+      const pending = byCall.get(call)
+      if (pending === undefined) throw new Error('a call must be admitted before it can be suspended')
+      pending.round++
+      pending.timer = clock.after(maxIdleMs, () => cancel(call))
+      return ours + seal.close(`${pending.id}.${pending.round}`, bindingOf(pending.owner))
     },
     /** Whether the gateway issued this state; any other state belongs to a server. */
     recognises: (state: unknown): state is string => typeof state === 'string' && state.startsWith(prefix),
@@ -82,17 +88,17 @@ export function createPendingCalls(clock: Clock, questions: Budget, replica?: st
     resume(state: string, owner: CallOwner): ResumableCall {
       const sealed = state.startsWith(ours) ? state.slice(ours.length) : ''
       const [id = '', round] = seal.open(sealed, bindingOf(owner))?.split('.') ?? []
-      const place = places.get(id)
-      if (place?.timer === undefined || String(place.round) !== round) throw invalidState()
-      place.timer[Symbol.dispose]()
-      place.timer = undefined
-      return place.call
+      const pending = byId.get(id)
+      if (pending?.timer === undefined || String(pending.round) !== round) throw invalidState()
+      pending.timer[Symbol.dispose]()
+      pending.timer = undefined
+      return pending.call
     },
     forget,
     /** Cancels all suspended calls. No more calls are admitted afterwards. */
     close(): void {
       closed = true
-      for (const { timer, call } of [...placeOf.values()]) if (timer !== undefined) cancel(call)
+      for (const { timer, call } of [...byCall.values()]) if (timer !== undefined) cancel(call)
     },
   }
 }

@@ -107,12 +107,12 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
     let held: Buffer | undefined
     const connection = drain.opened(socket)
     const line = { leaving, done }
-    const listeners = { data: heard, end: () => socket.end(), close: closed, timeout: silent, error: ignored }
+    const listeners = { data: onData, end: () => socket.end(), close: closed, timeout: silent, error: ignored }
     for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
     socket.setNoDelay(true)
     socket.setTimeout(silentMs)
 
-    function heard(bytes: Buffer): void {
+    function onData(bytes: Buffer): void {
       // If the previous response could not be sent, ignore the remaining bytes: the request in them must not run.
       if (!socket.writable) return
       if (response === undefined && held === undefined) next(bytes)

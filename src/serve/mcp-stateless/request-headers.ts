@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from '../../core/json.ts'
-import { decimalForm, Numeral } from '../../lib/exact-number.ts'
+import { decimalForm, ExactNumber } from '../../lib/exact-number.ts'
 import { quote } from '../../lib/short-text.ts'
 import {
   declaredParamHeaders,
@@ -59,7 +59,7 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unk
 
 /** Checks the header for an integer beyond 2^53. The header is optional, but if it is given it must match exactly. */
 function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
-  const text = value instanceof Numeral ? value.source : typeof value === 'number' ? String(value) : undefined
+  const text = value instanceof ExactNumber ? value.source : typeof value === 'number' ? String(value) : undefined
   if (given === undefined || text === undefined) return
   if (decimalForm(decodeHeaderValue(given) ?? '') !== decimalForm(text)) throw mismatch(header, given, text)
 }

@@ -6,7 +6,7 @@ import { members } from '../../lib/json-text.ts'
 import { splice } from '../../wire/bytes.ts'
 import { AmbiguousMember, definedMembers } from '../../wire/check-members.ts'
 import { toModern } from '../../wire/convert-result.ts'
-import { fromServers, type MemberRules } from '../../wire/defined-members.ts'
+import { type MemberRules, serverRequests } from '../../wire/defined-members.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
 import { missingCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
@@ -98,6 +98,6 @@ function visitQuestion(visit: unknown): InputRequest {
   return { method: 'elicitation/create', params }
 }
 
-const visitMembers = fromServers['elicitation/create'] as MemberRules
+const visitMembers = serverRequests['elicitation/create'] as MemberRules
 
 const visiting = { elicitation: { url: {} } }

@@ -22,9 +22,9 @@ interface StreamOptions<Event> {
 /** Streams events with back-pressure; the last one is `end`. Rejects if it fails before anything was sent. */
 export async function streamAnswer<Event extends { readonly kind: string }>(
   events: AsyncIterable<Event>,
-  telling: StreamOptions<Event>,
+  options: StreamOptions<Event>,
 ): Promise<void> {
-  const { response, encode, opening = [], failure, clock } = telling
+  const { response, encode, opening = [], failure, clock } = options
   const held: Buffer[] = [...opening]
   let stream: SseStream | undefined
   let last: string | undefined

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
-import { decodePercent } from '../../lib/basic-auth.ts'
+import { decodePercent } from '../../lib/decode-percent.ts'
 import { scopesRule } from '../auth/challenge.ts'
 import { type Authenticate, createCredentialWatch } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
@@ -70,9 +70,9 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   /** Audits rejected requests in the same way as the MCP endpoint (F11). Denied agents were already recorded. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError) => {
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
-    const told =
+    const isReported =
       code === 'AUTH_REQUIRED' || rule === throttleRule || rule === scopesRule || rule.startsWith('server.allowed')
-    if (code === undefined || !told) return
+    if (code === undefined || !isReported) return
     access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
 

@@ -129,10 +129,10 @@ function defineMerge(database: DatabaseSync): void {
 function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
   const keyOf = createKeys(database)
   const columns = tallyNumbers.join(', ')
-  const places = tallyNumbers.map(() => '?').join(', ')
+  const placeholders = tallyNumbers.map(() => '?').join(', ')
   const sums = tallyNumbers.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')
   const add = database.prepare(
-    `INSERT INTO tallies (stepMs, at, key, ${columns}, latencies) VALUES (?, ?, ?, ${places}, ?)
+    `INSERT INTO tallies (stepMs, at, key, ${columns}, latencies) VALUES (?, ?, ?, ${placeholders}, ?)
      ON CONFLICT DO UPDATE SET ${sums}, latencies = merge(latencies, excluded.latencies)`,
   )
   for (const tally of tallies) {
@@ -217,8 +217,10 @@ function condition(
 }
 
 function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
-  const places = callColumns.map(() => '?').join(', ')
-  const add = database.prepare(`INSERT OR REPLACE INTO calls (${callColumns.join(', ')}, steps) VALUES (${places}, ?)`)
+  const placeholders = callColumns.map(() => '?').join(', ')
+  const add = database.prepare(
+    `INSERT OR REPLACE INTO calls (${callColumns.join(', ')}, steps) VALUES (${placeholders}, ?)`,
+  )
   for (const call of calls) {
     add.run(...callColumns.map((column) => call[column]), stepsText(call.steps))
   }

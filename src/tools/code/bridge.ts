@@ -55,7 +55,7 @@ export const maxAnswer = 24_000
 export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   const over = new AbortController()
   const ledger = createCallLog(clock)
-  const enter = createGate(limits.inFlight)
+  const enter = createSemaphore(limits.inFlight)
   const underWay = new Set<Promise<unknown>>()
   const { progressToken, ...meta } = call.input.meta
   let made = 0
@@ -163,8 +163,8 @@ const tooLong = (characters: number) =>
   )
 
 /** A FIFO semaphore. */
-function createGate(places: number): (signal: AbortSignal) => Promise<Disposable> {
-  let free = places
+function createSemaphore(count: number): (signal: AbortSignal) => Promise<Disposable> {
+  let free = count
   const waiting = new Set<() => void>()
 
   const leave = () => {

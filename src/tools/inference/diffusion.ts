@@ -29,33 +29,33 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     }),
     ...inferenceTraits(options),
     async run({ prompt, size, n, model: asked }, { signal }) {
-      const place: ModelTask = { name: choice.pick(asked), task: 'diffusion', clock: options.clock }
-      const made = await request(place, { prompt, n, size }, signal)
-      const images = await Promise.all(made.map((one) => bytesOf(place, one, signal))).catch(answered)
+      const task: ModelTask = { name: choice.pick(asked), task: 'diffusion', clock: options.clock }
+      const made = await request(task, { prompt, n, size }, signal)
+      const images = await Promise.all(made.map((one) => bytesOf(task, one, signal))).catch(answered)
       const content = images.map((bytes) => {
         const mimeType = sniffedType(bytes)
-        if (!mimeType?.startsWith('image/')) throw noAnswer(place, 'images')
+        if (!mimeType?.startsWith('image/')) throw noAnswer(task, 'images')
         return { type: 'image', data: bytes.toString('base64'), mimeType }
       })
       const sizes = content.map(({ mimeType }, index) => ({ mimeType, bytes: images[index]?.length }))
-      return resultOf({ content, structuredContent: { model: place.name, images: sizes } })
+      return resultOf({ content, structuredContent: { model: task.name, images: sizes } })
     },
   })
 
   /** Requests images as base64. Retries without `response_format`, because some servers reject that field. */
-  async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
+  async function request(task: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
-      return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)
+      return await ask(task, { ...wishes, response_format: 'b64_json' }, signal)
     } catch (thrown) {
       const isUnknown = thrown instanceof ToolwayError && /response_format/.test(thrown.message)
-      if (isUnknown) return await ask(place, wishes, signal)
+      if (isUnknown) return await ask(task, wishes, signal)
       throw thrown
     }
   }
 
-  async function ask(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
-    const model = servedModel(options, place.name)
-    const { bytes } = await post(place, model, {
+  async function ask(task: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
+    const model = servedModel(options, task.name)
+    const { bytes } = await post(task, model, {
       path: '/images/generations',
       body: Buffer.from(JSON.stringify({ model: model.model, ...wishes })),
       contentType: 'application/json',
@@ -65,18 +65,18 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
       signal,
     })
     const read = answer.safeParse(parseJson(bytes.toString('utf8')))
-    if (!read.success) throw noAnswer(place, 'images')
+    if (!read.success) throw noAnswer(task, 'images')
     return read.data.data
   }
 
   /** The bytes of an image. URLs on the model server itself are trusted; others are vetted like those from a caller. */
-  async function bytesOf(place: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
+  async function bytesOf(task: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
     if (b64_json) return Buffer.from(b64_json, 'base64')
-    const model = servedModel(options, place.name)
+    const model = servedModel(options, task.name)
     const base = new URL(model.baseUrl)
     const target = URL.parse(url ?? '', base.origin)
-    if (!target) throw noAnswer(place, 'images')
-    if (target.origin === base.origin) return (await get(place, model, target, maxBytes, signal)).bytes
+    if (!target) throw noAnswer(task, 'images')
+    if (target.origin === base.origin) return (await get(task, model, target, maxBytes, signal)).bytes
     return (await guardedGet(target.href, { vet: options.vet, signal, maxBytes, accept: 'image/*' })).bytes
   }
 }

@@ -25,17 +25,17 @@ export interface InferenceRequest {
 }
 
 /** Posts to a model server. Does not follow redirects, because the new target would get the API key. */
-export const post = (place: ModelTask, model: ServedModel, request: InferenceRequest) => {
+export const post = (task: ModelTask, model: ServedModel, request: InferenceRequest) => {
   const { path, body, contentType, accept, maxBytes, signal } = request
   const url = new URL(model.baseUrl)
   const target = `${url.pathname.replace(/\/+$/, '')}${path}${url.search}`
   const headers = { 'content-type': contentType, accept }
-  return exchange(place, model, { method: 'POST', path: target, body, headers, signal }, maxBytes)
+  return exchange(task, model, { method: 'POST', path: target, body, headers, signal }, maxBytes)
 }
 
 /** Downloads a file from a URL on the model server itself. */
-export const get = (place: ModelTask, model: ServedModel, url: URL, maxBytes: number, signal: AbortSignal) =>
-  exchange(place, model, { method: 'GET', path: url.pathname + url.search, headers: {}, signal }, maxBytes)
+export const get = (task: ModelTask, model: ServedModel, url: URL, maxBytes: number, signal: AbortSignal) =>
+  exchange(task, model, { method: 'GET', path: url.pathname + url.search, headers: {}, signal }, maxBytes)
 
 interface Exchange {
   readonly method: 'GET' | 'POST'
@@ -45,10 +45,10 @@ interface Exchange {
   readonly signal: AbortSignal
 }
 
-async function exchange(place: ModelTask, model: ServedModel, request: Exchange, maxBytes: number) {
+async function exchange(task: ModelTask, model: ServedModel, request: Exchange, maxBytes: number) {
   const { signal } = request
   const url = new URL(model.baseUrl)
-  const { headers, secrets } = modelCredentials(place.name, url, model.apiKey)
+  const { headers, secrets } = modelCredentials(task.name, url, model.apiKey)
   const { createHttpClient } = await import('../../lib/http-client.ts')
   // No timeouts here: the call has its own deadline, and a model may need longer than any fixed timeout.
   const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
@@ -65,13 +65,13 @@ async function exchange(place: ModelTask, model: ServedModel, request: Exchange,
     const { bytes, truncated } = await readBody(answer.body, encoding, isGood ? maxBytes : maxErrorBytes)
     if (!isGood) {
       const serverMessage = readServerMessage(truncated ? '' : bytes.toString('utf8'), secrets)
-      throw refused(place, url, { status, serverMessage, retryAfterMs: retryDelayMs(header, place.clock.now()) })
+      throw refused(task, url, { status, serverMessage, retryAfterMs: retryDelayMs(header, task.clock.now()) })
     }
-    if (truncated) throw tooLarge(place, maxBytes)
+    if (truncated) throw tooLarge(task, maxBytes)
     return { type: header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? '', bytes }
   } catch (thrown) {
     signal.throwIfAborted()
-    throw modelConnectionError(place.name, thrown, begun)
+    throw modelConnectionError(task.name, thrown, begun)
   }
 }
 

@@ -45,10 +45,10 @@ export function speech(options: InferenceOptions): Tool | undefined {
 
   async function speak(text: string, wishes: Wishes, signal: AbortSignal): Promise<Result> {
     const { voice, format, speed, model: asked } = wishes
-    const place: ModelTask = { name: speakers.pick(asked), task: 'speech', clock: options.clock }
-    const model = servedModel(options, place.name)
+    const task: ModelTask = { name: speakers.pick(asked), task: 'speech', clock: options.clock }
+    const model = servedModel(options, task.name)
     const body = { model: model.model, input: text, voice, response_format: format, speed }
-    const { bytes, type } = await post(place, model, {
+    const { bytes, type } = await post(task, model, {
       path: '/audio/speech',
       body: Buffer.from(JSON.stringify(body)),
       contentType: 'application/json',
@@ -58,24 +58,24 @@ export function speech(options: InferenceOptions): Tool | undefined {
     })
     // Raw PCM has no magic bytes, so fall back to the Content-Type header.
     const mimeType = sniffedType(bytes) ?? (type.startsWith('audio/') ? type : '')
-    if (bytes.length === 0 || !mimeType.startsWith('audio/')) throw noAnswer(place, 'audio')
+    if (bytes.length === 0 || !mimeType.startsWith('audio/')) throw noAnswer(task, 'audio')
     return resultOf({
       content: [{ type: 'audio', data: bytes.toString('base64'), mimeType }],
-      structuredContent: { model: place.name, mimeType, bytes: bytes.length },
+      structuredContent: { model: task.name, mimeType, bytes: bytes.length },
     })
   }
 
   async function writeDown(audio: string, { language, model: asked }: Wishes, signal: AbortSignal): Promise<Result> {
     const { bytes, mimeType } = bytesFrom('audio', audio, 'audio', maxBytes)
-    const place: ModelTask = { name: writers.pick(asked), task: 'transcription', clock: options.clock }
-    const model = servedModel(options, place.name)
+    const task: ModelTask = { name: writers.pick(asked), task: 'transcription', clock: options.clock }
+    const model = servedModel(options, task.name)
     const form = new FormData()
     form.set('model', model.model)
     form.set('response_format', 'json')
     if (language !== undefined) form.set('language', language)
     form.set('file', new Blob([bytes as Buffer<ArrayBuffer>], { type: mimeType }), `audio.${endingOf(mimeType)}`)
     const encoded = new Response(form)
-    const answer = await post(place, model, {
+    const answer = await post(task, model, {
       path: '/audio/transcriptions',
       body: Buffer.from(await encoded.arrayBuffer()),
       contentType: encoded.headers.get('content-type') as string,
@@ -84,8 +84,8 @@ export function speech(options: InferenceOptions): Tool | undefined {
       signal,
     })
     const { text } = asRecord(parseJson(answer.bytes.toString('utf8')))
-    if (typeof text !== 'string') throw noAnswer(place, 'text')
-    return resultOf({ content: [{ type: 'text', text }], structuredContent: { model: place.name, text } })
+    if (typeof text !== 'string') throw noAnswer(task, 'text')
+    return resultOf({ content: [{ type: 'text', text }], structuredContent: { model: task.name, text } })
   }
 }
 

@@ -28,7 +28,7 @@ export interface Plugins extends AsyncDisposable {
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
   /** Every file that the plugins consist of, to watch for changes. */
-  readonly places: readonly string[]
+  readonly filesToWatch: readonly string[]
 }
 
 /**
@@ -53,7 +53,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
   return {
     tools,
     sinks: modules.flatMap(({ sinks }) => sinks),
-    places: [...new Set([...paths, ...modules.flatMap(({ files }) => files)])],
+    filesToWatch: [...new Set([...paths, ...modules.flatMap(({ files }) => files)])],
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }

@@ -18,7 +18,7 @@ describe('plugins', () => {
     expect(await said(plugins.tools[0], { word: 'you' })).toBe('hello you')
     const refusal = await runTool(plugins.tools[0] as Tool, { word: 7 }).catch((error) => error)
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENTS' })
-    expect(plugins.places).toEqual([join(folder.path, 'tools.ts')])
+    expect(plugins.filesToWatch).toEqual([join(folder.path, 'tools.ts')])
   })
 
   test('S2: a module may export by default, by name and in lists, and sinks as well', async () => {
@@ -56,7 +56,7 @@ describe('plugins', () => {
     await using plugins = await folder.load('each', 'indexed')
     expect(plugins.tools.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
     expect(await said(plugins.tools[2])).toBe('C')
-    expect(plugins.places).toContain(join(folder.path, 'indexed/shout.ts'))
+    expect(plugins.filesToWatch).toContain(join(folder.path, 'indexed/shout.ts'))
   })
 
   test('G8: a changed module is loaded again, also if only one of its imports changed; an unchanged one is not', async () => {

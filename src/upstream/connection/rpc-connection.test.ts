@@ -327,7 +327,10 @@ test("T2: a client's own error reaches the server unchanged", async () => {
 test('B2: notifications with the id of a listen request go to its listener', async () => {
   const { connection, peer: server } = await open({})
   const heard: string[] = []
-  const listening = connection.request({ ...ask('subscriptions/listen'), heard: (method) => heard.push(method) })
+  const listening = connection.request({
+    ...ask('subscriptions/listen'),
+    onStreamNotification: (method) => heard.push(method),
+  })
   const other: string[] = []
   connection.onNotification = (method) => other.push(method)
   const tagged = (id: unknown) => ({ _meta: { 'io.modelcontextprotocol/subscriptionId': id } })

@@ -58,7 +58,7 @@ export interface RpcRequest {
   readonly ownProgress?: boolean
   readonly progressed?: (() => void) | undefined
   /** For a long-lived `subscriptions/listen` request: receives its notifications. */
-  readonly heard?: ((method: string, params: Buffer | undefined) => void) | undefined
+  readonly onStreamNotification?: ((method: string, params: Buffer | undefined) => void) | undefined
 }
 
 interface Pending {
@@ -76,7 +76,7 @@ export interface RpcConnectionOptions {
   /** Provides the roots of an owner without a session; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
   /** Called when the server asks for roots. The promise resolves when the server has them. */
-  readonly onRoots?: ((told: Promise<void>) => void) | undefined
+  readonly onRoots?: ((answered: Promise<void>) => void) | undefined
   /** The tasks whose status is forwarded to their callers. */
   readonly tasks?: Budget | undefined
   readonly log: Log
@@ -255,7 +255,7 @@ export async function openRpcConnection(
     else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
       addressees(method, exchange)[0]?.notify(method, Json.raw(params))
     } else {
-      const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.heard
+      const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.onStreamNotification
       const peer = exchange === undefined ? undefined : pending.get(exchange)?.request.peer
       if (listener) listener(method, params)
       else if (peer && !isForEverybody(method)) peer.notify(method, Json.raw(params))

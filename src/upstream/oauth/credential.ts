@@ -20,7 +20,7 @@ const believedMs = 60_000
 export function createCredential(
   options: OAuthParts & { readonly holder: GrantHolder; readonly settings: OAuthSettings; readonly log: Log },
 ): RequestAuthorizer {
-  const { holder, settings, grants, locks, web, placeOf, clock, log } = options
+  const { holder, settings, grants, locks, web, rangeOf, clock, log } = options
   const server = new URL(holder.url)
   const itself = settings.grant === 'client_credentials'
   let held: Grant | undefined
@@ -127,7 +127,7 @@ export function createCredential(
     if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
     try {
       if (!kept) throw new OAuthError('the grant was removed', { code: 'invalid_grant' })
-      const reach = await reachOf(server, placeOf)
+      const reach = await reachOf(server, rangeOf)
       const next = await refreshGrant(kept, await metadataOf(old.issuer), settings, options, reach)
       // Use the new grant even if it cannot be stored: only its refresh token is still valid.
       take(next)
@@ -166,7 +166,7 @@ export function createCredential(
     const challenge = resourceMetadata === undefined ? undefined : { status: 401, resourceMetadata }
     const only = onlyIssuer(settings, issuer)
     try {
-      return await discoverIssuer({ server, challenge, only, before: issuer, web, placeOf })
+      return await discoverIssuer({ server, challenge, only, before: issuer, web, rangeOf })
     } catch (error) {
       throw refusal(error, 'does not allow a sign-in')
     }
@@ -179,7 +179,7 @@ export function createCredential(
 
   async function metadataOf(issuer: string): Promise<IssuerMetadata> {
     if (known?.metadata.issuer === issuer && clock.monotonic() - known.at < believedMs) return known.metadata
-    const metadata = await issuerMetadata(issuer, web, await reachOf(server, placeOf))
+    const metadata = await issuerMetadata(issuer, web, await reachOf(server, rangeOf))
     known = { metadata, at: clock.monotonic() }
     return metadata
   }

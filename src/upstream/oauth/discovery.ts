@@ -5,7 +5,7 @@ import { configuredHeaders, discardBody } from '../transports/http-channel.ts'
 import { createHttpChannel } from '../transports/http1/channel.ts'
 import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
 import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
-import { type OAuthHttp, type PlaceOf, type Reach, reachOf, unreachable } from './web.ts'
+import { type AddressRangeOf, type OAuthHttp, type Reach, reachOf, unreachable } from './web.ts'
 
 /** The authorization server for an MCP server, and what to request from it. */
 export interface DiscoveredIssuer {
@@ -23,12 +23,12 @@ export interface DiscoverOptions {
   /** The issuer of the current grant, which is preferred as long as the server still names it. */
   readonly before?: string | undefined
   readonly web: OAuthHttp
-  readonly placeOf: PlaceOf
+  readonly rangeOf: AddressRangeOf
 }
 
 export async function discoverIssuer(options: DiscoverOptions): Promise<DiscoveredIssuer> {
-  const { server, challenge, web, placeOf } = options
-  const reach = await reachOf(server, placeOf)
+  const { server, challenge, web, rangeOf } = options
+  const reach = await reachOf(server, rangeOf)
   const { resource, issuers, scopes } = await resourceMetadata(server, challenge, { web, reach })
   const issuer = chosen(issuers, options)
   return { resource, scopes, issuer: await issuerMetadata(issuer, web, reach) }

@@ -11,7 +11,7 @@ import { createGrants, type Grant, type GrantHolder } from './grants.ts'
 import { OAuthError } from './oauth-error.ts'
 import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
 import type { OAuthSettings } from './tokens.ts'
-import { createOAuthHttp, type PlaceOf } from './web.ts'
+import { type AddressRangeOf, createOAuthHttp } from './web.ts'
 
 export type { SignIn } from './sign-in.ts'
 
@@ -43,15 +43,15 @@ export interface GrantSummary extends GrantHolder, Pick<Grant, 'issuer' | 'scope
 export interface OAuthOptions {
   readonly vault: Vault
   readonly locks: Locks
-  readonly placeOf: PlaceOf
+  readonly rangeOf: AddressRangeOf
   readonly clock: Clock
   readonly log: Log
 }
 
-export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions): OAuth {
+export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions): OAuth {
   const seen = createSeenTokens()
   const grants = createGrants(vault, seen.add)
-  const parts = { grants, locks, placeOf, clock, web: createOAuthHttp({ placeOf, clock }) }
+  const parts = { grants, locks, rangeOf, clock, web: createOAuthHttp({ rangeOf, clock }) }
   const flows = createPendingSignIns(clock)
   const credentials = new Map<string, RequestAuthorizer>()
 

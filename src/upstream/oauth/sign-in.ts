@@ -37,14 +37,14 @@ export interface BeginSignInOptions extends OAuthParts {
 
 /** Begins a sign-in: finds the authorization server, and the client to use with it. */
 export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> {
-  const { holder, settings, redirect, grants, web, placeOf } = options
+  const { holder, settings, redirect, grants, web, rangeOf } = options
   const server = new URL(holder.url)
   const demand = await grants.demandOf(holder)
   const { resourceMetadata } = demand
   const isKnown = resourceMetadata !== undefined || demand.scopes !== undefined
   const challenge: Challenge | undefined = isKnown ? { status: 401, resourceMetadata } : await options.challenge()
   const only = onlyIssuer(settings, demand.issuer)
-  const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, placeOf })
+  const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, rangeOf })
   const { issuer, resource, scopes: supported } = found
   if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no authorization endpoint`)
   if (!issuer.pkce) {
@@ -54,7 +54,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
   const challenged = demand.scopes ?? challenge?.scopes
   const known = { configured: settings.scopes, challenged, supported, more: demand.more, offered: issuer.scopes }
   const scopes = scopesToAsk(known)
-  const reach = await reachOf(server, placeOf)
+  const reach = await reachOf(server, rangeOf)
   const client = await clientFor(found, scopes, options, reach)
   const pkce = createPkce()
   const state = unguessable()

@@ -9,7 +9,7 @@ import { methodOf, type OAuthClient, type SigningKey } from './client.ts'
 import type { DiscoveredIssuer, IssuerMetadata } from './discovery.ts'
 import type { AuthDemand, Grant, Grants } from './grants.ts'
 import { codeIn, OAuthError } from './oauth-error.ts'
-import { type OAuthHttp, type PlaceOf, type Reach, reachOf } from './web.ts'
+import { type AddressRangeOf, type OAuthHttp, type Reach, reachOf } from './web.ts'
 
 const answered = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{1,16384}$/),
@@ -159,7 +159,7 @@ export async function obtainGrant(
     client,
     signing: signingKey(settings),
     parameters: { grant_type: 'client_credentials', resource, ...scopeParameter(scopes) },
-    reach: await reachOf(server, parts.placeOf),
+    reach: await reachOf(server, parts.rangeOf),
     ...parts,
   })
   // Do not store the secret; it stays in the configuration.
@@ -176,7 +176,7 @@ export interface OAuthParts {
   readonly grants: Grants
   readonly locks: Locks
   readonly web: OAuthHttp
-  readonly placeOf: PlaceOf
+  readonly rangeOf: AddressRangeOf
   readonly clock: Clock
 }
 

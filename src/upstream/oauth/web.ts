@@ -30,10 +30,10 @@ export interface PostRequest {
 /** Which addresses may be used: a public server must not make Toolway access private addresses. */
 export type Reach = 'public' | 'private'
 
-export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'
+export type AddressRangeOf = (address: string) => 'public' | 'private' | 'reserved'
 
 export interface WebOptions {
-  readonly placeOf: PlaceOf
+  readonly rangeOf: AddressRangeOf
   /** The environment variables that name the proxy. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
@@ -44,7 +44,7 @@ const timeoutMs = 10_000
 const maxBytes = 256 * 1024
 const maxRedirects = 3
 
-export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOptions): OAuthHttp {
+export function createOAuthHttp({ rangeOf, env = process.env, clock }: WebOptions): OAuthHttp {
   return {
     async get(url, reach) {
       let at = url
@@ -102,7 +102,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
   async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly LookupAddress[]> {
     const found = await addresses(hostname, byProxy)
     const bad = found.find(({ address }) => {
-      const place = placeOf(address)
+      const place = rangeOf(address)
       return place === 'reserved' || (place === 'private' && reach === 'public')
     })
     if (!bad) return found
@@ -130,10 +130,10 @@ async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Looku
 }
 
 /** Which addresses a server may refer to: a private server may name private addresses, a public one may not. */
-export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
+export async function reachOf(server: URL, rangeOf: AddressRangeOf): Promise<Reach> {
   const found = await addresses(server.hostname, true)
   // A server with at least one public address counts as public.
-  const inside = found.length > 0 && found.every(({ address }) => placeOf(address) === 'private')
+  const inside = found.length > 0 && found.every(({ address }) => rangeOf(address) === 'private')
   return inside ? 'private' : 'public'
 }
 

@@ -148,10 +148,10 @@ export function createCallTurns(
 
   /** Ends the turn of a silent call, unless it sends something before the server has read it. */
   async function passIfRead(): Promise<void> {
-    const heard = silence
+    const silenceBefore = silence
     isSilent = false
     await caughtUp()
-    if (silence === heard) pass()
+    if (silence === silenceBefore) pass()
   }
 
   function pass(): void {

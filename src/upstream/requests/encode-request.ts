@@ -2,7 +2,7 @@ import type { Capabilities, Peer } from '../../core/call.ts'
 import type { TraceContext } from '../../core/trace-context.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { definedMembers } from '../../wire/check-members.ts'
-import { fromClients } from '../../wire/defined-members.ts'
+import { clientMessages } from '../../wire/defined-members.ts'
 import { type InitializedConnection, modernMeta, standardHeaders } from '../connection/handshake.ts'
 import type { RpcRequest } from '../connection/rpc-connection.ts'
 
@@ -25,12 +25,12 @@ export interface RequestSpec {
   readonly peer?: Peer
   /** Set if progress extends the timeout. Then Toolway asks for progress even if the caller did not (V4). */
   readonly progressed?: (() => void) | undefined
-  heard?(method: string, params: Buffer | undefined): void
+  onStreamNotification?(method: string, params: Buffer | undefined): void
 }
 
 /** Encodes a request for this connection's protocol revision. */
 export function encodeRequest(open: InitializedConnection, spec: RequestSpec): RpcRequest {
-  const { method, name, meta = {}, signal, repeatable, peer, trace, progressed, heard } = spec
+  const { method, name, meta = {}, signal, repeatable, peer, trace, progressed, onStreamNotification } = spec
   const members = [...(spec.members ?? []), ...restOf(spec, open)]
   const modern = open.handshake.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
@@ -53,14 +53,14 @@ export function encodeRequest(open: InitializedConnection, spec: RequestSpec): R
     peer,
     ownProgress: !wantsProgress,
     progressed,
-    heard,
+    onStreamNotification,
   }
 }
 
 /** Encodes the members in `rest`, keeping only those that the server's protocol revision defines (V1). */
 function restOf({ method, rest, capabilities }: RequestSpec, { handshake }: InitializedConnection): Buffer[] {
   const { protocolVersion, capabilities: offered } = handshake
-  const level = rest && fromClients[method]
+  const level = rest && clientMessages[method]
   if (!level) return []
   const extension = (name: string) => declares(capabilities, name) && declares(offered, name)
   const defined = definedMembers(rest, level, { revision: protocolVersion, extension }, [])

@@ -3,7 +3,7 @@ import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } fr
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
-import { fromServers } from '../../wire/defined-members.ts'
+import { serverRequests } from '../../wire/defined-members.ts'
 import { errorBytes, type Id, methodNotFound, resultBytes } from '../../wire/message.ts'
 import { latestLegacy } from '../../wire/revisions.ts'
 import type { Transport } from '../transports/transport.ts'
@@ -99,7 +99,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
 /** The request, reduced to the members that the protocol defines; or the error to reply with (V1). */
 function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObject {
   const { method, params } = question
-  const level = Object.hasOwn(fromServers, method) ? fromServers[method] : undefined
+  const level = Object.hasOwn(serverRequests, method) ? serverRequests[method] : undefined
   if (level === undefined) return { code: methodNotFound, message: `Method not found: ${method.slice(0, 100)}` }
   try {
     return { ...question, params: params && definedBytes(params, level, { revision: latestLegacy }, []) }

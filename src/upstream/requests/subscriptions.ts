@@ -33,12 +33,12 @@ export interface UpstreamSubscriptionsOptions {
 interface Followed {
   readonly hold: Disposable
   readonly listeners: Set<() => void>
-  asked: Promise<void>
+  confirmed: Promise<void>
   /** Whether a subscribe request was sent to the server. Only then is the subscription renewed. */
-  told: boolean
+  isSent: boolean
 }
 
-const askWithinMs = 10_000
+const requestTimeoutMs = 10_000
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
 
@@ -66,7 +66,7 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
 
   const tell = async (open: InitializedConnection, method: string, uri: string): Promise<void> => {
     if (open.handshake.era === 'modern') return options.changed()
-    using limit = deadline(clock, askWithinMs, () => tooSlow(server, method))
+    using limit = deadline(clock, requestTimeoutMs, () => tooSlow(server, method))
     const members = [Buffer.from(`"uri":${JSON.stringify(uri)}`)]
     await open.connection.request(encodeRequest(open, { method, members, capabilities: {}, signal: limit.signal }))
   }
@@ -89,16 +89,16 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
       const entry: Followed = onConnection.get(uri) ?? {
         hold: managed.hold(),
         listeners: new Set(),
-        told: false,
-        asked: managed.open(never).then((open) => {
-          entry.told = true
+        isSent: false,
+        confirmed: managed.open(never).then((open) => {
+          entry.isSent = true
           return tell(open, 'resources/subscribe', uri)
         }),
       }
       entry.listeners.add(updated)
       onConnection.set(uri, entry)
       try {
-        await entry.asked
+        await entry.confirmed
       } catch (error) {
         await release(managed, uri, updated)
         throw error
@@ -112,9 +112,11 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
     },
     reopened(managed, open) {
       for (const [uri, entry] of followed.get(managed) ?? []) {
-        if (!entry.told) continue
-        entry.asked = tell(open, 'resources/subscribe', uri)
-        entry.asked.catch((error) => log.warn({ server, uri, err: error }, 'could not renew a resource subscription'))
+        if (!entry.isSent) continue
+        entry.confirmed = tell(open, 'resources/subscribe', uri)
+        entry.confirmed.catch((error) =>
+          log.warn({ server, uri, err: error }, 'could not renew a resource subscription'),
+        )
       }
     },
     lost(managed) {
@@ -128,7 +130,7 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
 }
 
 function tooSlow(server: string, method: string): ToolwayError {
-  const sentence = `${server} did not answer ${method} within ${askWithinMs / 1000} s (a fixed limit).`
+  const sentence = `${server} did not answer ${method} within ${requestTimeoutMs / 1000} s (a fixed limit).`
   return new ToolwayError('TIMEOUT', sentence, { server })
 }
 
@@ -140,7 +142,7 @@ export interface ChangeStream extends Disposable {
 
 interface ChangeStreamOptions {
   readonly server: string
-  heard(method: string, params: Buffer | undefined): void
+  onStreamNotification(method: string, params: Buffer | undefined): void
   /** Called if changes may have been missed while the stream was down. */
   missed(): void
   readonly clock: Clock
@@ -156,11 +158,11 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
   let over = false
   let pauseMs = firstPauseMs
 
-  const heard = (method: string, params: Buffer | undefined) => {
+  const onStreamNotification = (method: string, params: Buffer | undefined) => {
     // The stream is open again, but changes during the interruption were not reported.
     if (pauseMs > firstPauseMs && method === 'notifications/subscriptions/acknowledged') missed()
     pauseMs = firstPauseMs
-    options.heard(method, params)
+    options.onStreamNotification(method, params)
   }
 
   const start = () => {
@@ -171,7 +173,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
     const { signal } = controller
     current = controller
     const members = [Buffer.from(`"notifications":${JSON.stringify(filter)}`)]
-    const spec = { method: 'subscriptions/listen', members, capabilities: {}, heard, signal }
+    const spec = { method: 'subscriptions/listen', members, capabilities: {}, onStreamNotification, signal }
     open.connection.request(encodeRequest(open, spec)).then(
       () => later(controller),
       (error) => {

@@ -146,7 +146,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       await post(message, message.signal ?? limit?.signal)
     } catch (thrown) {
       settled(exchange)
-      const error = noResponse(place(), thrown)
+      const error = noResponse(state(), thrown)
       // The server cannot be reached, so the next call must reconnect.
       const down = version !== undefined && thrown instanceof NoResponse && !thrown.written
       if (down && error instanceof ToolwayError) endConnection(error)
@@ -162,7 +162,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     const { head, text } = await asked(channel, body, all, until, (head) => answer(head, message))
     if (head.status < 300) {
       if (exchange !== undefined && !isReadable(head))
-        throw connectionLost(place(), `responded with ${what(head)} instead of a message`)
+        throw connectionLost(state(), `responded with ${what(head)} instead of a message`)
       return
     }
     const forgotten = within !== undefined && forgets(head, text)
@@ -175,7 +175,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       throw error
     }
     if (stateless && mayBeOtherProtocol(head) && (await hasChangedProtocol())) throw over
-    throw rejectedRequest(place(), head, text?.toString('latin1'))
+    throw rejectedRequest(state(), head, text?.toString('latin1'))
   }
 
   /**
@@ -276,7 +276,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     using limit = deadline(clock, checkMs, tooSlow)
     const all = { ...headers.post, ...hello.headers }
     const { head } = await asked(channel, hello.body, all, limit.signal, (head) => discardBody(head, clock))
-    if (mayBeOtherProtocol(head)) endConnection(protocolChanged(place()))
+    if (mayBeOtherProtocol(head)) endConnection(protocolChanged(state()))
   }
 
   function answer(head: ResponseHead, { exchange, signal, repeatable }: OutgoingMessage): ResponseBodyReader {
@@ -292,7 +292,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     }
     const done = (failure?: string, cause?: unknown): void => {
       settled(exchange)
-      if (failure !== undefined && !signal?.aborted) receiver?.failed(exchange, connectionLost(place(), failure, cause))
+      if (failure !== undefined && !signal?.aborted) receiver?.failed(exchange, connectionLost(state(), failure, cause))
     }
     const deliver = (bytes: Buffer): void => {
       const suspicious = session !== undefined && version !== undefined && mayForget(head, bytes)
@@ -348,7 +348,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   function endSession(): void {
-    endConnection(sessionEnded(place()))
+    endConnection(sessionEnded(state()))
   }
 
   /** Ends a connection whose server is gone or has forgotten the session. Pending requests may still be answered. */
@@ -359,7 +359,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     listening.abort()
     if (underWay.size === 0) idle.resolve()
     void settles(idle.promise, goodbyeMs, clock).then(() => {
-      for (const exchange of underWay) receiver?.failed(exchange, connectionLost(place(), 'closed the session'))
+      for (const exchange of underWay) receiver?.failed(exchange, connectionLost(state(), 'closed the session'))
       // Report the end later, so that callers whose request was just rejected learn of the rejection first.
       setImmediate(() => receiver?.closed(error))
     })
@@ -398,12 +398,12 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     }
   }
 
-  function place() {
+  function state() {
     return { name, origin: url.origin, established: version !== undefined }
   }
 
   function tooSlow(): ToolwayError {
-    return connectionLost(place(), `did not accept a notification within ${promptlyMs / 1000} s (a fixed limit)`)
+    return connectionLost(state(), `did not accept a notification within ${promptlyMs / 1000} s (a fixed limit)`)
   }
 }
 

@@ -77,14 +77,14 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     try {
       receiver = given
       const head = await channel.request(request, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
-      if (head.status !== 200) throw rejectedRequest(place(), head)
+      if (head.status !== 200) throw rejectedRequest(state(), head)
       if (!isStream(head))
-        throw connectionLost(place(), `responded with ${head.type || 'no media type'} instead of events`)
+        throw connectionLost(state(), `responded with ${head.type || 'no media type'} instead of events`)
       path = await endpoint.promise
     } catch (thrown) {
       receiver = undefined
       stream.abort()
-      throw noResponse(place(), thrown)
+      throw noResponse(state(), thrown)
     } finally {
       signal.removeEventListener('abort', stop)
     }
@@ -132,20 +132,20 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     if (over) throw over
     if (path === undefined) throw unsentError(name, `The connection to ${name} is not open yet.`)
     const slow = `did not accept a message within ${promptlyMs / 1000} s (a fixed limit)`
-    using limit = deadline(clock, promptlyMs, () => connectionLost(place(), slow), signal)
+    using limit = deadline(clock, promptlyMs, () => connectionLost(state(), slow), signal)
     const headers = { ...configured, ...more, 'content-type': 'application/json' }
     const request = { method: 'POST', path, headers, body, signal: limit.signal } as const
     try {
       const head = await channel.request(request, (head) => discardBody(head, clock))
-      if (head.status >= 300) throw rejectedRequest(place(), head)
+      if (head.status >= 300) throw rejectedRequest(state(), head)
     } catch (thrown) {
-      throw noResponse(place(), thrown)
+      throw noResponse(state(), thrown)
     }
   }
 
   function down(what: string, cause?: unknown): void {
     if (over) return
-    const error = connectionLost(place(), what, cause)
+    const error = connectionLost(state(), what, cause)
     over = unsentError(name, `${name} ${what}; try again.`)
     endpoint.reject(error)
     setImmediate(() => {
@@ -161,7 +161,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
   }
 
-  function place() {
+  function state() {
     return { name, origin: url.origin, established }
   }
 }

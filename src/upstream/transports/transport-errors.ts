@@ -83,20 +83,20 @@ export function connectionLost({ name, established }: TransportState, what: stri
 }
 
 /** The error for a request that got no response. Errors that are not about the connection are returned unchanged. */
-export function noResponse(place: TransportState, thrown: unknown): unknown {
+export function noResponse(state: TransportState, thrown: unknown): unknown {
   if (!(thrown instanceof NoResponse)) return thrown
-  const { name, origin } = place
+  const { name, origin } = state
   const { cause, written } = thrown
   if (cause instanceof ProxyError) return unsentError(name, `Could not reach ${name}: ${cause.message}`, cause)
   const why = cause instanceof ConnectTimeout ? cause.message : failureReason(cause)
-  if (written) return connectionLost(place, `closed the connection before it responded (${why})`, cause)
+  if (written) return connectionLost(state, `closed the connection before it responded (${why})`, cause)
   const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it is running, and that mcpServers.${name}.url and its headers are correct.`
   return unsentError(name, sentence, cause)
 }
 
 /** The error for a response with an error status; `said` is its body. */
-export function rejectedRequest(place: TransportState, head: ResponseHead, said = ''): ToolwayError {
-  const { name, established } = place
+export function rejectedRequest(state: TransportState, head: ResponseHead, said = ''): ToolwayError {
+  const { name, established } = state
   const { status } = head
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
@@ -104,7 +104,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   const requestOnly = established && aboutRequest.has(status) ? (true as const) : undefined
   const cause = new HttpStatus(status, pointsToOAuth(head))
   const details = { server: name, retryAfterMs: waitMs, requestOnly, cause }
-  return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
+  return new ToolwayError(code, `${name} ${sentence(state, head, said)}${relayed}`, details)
 }
 
 /** The error for requests that were not sent because the server has ended the session. */

@@ -1,5 +1,5 @@
 import type { ChatStreamEvent } from '../../../src/serve/admin/contract.ts'
-import { ApiError, fetchResponse } from './request.ts'
+import { streamEvents } from './event-stream.ts'
 
 export type RequestMessage =
   | { readonly role: 'user'; readonly content: string | readonly RequestPart[] }
@@ -28,34 +28,6 @@ export async function streamChat(
   signal: AbortSignal,
   onEvent: (event: ChatStreamEvent) => void,
 ): Promise<void> {
-  const { body } = await fetchResponse('chat', { method: 'POST', body: request, signal })
-  let ended = false
-  const parse = createEventParser((data) => {
-    const event = JSON.parse(data) as ChatStreamEvent
-    ended ||= event.kind === 'end' || event.kind === 'error'
-    onEvent(event)
-  })
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
-  try {
-    for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) parse(chunk.value)
-  } catch (thrown) {
-    if (signal.aborted) throw thrown
-  }
-  if (!ended) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was complete.')
-}
-
-/**
- * An incremental parser for server-sent events. Passes the data of each event to `onData`; skips comments and other
- * fields.
- */
-export function createEventParser(onData: (data: string) => void): (chunk: string) => void {
-  let rest = ''
-  return (chunk) => {
-    const blocks = (rest + chunk).split('\n\n')
-    rest = blocks.pop() ?? ''
-    for (const block of blocks) {
-      const lines = block.split('\n').filter((line) => line.startsWith('data:'))
-      if (lines.length > 0) onData(lines.map((line) => line.slice(5).replace(/^ /, '')).join('\n'))
-    }
-  }
+  const lostMessage = 'The connection was lost before the answer was complete.'
+  await streamEvents('chat', { body: request, signal, onEvent, lostMessage })
 }

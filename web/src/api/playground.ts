@@ -1,7 +1,7 @@
 import type { CompletionView, PlaygroundEvent } from '../../../src/serve/admin/contract.ts'
 import { parseExactly } from '../format/exact-json.ts'
-import { createEventParser } from './chat.ts'
-import { ApiError, fetchResponse, request } from './request.ts'
+import { streamEvents } from './event-stream.ts'
+import { request } from './request.ts'
 
 export interface PlaygroundRequest {
   readonly operation: 'call_tool' | 'read_resource' | 'get_prompt'
@@ -20,20 +20,13 @@ export async function streamPlayground(
   onEvent: (event: PlaygroundEvent) => void,
 ): Promise<void> {
   const rest = JSON.stringify({ operation, name, agent })
-  const { body } = await fetchResponse('playground', {
-    method: 'POST',
+  await streamEvents('playground', {
     text: `${rest.slice(0, -1)},"arguments":${args}}`,
     signal,
+    parse: parseExactly,
+    onEvent,
+    lostMessage: 'The connection was lost before the call ended.',
   })
-  let ended = false
-  const parse = createEventParser((data) => {
-    const event = parseExactly(data) as PlaygroundEvent
-    ended ||= event.kind === 'end' || event.kind === 'error'
-    onEvent(event)
-  })
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
-  for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) parse(chunk.value)
-  if (!ended) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the call ended.')
 }
 
 /** Answers a request from a server: with a result, or with the reason for a refusal. */

@@ -1,6 +1,6 @@
 import type { ConfigEdit, PolicyReplay, ReplayStreamEvent } from '../../../src/serve/admin/contract.ts'
-import { createEventParser } from './chat.ts'
-import { ApiError, fetchResponse } from './request.ts'
+import { streamEvents } from './event-stream.ts'
+import { ApiError } from './request.ts'
 
 interface ReplayOptions {
   readonly days: number
@@ -14,15 +14,12 @@ export async function replayPolicy(
   edit: ConfigEdit,
   { days, signal, onProgress }: ReplayOptions,
 ): Promise<PolicyReplay> {
-  const { body } = await fetchResponse('policy/replay', { method: 'POST', body: { edit, days }, signal })
-  let last: ReplayStreamEvent | undefined
-  const parse = createEventParser((data) => {
-    last = JSON.parse(data) as ReplayStreamEvent
-    if (last.kind === 'progress') onProgress(last.records)
+  const last = await streamEvents<ReplayStreamEvent>('policy/replay', {
+    body: { edit, days },
+    signal,
+    onEvent: (event) => event.kind === 'progress' && onProgress(event.records),
+    lostMessage: 'The connection was lost before the replay was complete.',
   })
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
-  for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) parse(chunk.value)
-  if (last?.kind === 'end') return last.replay
-  if (last?.kind === 'error') throw new ApiError(200, last.code, last.message)
-  throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the replay was complete.')
+  if (last.kind === 'error') throw new ApiError(200, last.code, last.message)
+  return last.replay
 }

@@ -18,7 +18,7 @@ export class ApiError extends Error {
 /** Query parameters. Those that are undefined or empty are omitted. */
 export type QueryValues = Readonly<Record<string, string | number | undefined>>
 
-interface RequestOptions {
+export interface RequestOptions {
   readonly method?: 'POST' | 'DELETE'
   readonly values?: QueryValues
   readonly body?: unknown

@@ -31,9 +31,12 @@ const wordCharacter = /[\p{L}\p{N}]/u
 
 /**
  * Parses the inline formatting of a block in linear time: code, emphasis, strong, strike-through, links, images and
- * bare URLs. Links have only safe addresses; a link with another one is text.
+ * bare URLs. Links have only addresses that `isLink` accepts, by default safe ones; a link with another one is text.
  */
-export function parseInline(source: string): readonly Inline[] {
+export function parseInline(
+  source: string,
+  isLink: (href: string, isImage: boolean) => boolean = isSafeUrl,
+): readonly Inline[] {
   const root: Open = { marker: '', live: true, content: [] }
   const open: Open[] = [root]
   const codeEnds = backtickRuns(source)
@@ -144,7 +147,7 @@ export function parseInline(source: string): readonly Inline[] {
     const { marker } = open[index] as Open
     const isImage = marker === '!['
     const target = destination(source, at + 1)
-    if (!target || !isSafeUrl(target.href, isImage)) {
+    if (!target || !isLink(target.href, isImage)) {
       ;(open[index] as Open).live = false
       flush()
       if (index === open.length - 1) drop()

@@ -295,3 +295,15 @@ const depthOf = (blocks: readonly Block[]): number =>
 
 const inlineDepth = (nodes: readonly Inline[]): number =>
   Math.max(0, ...nodes.map((node) => ('content' in node ? 1 + inlineDepth(node.content) : 1)))
+
+test('E2: a page of the documentation may have links to other pages', () => {
+  const isPage = (href: string) => href.endsWith('.md')
+  expect(parseInline('see `a[0]` or [B](b.md), [not a link', isPage)).toEqual([
+    { kind: 'text', text: 'see ' },
+    { kind: 'code', text: 'a[0]' },
+    { kind: 'text', text: ' or ' },
+    { kind: 'link', href: 'b.md', title: '', content: [{ kind: 'text', text: 'B' }] },
+    { kind: 'text', text: ', [not a link' },
+  ])
+  expect(short('[B](b.md)')).toEqual(['[B](b.md)'])
+})

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
-import { createEventParser } from '../../api/chat.ts'
+import { createEventParser } from '../../api/event-stream.ts'
 import { applyEvent, failedTurn, historyOf, newTurn, stoppedTurn, type Turn } from './turn.ts'
 
 const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = newTurn('Hi')): Turn =>

@@ -3,8 +3,9 @@ import { Page } from '../../components/page.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import './prose.css'
 import { CodeBlock } from '../../components/code-block.tsx'
+import type { Block } from '../../components/markdown/blocks.ts'
+import { type Inline, parseInline } from '../../components/markdown/inline.ts'
 import { pathTo } from '../../routing/route.ts'
-import { type Block, type InlinePart, parseInline } from './markdown.ts'
 
 /** The documentation page for an error code. */
 export function ErrorPage({ code }: { readonly code: string }) {
@@ -32,6 +33,7 @@ export function ErrorPage({ code }: { readonly code: string }) {
   )
 }
 
+/** The kinds of blocks that these pages contain, with a table as a list of facts. */
 function BlockView({ block }: { readonly block: Block }) {
   switch (block.kind) {
     case 'heading':
@@ -41,9 +43,15 @@ function BlockView({ block }: { readonly block: Block }) {
     case 'list':
       return (
         <ul class="bullets">
-          {block.items.map((item) => (
-            <li key={item}>
-              <InlineText text={item} />
+          {block.items.map((blocks, index) => (
+            <li key={index}>
+              {blocks.map((inner, at) =>
+                inner.kind === 'paragraph' ? (
+                  <InlineText key={at} text={inner.text} />
+                ) : (
+                  <BlockView key={at} block={inner} />
+                ),
+              )}
             </li>
           ))}
         </ul>
@@ -51,34 +59,45 @@ function BlockView({ block }: { readonly block: Block }) {
     case 'table':
       return (
         <dl class="facts">
-          {block.rows
-            .filter(([name]) => name !== '')
-            .map(([name = '', value = '']) => (
-              <>
-                <dt>{name}</dt>
-                <dd>
-                  <InlineText text={value} />
-                </dd>
-              </>
-            ))}
+          {block.rows.map(([name, value]) => (
+            <>
+              <dt>{name?.text}</dt>
+              <dd>
+                <InlineText text={value?.text ?? ''} />
+              </dd>
+            </>
+          ))}
         </dl>
       )
-    default:
+    case 'paragraph':
       return (
         <p>
           <InlineText text={block.text} />
         </p>
       )
+    default:
+      return null
   }
 }
 
-function InlineText({ text }: { readonly text: string }) {
-  return parseInline(text).map((piece, index) => <InlinePartView key={index} piece={piece} />)
-}
+const InlineText = ({ text }: { readonly text: string }) => (
+  <Inlines content={parseInline(text, (href) => href.endsWith('.md'))} />
+)
+
+const Inlines = ({ content }: { readonly content: readonly Inline[] }) => (
+  <>
+    {content.map((node, index) => (
+      <InlineView key={index} node={node} />
+    ))}
+  </>
+)
 
 /** A part of a line. Only links to other error codes work; the rest of the documentation is not bundled. */
-function InlinePartView({ piece: { text, code, link } }: { readonly piece: InlinePart }) {
-  const errorLink = link === undefined ? null : /^([A-Z_]+)\.md$/.exec(link)
-  if (errorLink) return <a href={pathTo('errors', errorLink[1] ?? '')}>{text}</a>
-  return code ? <code>{text}</code> : text
+function InlineView({ node }: { readonly node: Inline }) {
+  if (node.kind === 'text') return <>{node.text}</>
+  if (node.kind === 'code') return <code>{node.text}</code>
+  const content = <Inlines content={node.content} />
+  if (node.kind === 'emphasis') return <em>{content}</em>
+  const [, code] = ('href' in node && /^([A-Z_]+)\.md$/.exec(node.href)) || []
+  return code === undefined ? content : <a href={pathTo('errors', code)}>{content}</a>
 }

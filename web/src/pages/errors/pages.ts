@@ -1,4 +1,4 @@
-import { type Block, parseBlocks } from './markdown.ts'
+import { type Block, parseBlocks } from '../../components/markdown/blocks.ts'
 
 /** The error documentation. It is bundled as a separate chunk, so that it works without access to another site. */
 const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
@@ -10,5 +10,5 @@ const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
 /** The documentation for an error code. Null for unknown codes. */
 export function errorPage(code: string): readonly Block[] | null {
   const page = pages[`../../../../docs/errors/${code}.md`]
-  return page === undefined ? null : parseBlocks(page)
+  return page === undefined ? null : parseBlocks(page.replace(/<!--[\s\S]*?-->/g, ''))
 }

@@ -1,0 +1,119 @@
+import { type Capabilities, profileOf } from '../../core/call.ts'
+import type { Entry } from '../../core/entry.ts'
+import type { DescriptorStore } from '../../core/stores.ts'
+import type { ConnectionPool } from '../connection/connection-pool.ts'
+import { type InitializedConnection, isStateful } from '../connection/handshake.ts'
+import type { ManagedConnection } from '../connection/managed-connection.ts'
+import { createServerListing, type ServerListing, type ServerListingOptions } from './server-listing.ts'
+import { createSessionListings, type SessionListings } from './session-listings.ts'
+
+/** All listings of one server: one for each client profile, and those of sessions for which it lists something else. */
+export interface ServerListings {
+  /** The listing for clients without capabilities. */
+  readonly plain: ServerListing
+  readonly byProfile: ReadonlyMap<string, ServerListing>
+  readonly sessions: SessionListings
+  of(capabilities: Capabilities): ServerListing
+  /** The listing that this session sees: its own, if the server lists something else for it. */
+  forSession(session: string, capabilities: Capabilities): ServerListing
+  /** A client profile's entries, or the plain profile's until the client profile's listing has been fetched. */
+  entriesOf(listing: ServerListing): readonly Entry[]
+  /**
+   * The listings that a connection can fetch: all if it is stateless, else the one for its handshake's profile, or for
+   * its session if the server may have changed its lists for that session.
+   */
+  through(open: InitializedConnection, capabilities: Capabilities): ServerListing[]
+}
+
+export interface ServerListingsOptions {
+  /** What all listings of the server have in common. */
+  readonly common: Omit<
+    ServerListingOptions,
+    'capabilities' | 'store' | 'connection' | 'current' | 'unconnected' | 'news'
+  >
+  readonly store: DescriptorStore
+  readonly pool: Pick<ConnectionPool, 'all' | 'current' | 'forListing' | 'sessionOf' | 'stateful'>
+  /** Called with a client profile's listing that may have changed, before callers learn of it through `changed`. */
+  examine(listing: ServerListing): void
+  changed(): void
+  /** Called when a session's lists may have changed. */
+  sessionChanged(session: string, capabilities: Capabilities): void
+}
+
+/** The maximum number of client profiles that have their own listing, and of bytes in the listings of them all. */
+const maxListings = 32
+const maxListedBytes = 64 * 1024 * 1024
+/** How many sessions' connections are asked for their lists every time that a listing is refreshed. */
+const maxPolled = 16
+
+export function createServerListings({ common, store, pool, ...options }: ServerListingsOptions): ServerListings {
+  const byProfile = new Map<string, ServerListing>()
+  const sessions = createSessionListings({
+    sessionOf: (open) => pool.sessionOf(open),
+    common: of,
+    create: sessionListing,
+    changed: options.sessionChanged,
+  })
+  const plain = of({})
+  return {
+    plain,
+    byProfile,
+    sessions,
+    of,
+    forSession: (session, capabilities) => sessions.of(session, capabilities) ?? of(capabilities),
+    entriesOf: (listing) => (listing.descriptors ? listing : plain).entries,
+    through(open, capabilities) {
+      const { handshake, principal } = open
+      // Other principals must not see a listing that was fetched with one principal's credential.
+      if (principal !== undefined) return []
+      if (isStateful(open)) {
+        const own = sessions.through(open, capabilities)
+        if (!own) of(capabilities).outdated()
+        return own ? [own] : []
+      }
+      return handshake.era === 'modern' ? [...byProfile.values()] : [of(capabilities)]
+    },
+  }
+
+  function of(capabilities: Capabilities): ServerListing {
+    const profile = profileOf(capabilities)
+    const known = byProfile.get(profile)
+    if (known) return known
+    // Beyond the limit, new client profiles get the plain profile's listing.
+    if (byProfile.size >= maxListings || listedBytes() > maxListedBytes) return plain
+    const listing: ServerListing = createServerListing({
+      ...common,
+      capabilities,
+      store,
+      connection: () => pool.forListing(capabilities),
+      current: () => pool.current(capabilities),
+      unconnected: () => fetchForSessions(capabilities),
+      news() {
+        options.examine(listing)
+        sessions.commonChanged()
+        options.changed()
+      },
+    })
+    byProfile.set(profile, listing)
+    return listing
+  }
+
+  function listedBytes(): number {
+    return [...byProfile.values()].reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /** A listing that is fetched over one session's connection. It is not stored, because it ends with the connection. */
+  function sessionListing(open: InitializedConnection, capabilities: Capabilities, news: () => void): ServerListing {
+    const managed = pool.all.find(({ current }) => current === open) as ManagedConnection
+    const current = () => (managed.current === open ? open : undefined)
+    const unstored = { load: async () => undefined, save: async () => {} }
+    return createServerListing({ ...common, capabilities, store: unstored, connection: () => managed, current, news })
+  }
+
+  /** Fetches the lists over sessions' connections, if there are no others. Returns false if there are none at all. */
+  function fetchForSessions(capabilities: Capabilities): boolean {
+    const stateful = pool.stateful(capabilities).slice(-maxPolled)
+    for (const open of stateful) sessions.through(open, capabilities)?.changed(open)
+    return stateful.length > 0
+  }
+}
