@@ -58,8 +58,10 @@ describe('B6: exact Origin checks', () => {
 
   test.each([
     'null',
-    'https://localhost:4322',
     'http://localhost',
+    'http://localhost:4323',
+    'ftp://localhost:4322',
+    'https://tools.example.com',
     'https://app.example.com.evil.org',
     'http://app.example.com',
     '',
@@ -67,6 +69,33 @@ describe('B6: exact Origin checks', () => {
     const refused = () => hosts.check('localhost:4322', origin)
     expect(refused).toThrow(HttpError)
     expect(refused).toThrow(/server\.allowedOrigins/)
+  })
+})
+
+describe('B6, G10: pages behind a proxy', () => {
+  test.each([
+    ['tools.example.com', 'https://tools.example.com'],
+    ['tools.example.com', 'http://tools.example.com'],
+    ['Tools.Example.com', 'https://tools.example.com'],
+    ['other.example.com:8443', 'https://other.example.com:8443'],
+    ['[2001:db8::1]', 'https://[2001:db8::1]'],
+  ])('a page of the accepted host %s may send requests', (host, origin) => {
+    expect(() => hosts.check(host, origin)).not.toThrow()
+  })
+
+  test.each([
+    ['tools.example.com', 'https://other.example.com:8443'],
+    ['tools.example.com', 'https://tools.example.com:8443'],
+    ['tools.example.com', 'https://tools.example.com.evil.org'],
+    ['tools.example.com', 'https://evil.org'],
+    ['tools.example.com', 'https://evil.org/tools.example.com'],
+    ['tools.example.com', 'null'],
+  ])('for the host %s, a page of %s may not', (host, origin) => {
+    expect(() => hosts.check(host, origin)).toThrow(/server\.allowedOrigins/)
+  })
+
+  test('a page of a host that is not accepted may not, although host and origin are the same', () => {
+    expect(() => hosts.check('evil.org', 'http://evil.org')).toThrow(/server\.allowedHosts/)
   })
 })
 

@@ -24,11 +24,16 @@ export function allowedHosts(config: HttpConfig, port: number) {
     /** Throws a 403 unless both the host and the origin are accepted. */
     check(host: string | undefined, origin: string | undefined): void {
       if (host === undefined || !(hosts.has(host) || hosts.has(host.toLowerCase()))) throw wrongHost(host)
-      if (origin !== undefined && !origins.has(origin.toLowerCase())) throw wrongOrigin(origin)
+      if (origin === undefined || origins.has(origin.toLowerCase()) || isOwnPage(host, origin)) return
+      throw wrongOrigin(origin)
     },
     addressOf: (host: string): string => `${isDirect(host, port) ? 'http' : 'https'}://${host}`,
   }
 }
+
+/** Whether an accepted host sent the page itself. The scheme is unknown here: a proxy may add TLS. */
+const isOwnPage = (host: string, origin: string): boolean =>
+  /^https?:\/\//i.test(origin) && origin.slice(origin.indexOf('//') + 2).toLowerCase() === host.toLowerCase()
 
 /** Whether clients with this Host header connect directly. Any other name is assumed to belong to a TLS proxy. */
 const isDirect = (host: string, port: number): boolean =>
