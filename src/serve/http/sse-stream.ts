@@ -144,7 +144,9 @@ export class SseStream implements EventConnection {
   }
 
   #write(data: Buffer, id?: string): void {
-    this.#response.write(eventBytes(id === undefined ? { data } : { data, id }))
+    // Some clients ignore events without a type on the GET stream, although `message` is the default.
+    const event = 'message'
+    this.#response.write(eventBytes(id === undefined ? { event, data } : { event, data, id }))
     const reader = this.#reader
     if (reader && this.#response.writableLength > largeUnread) reader.unread.note(this.#response, reader.caller)
   }
