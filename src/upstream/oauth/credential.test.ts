@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
+import { basicAuth } from '../../lib/basic-auth.ts'
 import { memoryLocks } from '../../stores/locks.ts'
 import { startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
@@ -189,6 +190,22 @@ test('B6: Toolway gets tokens for itself where it is a client with a secret', as
   expect(await ask(oauth, config, 'tools/call')).toBe(200)
   expect(issuer.tokenRequests.at(-1)?.scope).toBe('read write')
   await expect(oauth.begin('files', config, new URL('http://127.0.0.1/'))).rejects.toThrow('needs no sign-in')
+})
+
+test('B6: a client that authenticates by header also names itself in the body, without its secret', async () => {
+  await using issuer = await startIssuer({
+    metadata: { token_endpoint_auth_methods_supported: ['client_secret_basic'] },
+  })
+  await using resource = await startResource({ issuers: [issuer] })
+  expect(await ask(openOAuth(), serverConfig(resource.url, itself))).toBe(200)
+  expect(issuer.tokenRequests).toEqual([
+    {
+      grant_type: 'client_credentials',
+      resource: resource.url,
+      client_id: 'toolway',
+      authorization: basicAuth('toolway', 'the+client+secret'),
+    },
+  ])
 })
 
 test('B6: a client secret is sent only to the authorization server that it was first used with', async () => {
