@@ -119,6 +119,34 @@ test('B6: a call that lacks a scope says which, and the next sign-in asks for it
   expect(await ask(oauth, config, 'tools/call')).toBe(200)
 })
 
+test('B6: a sign-in for more scopes than the client is registered for registers another client', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })
+  const [vault, config] = [memoryVault(), serverConfig(resource.url)]
+  const oauth = openOAuth({ vault })
+  await signIn(oauth, config, issuer)
+  await signIn(oauth, config, issuer)
+  expect(issuer.registrations).toMatchObject([{ scope: 'read' }])
+  await expect(ask(oauth, config, 'tools/call')).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  // Version 0.1 stored clients without their scopes.
+  for (const [key, text] of vault.kept)
+    if (key.startsWith('["client"')) vault.kept.set(key, text.replace(/,"scopes":\[[^\]]*\]/, ''))
+  await signIn(oauth, config, issuer)
+  expect(issuer.registrations).toMatchObject([{ scope: 'read' }, { scope: 'read write' }])
+  expect(await ask(oauth, config, 'tools/call')).toBe(200)
+})
+
+test('B6: scopes that a call lacked but the authorization server rejects do not block later sign-ins', async () => {
+  await using issuer = await startIssuer({ unknownScopes: ['write'] })
+  await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
+  await signIn(oauth, config, issuer)
+  await expect(ask(oauth, config, 'tools/call')).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  await expect(signIn(oauth, config, issuer)).rejects.toMatchObject({ code: 'invalid_scope' })
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+})
+
 test('B6: another authorization server gets nothing of what the first one gave', async () => {
   await using first = await startIssuer({ expiresIn: 100 })
   await using second = await startIssuer()

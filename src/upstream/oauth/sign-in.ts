@@ -3,7 +3,7 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { type Challenge, scopesToAsk } from './authorization.ts'
 import { type OAuthClient, registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
-import type { Grant, GrantHolder } from './grants.ts'
+import type { AuthDemand, Grant, GrantHolder } from './grants.ts'
 import { codeIn, isSameSite, OAuthError, quoted } from './oauth-error.ts'
 import {
   configuredClient,
@@ -14,6 +14,7 @@ import {
   requestTokens,
   scopeParameter,
   signingKey,
+  type TokenSet,
 } from './tokens.ts'
 import { type Reach, reachOf } from './web.ts'
 
@@ -55,7 +56,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
   const known = { configured: settings.scopes, challenged, supported, more: demand.more, offered: issuer.scopes }
   const scopes = scopesToAsk(known)
   const reach = await reachOf(server, placeOf)
-  const client = await clientFor(found, scopes, options, reach)
+  const client = await clientFor(found, scopes, demand, options, reach).catch(dropRejectedScopes)
   const pkce = createPkce()
   const state = unguessable()
   const url = new URL(issuer.authorize)
@@ -83,21 +84,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
       if (used) throw new OAuthError('this sign-in has already finished')
       if (!sameState(answer, state)) throw new OAuthError('the response belongs to another sign-in')
       used = true
-      const code = codeOf(answer, found)
-      const tokens = await requestTokens({
-        issuer,
-        client,
-        signing: signingKey(settings),
-        parameters: {
-          grant_type: 'authorization_code',
-          code,
-          redirect_uri: redirect.href,
-          code_verifier: pkce.verifier,
-          resource,
-        },
-        reach,
-        ...options,
-      })
+      const tokens = await redeemed(answer).catch(dropRejectedScopes)
       const stored = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
       const grant = grantFrom(tokens, stored, options.clock.now())
       const { more: _, ...met } = demand
@@ -106,7 +93,30 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
       return grant
     },
   }
+
+  async function redeemed(answer: URLSearchParams): Promise<TokenSet> {
+    const parameters = {
+      grant_type: 'authorization_code',
+      code: codeOf(answer, found),
+      redirect_uri: redirect.href,
+      code_verifier: pkce.verifier,
+      resource,
+    }
+    return requestTokens({ issuer, client, signing: signingKey(settings), parameters, reach, ...options })
+  }
+
+  /** Forgets scopes that the server demanded but the authorization server rejects: no sign-in could succeed. */
+  async function dropRejectedScopes(error: unknown): Promise<never> {
+    const { more, ...rest } = demand
+    if (!more || !(error instanceof OAuthError) || !scopeErrors.has(error.code)) throw error
+    await grants.demanded(holder, rest)
+    const sentence = `${error.message}. The next sign-in does not request the scopes that a call lacked`
+    throw new OAuthError(sentence, { code: error.code, cause: error })
+  }
 }
+
+/** Errors of authorization servers that do not grant, or register a client for, the requested scopes. */
+const scopeErrors: ReadonlySet<string | undefined> = new Set(['invalid_scope', 'invalid_client_metadata'])
 
 /**
  * Prevents mix-up attacks, in which an issuer names another issuer's authorization endpoint and its own token endpoint
@@ -146,6 +156,7 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
 async function clientFor(
   { issuer }: DiscoveredIssuer,
   scopes: readonly string[],
+  { more }: AuthDemand,
   { holder, settings, redirect, grants, web, clock }: BeginSignInOptions,
   reach: Reach,
 ): Promise<OAuthClient> {
@@ -155,7 +166,9 @@ async function clientFor(
     return { id: settings.clientMetadata, method: 'none' }
   const known = await grants.clientOf(holder.server, issuer.issuer)
   const expired = known?.expiresAt !== undefined && known.expiresAt <= clock.now()
-  if (known && !expired && known.redirects?.includes(redirect.href)) return known
+  // A client that Toolway 0.1 registered has no scopes; those that a call lacked are not among its scopes.
+  const covers = known?.scopes ? scopes.every((scope) => known.scopes?.includes(scope)) : more === undefined
+  if (known && !expired && covers && known.redirects?.includes(redirect.href)) return known
   const { origin } = new URL(issuer.issuer)
   const fresh = await registerClient({ ...issuer, register: issuer.register, origin }, redirect, scopes, { web, reach })
   await grants.registered(holder.server, issuer.issuer, fresh)
