@@ -5,7 +5,7 @@ import { runs } from '../../../tests/fixtures/runs.ts'
 import { basicAuth } from '../../lib/basic-auth.ts'
 import { memoryLocks } from '../../stores/locks.ts'
 import { startIssuer } from './issuer.fixture.ts'
-import { ask, memoryVault, openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
+import { ask, memoryVault, openOAuth, redirect, serverConfig, signIn } from './oauth.fixture.ts'
 import { startResource } from './resource.fixture.ts'
 
 const grantTypes = (requests: readonly Record<string, string>[]) => requests.map(({ grant_type }) => grant_type)
@@ -134,6 +134,8 @@ test('B6: a sign-in for more scopes than the client is registered for registers 
   await signIn(oauth, config, issuer)
   expect(issuer.registrations).toMatchObject([{ scope: 'read' }, { scope: 'read write' }])
   expect(await ask(oauth, config, 'tools/call')).toBe(200)
+  // Later sign-ins request at least the scopes of the first one.
+  expect((await oauth.begin('files', config, redirect)).scopes).toEqual(['read'])
 })
 
 test('B6: scopes that a call lacked but the authorization server rejects do not block later sign-ins', async () => {

@@ -32,7 +32,7 @@ export interface BeginSignInOptions extends OAuthParts {
   readonly holder: GrantHolder
   readonly settings: OAuthSettings
   readonly redirect: URL
-  /** Fetches the server's challenge; called only if nothing is known about the server. */
+  /** Fetches the server's challenge; called only if its scopes are not known yet. */
   challenge(): Promise<Challenge | undefined>
 }
 
@@ -41,9 +41,9 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
   const { holder, settings, redirect, grants, web, placeOf } = options
   const server = new URL(holder.url)
   const demand = await grants.demandOf(holder)
-  const { resourceMetadata } = demand
-  const isKnown = resourceMetadata !== undefined || demand.scopes !== undefined
-  const challenge: Challenge | undefined = isKnown ? { status: 401, resourceMetadata } : await options.challenge()
+  const fresh = demand.scopes ? undefined : await options.challenge()
+  const resourceMetadata = fresh?.resourceMetadata ?? demand.resourceMetadata
+  const challenge: Challenge = { status: 401, resourceMetadata, scopes: fresh?.scopes }
   const only = onlyIssuer(settings, demand.issuer)
   const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, placeOf })
   const { issuer, resource, scopes: supported } = found
@@ -52,7 +52,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
     throw new OAuthError(`${quoted(issuer.issuer)} does not support PKCE with S256, without which a code can be stolen`)
   }
   if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
-  const challenged = demand.scopes ?? challenge?.scopes
+  const challenged = demand.scopes ?? challenge.scopes
   const known = { configured: settings.scopes, challenged, supported, more: demand.more, offered: issuer.scopes }
   const scopes = scopesToAsk(known)
   const reach = await reachOf(server, placeOf)
