@@ -36,6 +36,41 @@ test('B6: a grant that another process has got is found', async () => {
   expect(await ask(running, config)).toBe(200)
 })
 
+test('B6: a sign-in or sign-out applies within seconds, even if the previous token has not expired', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  const [vault, clock, config] = [memoryVault(), createManualClock(), serverConfig(resource.url)]
+  const [running, command] = [openOAuth({ vault, clock }), openOAuth({ vault, clock })]
+  await signIn(running, config, issuer)
+  expect(await ask(running, config)).toBe(200)
+  await signIn(command, config, issuer)
+  clock.advance(3_000)
+  expect(await ask(running, config)).toBe(200)
+  expect(new Set(resource.got.filter(Boolean)).size).toBe(2)
+  await command.forget('files')
+  clock.advance(3_000)
+  await expect(ask(running, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+})
+
+test('B6: a token is used until it expires while the stored grant cannot be read', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [kept, clock, config] = [memoryVault(), createManualClock(), serverConfig(resource.url)]
+  let broken = false
+  const read = async (key: string) => {
+    if (broken) throw new Error('EMFILE')
+    return kept.read(key)
+  }
+  const oauth = openOAuth({ vault: { ...kept, read }, clock })
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+  broken = true
+  clock.advance(99_000)
+  expect(await ask(oauth, config)).toBe(200)
+  clock.advance(1_000)
+  await expect(ask(oauth, config)).rejects.toThrow('EMFILE')
+})
+
 test('B10: however many calls find their token expired, in however many processes, it is refreshed once', async () => {
   await using issuer = await startIssuer({ expiresIn: 3_600 })
   await using resource = await startResource({ issuers: [issuer] })

@@ -2,7 +2,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Challenge, RequestAuthorizer } from './authorization.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata, issuerMetadata } from './discovery.ts'
-import type { AuthDemand, Grant, GrantHolder } from './grants.ts'
+import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
 import { OAuthError } from './oauth-error.ts'
 import { type OAuthParts, type OAuthSettings, obtainGrant, onlyIssuer, refreshGrant } from './tokens.ts'
 import { reachOf } from './web.ts'
@@ -12,6 +12,8 @@ const earlyMs = 30_000
 const earlyPart = 0.25
 /** How long Toolway relies on a rejection or an issuer's metadata before it asks again. */
 const believedMs = 60_000
+/** How long a token is used before the stored grant is read again: another process may have signed in or out. */
+const rereadMs = 3_000
 
 /**
  * The credential for one server and grant holder, shared by its connections. Concurrent renewals are merged: within one
@@ -24,6 +26,8 @@ export function createCredential(
   const server = new URL(holder.url)
   const itself = settings.grant === 'client_credentials'
   let held: Grant | undefined
+  /** When the stored grant was last read. */
+  let readAt = Number.NEGATIVE_INFINITY
   let finding: Promise<Grant | undefined> | undefined
   let replacing: Promise<boolean> | undefined
   /** Why there is no token, and when that became known. */
@@ -36,11 +40,12 @@ export function createCredential(
 
   return {
     header() {
-      if (held && !isEnding(held)) return bearer(held)
+      if (held && !isEnding(held) && clock.monotonic() - readAt < rereadMs) return bearer(held)
       finding ??= found()
         .catch(goOn)
         .finally(() => {
           finding = undefined
+          readAt = clock.monotonic()
         })
       return finding.then((grant) => {
         if (grant) return bearer(grant)
@@ -70,9 +75,13 @@ export function createCredential(
     throw want('needs a new sign-in: its token has expired')
   }
 
-  /** Falls back to the current token, if it has not expired, when the authorization server cannot be reached. */
+  /**
+   * Falls back to the current token, if it has not expired, when the authorization server cannot be reached or the
+   * stored grant cannot be read.
+   */
   function goOn(error: unknown): Grant {
-    if (error instanceof ToolwayError && error.kind.retryable && held && !isOver(held)) return held
+    const isTemporary = !(error instanceof ToolwayError) || error.kind.retryable
+    if (isTemporary && held && !isOver(held)) return held
     throw error
   }
 
@@ -82,7 +91,12 @@ export function createCredential(
   }
 
   async function keptFor({ issuer }: AuthDemand): Promise<Grant | undefined> {
-    return issuer === undefined ? undefined : grants.grantOf(holder, issuer)
+    return issuer === undefined ? undefined : keptFrom(issuer)
+  }
+
+  async function keptFrom(issuer: string): Promise<Grant | undefined> {
+    const written = await grants.grantOf(holder, issuer)
+    return written && written.accessToken === unwritten?.instead ? unwritten.grant : written
   }
 
   async function replaced(challenge: Challenge, sent: string | undefined): Promise<boolean> {
@@ -121,9 +135,8 @@ export function createCredential(
 
   /** Renews a grant under a cross-process lock, because using a refresh token twice may revoke the whole grant. */
   async function renewed(old: Grant): Promise<Grant> {
-    await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
-    const written = await grants.grantOf(holder, old.issuer)
-    const kept = written && written.accessToken === unwritten?.instead ? unwritten.grant : written
+    await using _ = await locks.hold(grantLock(holder, old.issuer))
+    const kept = await keptFrom(old.issuer)
     if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
     try {
       if (!kept) throw new OAuthError('the grant was removed', { code: 'invalid_grant' })
@@ -131,7 +144,7 @@ export function createCredential(
       const next = await refreshGrant(kept, await metadataOf(old.issuer), settings, options, reach)
       // Use the new grant even if it cannot be stored: only its refresh token is still valid.
       take(next)
-      unwritten = { grant: next, instead: written?.accessToken ?? '' }
+      unwritten = { grant: next, instead: kept === unwritten?.grant ? unwritten.instead : kept.accessToken }
       await grants.granted(holder, next)
       unwritten = undefined
       log.debug({ server: holder.server }, 'token renewed')
@@ -147,7 +160,7 @@ export function createCredential(
   }
 
   async function obtain(demand: AuthDemand): Promise<Grant> {
-    await using _ = await locks.hold(`grant ${JSON.stringify(['', holder])}`)
+    await using _ = await locks.hold(grantLock(holder, ''))
     const before = held
     const kept = await keptFor(await grants.demandOf(holder))
     if (kept && kept.accessToken !== before?.accessToken && !isEnding(kept)) return take(kept)

@@ -94,6 +94,9 @@ export function createGrants(vault: Vault, seen: (accessToken: string) => void):
   }
 }
 
+/** The name of the lock to hold while a grant is replaced. */
+export const grantLock = (holder: GrantHolder, issuer: string): string => `grant ${JSON.stringify([issuer, holder])}`
+
 /** The parts of a key in the vault: kind, issuer, server, URL, principal. */
 type Key = readonly string[]
 

@@ -3,7 +3,7 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { type Challenge, scopesToAsk } from './authorization.ts'
 import { type OAuthClient, registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
-import type { AuthDemand, Grant, GrantHolder } from './grants.ts'
+import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
 import { codeIn, isSameSite, OAuthError, quoted } from './oauth-error.ts'
 import {
   configuredClient,
@@ -88,6 +88,8 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
       const stored = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
       const grant = grantFrom(tokens, stored, options.clock.now())
       const { more: _, ...met } = demand
+      // Without the lock, a renewal of the previous grant that is under way could overwrite this one.
+      await using _lock = await options.locks.hold(grantLock(holder, issuer.issuer))
       await grants.granted(holder, grant)
       await grants.demanded(holder, { ...met, issuer: issuer.issuer })
       return grant
