@@ -140,6 +140,40 @@ test('B6: a grant that has ended is forgotten and asked for; a silent authorizat
   expect(await oauth.list()).toEqual([])
 })
 
+test('B6: if the authorization server has lost the client, the next sign-in registers another one', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ clock })
+  await signIn(oauth, config, issuer)
+  clock.advance(100_000)
+  issuer.behaviour.refuseRefresh = { status: 401, error: 'invalid_client' }
+  // The refresh token is not sent again and again, but the error stays the same.
+  for (let call = 0; call < 3; call++) {
+    await expect(ask(oauth, config)).rejects.toThrow('needs a new sign-in')
+    clock.advance(5_000)
+  }
+  expect(grantTypes(issuer.tokenRequests)).toEqual(['authorization_code', 'refresh_token'])
+  issuer.behaviour.refuseRefresh = undefined
+  await signIn(oauth, config, issuer)
+  expect(issuer.registrations).toHaveLength(2)
+  expect(await ask(oauth, config)).toBe(200)
+})
+
+test('B6: a refused renewal is tried again after a minute', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ clock })
+  await signIn(oauth, config, issuer)
+  clock.advance(100_000)
+  issuer.behaviour.refuseRefresh = { status: 401, error: 'invalid_client' }
+  await expect(ask(oauth, config)).rejects.toThrow('needs a new sign-in')
+  issuer.behaviour.refuseRefresh = undefined
+  clock.advance(60_000)
+  expect(await ask(oauth, config)).toBe(200)
+})
+
 test('B6: a call that lacks a scope says which, and the next sign-in asks for it beside those there were', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })

@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts'
 import type { Challenge, RequestAuthorizer } from './authorization.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata, issuerMetadata } from './discovery.ts'
 import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
-import { OAuthError } from './oauth-error.ts'
+import { isClientRejected, OAuthError } from './oauth-error.ts'
 import { type OAuthParts, type OAuthSettings, obtainGrant, onlyIssuer, refreshGrant } from './tokens.ts'
 import { reachOf } from './web.ts'
 
@@ -36,6 +36,8 @@ export function createCredential(
   let forcedAt = Number.NEGATIVE_INFINITY
   /** A grant that could not be stored, and the stored access token that it replaces. */
   let unwritten: { readonly grant: Grant; readonly instead: string } | undefined
+  /** The authorization server's last rejection, and the token or demand that it was about. */
+  let rejection: { readonly about: string; readonly error: ToolwayError; readonly at: number } | undefined
   let known: { readonly metadata: IssuerMetadata; readonly at: number } | undefined
 
   return {
@@ -138,6 +140,8 @@ export function createCredential(
     await using _ = await locks.hold(grantLock(holder, old.issuer))
     const kept = await keptFrom(old.issuer)
     if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
+    const about = kept?.accessToken ?? ''
+    failIfRejected(about)
     try {
       if (!kept) throw new OAuthError('the grant was removed', { code: 'invalid_grant' })
       const reach = await reachOf(server, placeOf)
@@ -155,7 +159,8 @@ export function createCredential(
       if (!problem.unreachable) held = undefined
       // Keep the grant after other errors: a wrong client secret, for example, can be corrected in the configuration.
       if (!problem.unreachable && problem.code === 'invalid_grant') await grants.ended(holder, old.issuer)
-      throw refusal(problem, 'needs a new sign-in')
+      if (isClientRejected(problem)) await grants.unregistered(holder.server, old.issuer, kept?.client.id)
+      throw rejected(about, refusal(problem, 'needs a new sign-in'))
     }
   }
 
@@ -164,6 +169,8 @@ export function createCredential(
     const before = held
     const kept = await keptFor(await grants.demandOf(holder))
     if (kept && kept.accessToken !== before?.accessToken && !isEnding(kept)) return take(kept)
+    const about = JSON.stringify(demand)
+    failIfRejected(about)
     try {
       const found = await discovered(demand)
       const grant = await obtainGrant(found, demand, settings, options, server)
@@ -171,8 +178,18 @@ export function createCredential(
       await grants.granted(holder, grant)
       return take(grant)
     } catch (error) {
-      throw refusal(error, 'needs a token, but none could be obtained')
+      throw rejected(about, refusal(error, 'needs a token, but none could be obtained'))
     }
+  }
+
+  /** Repeats a recent rejection instead of the request, which would fail again. */
+  function failIfRejected(about: string): void {
+    if (rejection?.about === about && clock.monotonic() - rejection.at < believedMs) throw rejection.error
+  }
+
+  function rejected(about: string, error: ToolwayError): ToolwayError {
+    if (!error.kind.retryable) rejection = { about, error, at: clock.monotonic() }
+    return error
   }
 
   async function discovered({ issuer, resourceMetadata }: AuthDemand): Promise<DiscoveredIssuer> {

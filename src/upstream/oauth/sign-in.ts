@@ -4,7 +4,7 @@ import { type Challenge, scopesToAsk } from './authorization.ts'
 import { type OAuthClient, registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
 import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
-import { codeIn, isSameSite, OAuthError, quoted } from './oauth-error.ts'
+import { codeIn, isClientRejected, isSameSite, OAuthError, quoted } from './oauth-error.ts'
 import {
   configuredClient,
   grantFrom,
@@ -84,7 +84,10 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
       if (used) throw new OAuthError('this sign-in has already finished')
       if (!sameState(answer, state)) throw new OAuthError('the response belongs to another sign-in')
       used = true
-      const tokens = await redeemed(answer).catch(dropRejectedScopes)
+      const tokens = await redeemed(answer).catch(async (error) => {
+        if (isClientRejected(error)) await grants.unregistered(holder.server, issuer.issuer, client.id)
+        return dropRejectedScopes(error)
+      })
       const stored = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
       const grant = grantFrom(tokens, stored, options.clock.now())
       const { more: _, ...met } = demand
