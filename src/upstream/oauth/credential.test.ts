@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
@@ -305,6 +306,20 @@ test('B6: a client that authenticates by header also names itself in the body, w
       authorization: basicAuth('toolway', 'the+client+secret'),
     },
   ])
+})
+
+test('B6: a server without metadata is used with the issuer in the configuration', async () => {
+  await using issuer = await startIssuer()
+  const answerMetadata = (response: ServerResponse) => void response.writeHead(404).end()
+  await using resource = await startResource({ issuers: [issuer], metadataAt: null, answerMetadata })
+  expect(await ask(openOAuth(), serverConfig(resource.url, { ...itself, issuer: issuer.url }))).toBe(200)
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url, { issuer: issuer.url })]
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+  // Without an issuer in the configuration, the server is its own authorization server.
+  await expect(ask(openOAuth(), serverConfig(resource.url, itself))).rejects.toThrow(
+    'publishes no authorization server',
+  )
 })
 
 test('B6: a client secret is sent only to the authorization server that it was first used with', async () => {

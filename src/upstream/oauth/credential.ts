@@ -196,7 +196,8 @@ export function createCredential(
     const challenge = resourceMetadata === undefined ? undefined : { status: 401, resourceMetadata }
     const only = onlyIssuer(settings, issuer)
     try {
-      return await discoverIssuer({ server, challenge, only, before: issuer, web, placeOf })
+      const configured = settings.issuer
+      return await discoverIssuer({ server, challenge, only, configured, before: issuer, web, placeOf })
     } catch (error) {
       throw refusal(error, 'does not allow a sign-in')
     }

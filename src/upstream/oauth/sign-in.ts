@@ -45,7 +45,8 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
   const resourceMetadata = fresh?.resourceMetadata ?? demand.resourceMetadata
   const challenge: Challenge = { status: 401, resourceMetadata, scopes: fresh?.scopes }
   const only = onlyIssuer(settings, demand.issuer)
-  const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, placeOf })
+  const configured = settings.issuer
+  const found = await discoverIssuer({ server, challenge, only, configured, before: demand.issuer, web, placeOf })
   const { issuer, resource, scopes: supported } = found
   if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no authorization endpoint`)
   if (!issuer.pkce) {
