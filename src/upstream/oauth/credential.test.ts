@@ -109,6 +109,23 @@ test('B10: tokens that are refused before their time are replaced once for all, 
   expect(issuer.tokenRequests).toHaveLength(2)
 })
 
+test('B6: a server whose clock is ahead rejects tokens early, and each of them is renewed', async () => {
+  await using issuer = await startIssuer({ expiresIn: 40 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ clock })
+  await signIn(oauth, config, issuer)
+  for (let round = 0; round < 4; round++) {
+    expect(await ask(oauth, config)).toBe(200)
+    clock.advance(20_000)
+    issuer.revoke()
+  }
+  expect(await ask(oauth, config)).toBe(200)
+  // A token that is rejected at once is not renewed again.
+  issuer.revoke()
+  await expect(ask(oauth, config)).rejects.toThrow('rejected a new token')
+})
+
 test('B6: each refresh token is used once, and the one that came last is kept', async () => {
   await using issuer = await startIssuer({ expiresIn: 100 })
   await using resource = await startResource({ issuers: [issuer] })

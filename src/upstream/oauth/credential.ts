@@ -111,7 +111,9 @@ export function createCredential(
       throw want(lacking ? `needs more scopes than were granted${naming(challenge.scopes)}` : 'needs a sign-in')
     const isNew = (scope: string) => !before.more?.includes(scope) && !kept?.scopes.includes(scope)
     const asksMore = lacking && challenge.scopes?.some(isNew)
-    if (!asksMore && clock.monotonic() - forcedAt < believedMs) throw want('rejected a new token')
+    // A renewal does not help if the rejected token is new. An older one may have expired by the server's clock.
+    if (!asksMore && kept && isNewToken(kept) && clock.monotonic() - forcedAt < believedMs)
+      throw want('rejected a new token')
     forcedAt = clock.monotonic()
     if (itself) return (await obtain(demand)) !== undefined
     const { issuer } = await discovered(demand)
@@ -231,6 +233,10 @@ export function createCredential(
   function isEnding({ expiresAt, grantedAt }: Grant): boolean {
     if (expiresAt === undefined) return false
     return expiresAt - Math.min(earlyMs, (expiresAt - grantedAt) * earlyPart) <= clock.now()
+  }
+
+  function isNewToken({ expiresAt = Number.POSITIVE_INFINITY, grantedAt }: Grant): boolean {
+    return clock.now() - grantedAt < Math.min(believedMs, (expiresAt - grantedAt) * earlyPart)
   }
 
   function isOver({ expiresAt }: Grant): boolean {
