@@ -60,7 +60,7 @@ async function signInTo(
     throw new UsageError(`All calls to ${server} use one grant.`, hint)
   }
   using pasting = options.paste || isInteractive(shell) ? createPasting(shell, output) : undefined
-  const granted = await signIn({
+  const granted = await signInOrExplain({
     oauth,
     server,
     config,
@@ -79,6 +79,13 @@ async function signInTo(
   if (options.json) output.value({ server, principal: principal ?? null, ...granted })
   else output.print(`Signed in to ${server}. A running gateway will use the new sign-in within a few seconds.`)
 }
+
+/** Signs in. Reports a server that needs no sign-in as wrong usage. */
+const signInOrExplain: typeof signIn = (options) =>
+  signIn(options).catch((thrown) => {
+    const isUsage = thrown instanceof ToolwayError && thrown.code === 'INVALID_ARGUMENTS'
+    throw isUsage ? new UsageError(thrown.message) : thrown
+  })
 
 const elsewhere =
   "If your browser is on another machine, the last page will fail to load: paste that page's address here."

@@ -5,7 +5,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { basicAuth } from '../../lib/basic-auth.ts'
 import { memoryLocks } from '../../stores/locks.ts'
-import { startIssuer } from './issuer.fixture.ts'
+import { json, startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, redirect, serverConfig, signIn } from './oauth.fixture.ts'
 import { startResource } from './resource.fixture.ts'
 
@@ -307,6 +307,20 @@ test('B6: Toolway gets tokens for itself where it is a client with a secret', as
   expect(await ask(oauth, config, 'tools/call')).toBe(200)
   expect(issuer.tokenRequests.at(-1)?.scope).toBe('read write')
   await expect(oauth.begin('files', config, new URL('http://127.0.0.1/'))).rejects.toThrow('needs no sign-in')
+})
+
+test('B6: an error about client credentials names their settings, not the sign-in that they make unnecessary', async () => {
+  await using issuer = await startIssuer({
+    answerToken: (response) => json(response, 401, { error: 'invalid_client' }),
+  })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url, itself)]
+  for (let call = 0; call < 2; call++) {
+    const error = await ask(oauth, config).catch((thrown) => thrown)
+    expect(error).toMatchObject({ code: 'AUTH_REQUIRED', message: expect.stringContaining('mcpServers.files.auth') })
+    expect(error.message).not.toContain('toolway auth')
+  }
+  expect(issuer.tokenRequests).toHaveLength(1)
 })
 
 test('B6: a client that authenticates by header also names itself in the body, without its secret', async () => {

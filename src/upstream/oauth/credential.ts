@@ -224,7 +224,7 @@ export function createCredential(
   }
 
   function want(why: string, cause?: unknown): ToolwayError {
-    const error = authRequired(holder, why, cause)
+    const error = authRequired(holder, why, itself, cause)
     if (wanted?.error.message !== error.message) log.warn({ server: holder.server }, error.message)
     wanted = { error, at: clock.monotonic() }
     return error
@@ -255,10 +255,14 @@ function problemOf(error: unknown): OAuthError {
   throw error
 }
 
-/** The error if a sign-in is needed. The caller may be a model, so the message says what to ask the operator for. */
-function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
+/**
+ * The error if there is no valid token. The caller may be a model, so the message says what to ask the operator for. A
+ * sign-in is not possible for a server with the client's own credentials (`itself`).
+ */
+function authRequired({ server, principal }: GrantHolder, why: string, itself: boolean, cause: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
-  const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`
+  const remedy = itself ? `check mcpServers.${server}.auth` : `run: toolway auth ${server}${whose}`
+  const sentence = `${server} ${why}. Ask the operator to ${remedy}`
   return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
 }
 
