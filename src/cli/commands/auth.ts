@@ -94,8 +94,7 @@ async function signOut(oauth: OAuth, server: string, { principal, json }: AuthOp
   const forgotten = await oauth.forget(server, principal)
   if (json) output.value({ server, forgotten })
   else if (forgotten === 0) output.print(`No grant is stored for ${server}.`)
-  else
-    output.print(`Deleted the grant for ${server}. A running gateway keeps using its current token until it expires.`)
+  else output.print(`Deleted the grant for ${server}. A running gateway stops using it within a few seconds.`)
 }
 
 const isPersonal = (config: ServerConfig): boolean =>
