@@ -75,7 +75,11 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
   // Do not mention agents that the credential may not act as.
   const [example = 'your-agent'] = credential.agents === '*' ? agents : mine
   const which = mine.size === 0 ? 'an agent' : listed([...mine])
-  const sentence = `No agent was specified, and no default agent is configured. To specify ${which}, ${waysToName(example)}. An operator can set defaults.agent.`
+  const [why, remedy] =
+    agent === undefined
+      ? ['no default agent is configured', ' An operator can set defaults.agent.']
+      : ['this credential may not act as the default agent (defaults.agent)', '']
+  const sentence = `No agent was specified, and ${why}. To specify ${which}, ${waysToName(example)}.${remedy}`
   const details = denyOnMissingAgent ? { rule: 'defaults.denyOnMissingAgent' } : {}
   return new ToolwayError('NO_FALLBACK_CONFIGURED', sentence, details)
 }
