@@ -1,5 +1,6 @@
-import { KeyObject, sign } from 'node:crypto'
-import { SignJWT } from 'jose'
+import { generateKeyPair, KeyObject, sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import { exportJWK, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { audience, issuer, signingKey } from '../../../tests/fixtures/identity-provider.ts'
 import { createAuthenticate } from './authenticate.ts'
@@ -85,6 +86,19 @@ describe('B6, G7: a token of the identity provider', () => {
     expect(await enter(await jwt.provider.token({}, { key: mine, header: { kid: undefined } }))).toBeDefined()
     const stranger = await signingKey('c')
     await expectInvalid(enter(await jwt.provider.token({}, { key: stranger, header: { kid: undefined } })))
+  })
+
+  test('without a kid is accepted if another published key is too weak to be used', async () => {
+    const mine = await signingKey('b', 'RS256')
+    const { publicKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 1024 })
+    const weak = { ...mine, jwk: { ...(await exportJWK(publicKey)), kid: 'a', alg: 'RS256', use: 'sig' } }
+    jwt.provider.publish(weak, mine)
+    const enter = jwt.authenticator()
+    expect(await enter(await jwt.provider.token({}, { key: mine, header: { kid: undefined } }))).toBeDefined()
+    await expectInvalid(
+      enter(await jwt.provider.token({ exp: jwt.seconds() - 31 }, { key: mine, header: { kid: undefined } })),
+      /expired/,
+    )
   })
 })
 

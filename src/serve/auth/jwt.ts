@@ -122,7 +122,9 @@ async function verifyByAnyKey(
     try {
       return await jwtVerify(token, key, checks)
     } catch (error) {
-      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+      // Any error that is not from jose is about a key that cannot be used, such as an RSA key of 1024 bits.
+      const isAboutKey = !(error instanceof errors.JOSEError) || error instanceof errors.JWSSignatureVerificationFailed
+      if (!isAboutKey) throw error
     }
   }
   throw new errors.JWSSignatureVerificationFailed()
