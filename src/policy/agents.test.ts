@@ -115,6 +115,13 @@ describe('G7: no agent was asked for', () => {
     expect(refusal({ mine: ['backend', 'researcher'] }).message).toContain('specify backend or researcher')
   })
 
+  test('agents without rules beside others are ignored, and never replaced by the default agent', () => {
+    const defaults = { agent: 'backend', denyOnMissingAgent: false }
+    expect(select({ mine: ['employees', 'researcher', 'staff'], defaults })).toBe('researcher')
+    expect(refusal({ mine: ['employees', 'staff'], defaults }).code).toBe('NO_FALLBACK_CONFIGURED')
+    expect(refusal({ mine: ['employees'], defaults }).code).toBe('FALLBACK_AGENT_NOT_IN_RULES')
+  })
+
   test('a credential that names agents does not get the default agent', () => {
     const mine = ['backend', 'researcher.junior']
     const defaults = { agent: 'researcher', denyOnMissingAgent: false }

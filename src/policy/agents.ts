@@ -57,7 +57,10 @@ export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): Toolway
 }
 
 function fallback({ credential, agents, defaults }: AgentSelection): string | ToolwayError {
-  const mine = new Set(credential.agents === '*' ? [] : credential.agents)
+  const listedAgents = credential.agents === '*' ? [] : credential.agents
+  // Ignore agents without rules beside others, because a token may list groups; they allow nothing.
+  const existing = listedAgents.filter((agent) => agents.has(agent))
+  const mine = new Set(existing.length > 0 ? existing : listedAgents)
   const mayBe = (agent: string) => mine.size === 0 || mine.has(agent)
   const [only] = mine
   if (only !== undefined && mine.size === 1) {

@@ -33,6 +33,29 @@ describe('B6, G7: a token of the identity provider', () => {
     expect(await agentsFor(['reader', 'writer'])).toEqual(['reader', 'writer'])
   })
 
+  test('names its agents among other groups, which are ignored', async () => {
+    const enter = jwt.authenticator({ agentClaim: 'groups' })
+    const agentsFor = async (groups: unknown) => (await enter(await jwt.provider.token({ groups }))).agents
+    expect(await agentsFor(['Domain Users', 'reader', ''])).toEqual(['reader'])
+    // Keycloak names groups by their path.
+    expect(await agentsFor(['/reader', '/team/writer'])).toEqual(['reader', 'team/writer'])
+    for (const groups of [['Domain Users'], ['//reader'], []])
+      await expectInvalid(enter(await jwt.provider.token({ groups })), /groups claim/)
+  })
+
+  test('names its agents in a member of a claim, if no claim has the whole name', async () => {
+    const enter = jwt.authenticator({ agentClaim: 'realm_access.roles' })
+    const agentsFor = async (claims: object) => (await enter(await jwt.provider.token({ ...claims }))).agents
+    const realm_access = { roles: ['reader'] }
+    expect(await agentsFor({ realm_access })).toEqual(['reader'])
+    expect(await agentsFor({ realm_access, 'realm_access.roles': 'writer' })).toEqual(['writer'])
+    expect(await agentsFor({ realm_access: {} })).toEqual([])
+    expect(await agentsFor({ realm_access: 'roles' })).toEqual([])
+    await expectInvalid(enter(await jwt.provider.token({ realm_access: { roles: [] } })), /realm_access\.roles/)
+    const inherited = jwt.authenticator({ agentClaim: 'realm_access.constructor.name' })
+    expect((await inherited(await jwt.provider.token({ realm_access }))).agents).toEqual([])
+  })
+
   test.each([
     [[]],
     [''],
