@@ -37,12 +37,15 @@ export async function discoverIssuer(options: DiscoverOptions): Promise<Discover
 }
 
 function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
-  if (only !== undefined && !issuers.includes(only)) {
+  if (only !== undefined && !issuers.some((issuer) => isSameButSlash(issuer, only))) {
     const registered = `the client is registered with ${quoted(only)} instead`
     throw new OAuthError(`no request was sent to its authorization server, ${quoted(issuers[0])}: ${registered}`)
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
 }
+
+/** Whether two issuers differ in a trailing slash at most: some servers add one when they name their issuer. */
+const isSameButSlash = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 const words = z.array(z.string())
 
@@ -99,8 +102,10 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   const parsed = publishedIssuer.safeParse(body)
   if (!parsed.success) throw new OAuthError(`${origin} publishes invalid authorization server metadata`)
   const found = parsed.data
-  if (found.issuer !== issuer)
-    throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}`)
+  if (found.issuer !== issuer) {
+    const advice = isSameButSlash(found.issuer, issuer) ? `; if that is correct, set auth.issuer to it` : ''
+    throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}${advice}`)
+  }
   const endpoint = (address: string, what: string): URL => {
     const url = parseProtectedUrl(address, `its ${what}`)
     // An https issuer must not name http endpoints, which can only be on this machine.
