@@ -115,10 +115,21 @@ describe('G7: no agent was asked for', () => {
     expect(refusal({ mine: ['backend', 'researcher'] }).message).toContain('specify backend or researcher')
   })
 
+  test('agents without rules beside others are ignored, and never replaced by the default agent', () => {
+    const defaults = { agent: 'backend', denyOnMissingAgent: false }
+    expect(select({ mine: ['employees', 'researcher', 'staff'], defaults })).toBe('researcher')
+    expect(refusal({ mine: ['employees', 'staff'], defaults }).code).toBe('NO_FALLBACK_CONFIGURED')
+    expect(refusal({ mine: ['employees'], defaults }).code).toBe('FALLBACK_AGENT_NOT_IN_RULES')
+  })
+
   test('a credential that names agents does not get the default agent', () => {
     const mine = ['backend', 'researcher.junior']
     const defaults = { agent: 'researcher', denyOnMissingAgent: false }
-    expect(refusal({ mine, defaults }).code).toBe('NO_FALLBACK_CONFIGURED')
+    const { code, message } = refusal({ mine, defaults })
+    expect(code).toBe('NO_FALLBACK_CONFIGURED')
+    // The message gives the reason, but not the name of an agent that the credential may not act as.
+    expect(message).toContain('may not act as the default agent')
+    expect(message).not.toMatch(/no default agent|researcher\b(?!\.junior)/)
   })
 
   test('a credential that names none is what callers without an agent are, and may ask for that alone', () => {

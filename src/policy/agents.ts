@@ -57,7 +57,10 @@ export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): Toolway
 }
 
 function fallback({ credential, agents, defaults }: AgentSelection): string | ToolwayError {
-  const mine = new Set(credential.agents === '*' ? [] : credential.agents)
+  const listedAgents = credential.agents === '*' ? [] : credential.agents
+  // Ignore agents without rules beside others, because a token may list groups; they allow nothing.
+  const existing = listedAgents.filter((agent) => agents.has(agent))
+  const mine = new Set(existing.length > 0 ? existing : listedAgents)
   const mayBe = (agent: string) => mine.size === 0 || mine.has(agent)
   const [only] = mine
   if (only !== undefined && mine.size === 1) {
@@ -75,7 +78,11 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
   // Do not mention agents that the credential may not act as.
   const [example = 'your-agent'] = credential.agents === '*' ? agents : mine
   const which = mine.size === 0 ? 'an agent' : listed([...mine])
-  const sentence = `No agent was specified, and no default agent is configured. To specify ${which}, ${waysToName(example)}. An operator can set defaults.agent.`
+  const [why, remedy] =
+    agent === undefined
+      ? ['no default agent is configured', ' An operator can set defaults.agent.']
+      : ['this credential may not act as the default agent (defaults.agent)', '']
+  const sentence = `No agent was specified, and ${why}. To specify ${which}, ${waysToName(example)}.${remedy}`
   const details = denyOnMissingAgent ? { rule: 'defaults.denyOnMissingAgent' } : {}
   return new ToolwayError('NO_FALLBACK_CONFIGURED', sentence, details)
 }

@@ -66,7 +66,7 @@ export async function signIn(
 }
 
 function timedOut(server: string, withinMs: number): ToolwayError {
-  const message = `The sign-in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again.`
+  const message = `The sign-in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again; if the page says that the client is unknown, first run: toolway auth ${server} --logout`
   return new ToolwayError('TIMEOUT', message, { server })
 }
 

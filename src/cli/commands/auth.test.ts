@@ -67,6 +67,18 @@ test('B6, B11: auth --json has the address first and the outcome last; the same 
   expect(issuer.registrations).toHaveLength(1)
 })
 
+test('B11: auth for a server with client credentials explains that no sign-in is needed', async () => {
+  await using at = await place('http://127.0.0.1:9/mcp', {
+    grant: 'client_credentials',
+    clientId: 'toolway',
+    clientSecret: 'a secret',
+  })
+  const { code, stderr } = await toolway(['auth', 'files'], at)
+  expect(code).toBe(2)
+  expect(stderr).toContain('mcpServers.files.auth')
+  expect(stderr).not.toContain('tools show')
+})
+
 test('V4: a sign-in that is not completed in time names --timeout', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })

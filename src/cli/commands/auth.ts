@@ -60,7 +60,7 @@ async function signInTo(
     throw new UsageError(`All calls to ${server} use one grant.`, hint)
   }
   using pasting = options.paste || isInteractive(shell) ? createPasting(shell, output) : undefined
-  const granted = await signIn({
+  const granted = await signInOrExplain({
     oauth,
     server,
     config,
@@ -80,6 +80,13 @@ async function signInTo(
   else output.print(`Signed in to ${server}. A running gateway will use the new sign-in within a few seconds.`)
 }
 
+/** Signs in. Reports a server that needs no sign-in as wrong usage. */
+const signInOrExplain: typeof signIn = (options) =>
+  signIn(options).catch((thrown) => {
+    const isUsage = thrown instanceof ToolwayError && thrown.code === 'INVALID_ARGUMENTS'
+    throw isUsage ? new UsageError(thrown.message) : thrown
+  })
+
 const elsewhere =
   "If your browser is on another machine, the last page will fail to load: paste that page's address here."
 
@@ -87,8 +94,7 @@ async function signOut(oauth: OAuth, server: string, { principal, json }: AuthOp
   const forgotten = await oauth.forget(server, principal)
   if (json) output.value({ server, forgotten })
   else if (forgotten === 0) output.print(`No grant is stored for ${server}.`)
-  else
-    output.print(`Deleted the grant for ${server}. A running gateway keeps using its current token until it expires.`)
+  else output.print(`Deleted the grant for ${server}. A running gateway stops using it within a few seconds.`)
 }
 
 const isPersonal = (config: ServerConfig): boolean =>

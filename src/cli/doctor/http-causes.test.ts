@@ -60,6 +60,10 @@ test('B11: a missing credential, a rejected one and OAuth are distinguished', as
   expect(oauth).toMatchObject({ message: expect.stringContaining('scopes'), remedy: 'toolway auth it' })
   const without = { failure: { message: '', signIn: 'it needs a sign-in' } }
   expect(await findingOf(signedIn, without)).toMatchObject({ remedy: 'toolway auth it' })
+  const client = { grant: 'client_credentials', clientId: 'toolway', clientSecret: 'a-secret' }
+  const itself = { ...signedIn, auth: { type: 'oauth', ...client } }
+  for (const found of [without, { failure }])
+    expect(await findingOf(itself, found)).toMatchObject({ remedy: 'check mcpServers.it.auth' })
 })
 
 test('B11: a redirect is reported with its target', async () => {

@@ -66,15 +66,20 @@ const brokenResponse: RecogniseCause<RemoteServer> = ({ name, failure: { code = 
   return { message, remedy: `mcpServers.${name}.url: ${bare(config.url).replace(protocol, other)}` }
 }
 
-const needsSignIn: RecogniseCause<RemoteServer> = ({ name, failure: { signIn } }) =>
-  signIn === undefined ? undefined : { message: signIn, remedy: `toolway auth ${name}` }
+const needsSignIn: RecogniseCause<RemoteServer> = ({ name, failure: { signIn }, config }) =>
+  signIn === undefined ? undefined : { message: signIn, remedy: oauthRemedy(name, config) }
+
+const oauthRemedy = (name: string, { auth }: RemoteServer): string =>
+  auth?.type === 'oauth' && auth.grant === 'client_credentials'
+    ? `check mcpServers.${name}.auth`
+    : `toolway auth ${name}`
 
 const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status, offersOAuth }, config }) => {
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
     const message = `it rejects the token from the last sign-in (HTTP ${status}); the token's scopes may be insufficient`
-    return { message, remedy: `toolway auth ${name}` }
+    return { message, remedy: oauthRemedy(name, config) }
   }
   const shown =
     config.auth !== undefined || Object.keys(config.headers).some((header) => /auth|key|token/i.test(header))

@@ -26,7 +26,7 @@ const jwt = z.strictObject({
     .describe("URL of the issuer's public keys (JWKS)."),
   agentClaim: text('the name of a claim')
     .default('agent')
-    .describe('Claim that contains the agent, or a list of agents.'),
+    .describe('Claim, or path of a member such as realm_access.roles, that contains the agent or a list of agents.'),
   scopes: z
     .record(textLike(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope'), names('the name of an agent'))
     .default({})

@@ -46,7 +46,9 @@ const oauth = z.strictObject({
     .optional()
     .meta({ secret: 'publicAddress' })
     .describe('The only accepted authorization server. Default: the one that the MCP server names.'),
-  scopes: names('a scope').optional().describe('Scopes to request. Default: those that the MCP server names.'),
+  scopes: names('a scope')
+    .optional()
+    .describe('Scopes to request. Default: those that the MCP server names, and `offline_access` if it is supported.'),
   perPrincipal: flag()
     .prefault(false)
     .describe('Whether each principal signs in separately; otherwise all calls use one grant.'),

@@ -1,5 +1,6 @@
-import { KeyObject, sign } from 'node:crypto'
-import { SignJWT } from 'jose'
+import { generateKeyPair, KeyObject, sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import { exportJWK, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { audience, issuer, signingKey } from '../../../tests/fixtures/identity-provider.ts'
 import { createAuthenticate } from './authenticate.ts'
@@ -30,6 +31,29 @@ describe('B6, G7: a token of the identity provider', () => {
       (await enter(await jwt.provider.token({ roles, agent: 'other' }))).agents
     expect(await agentsFor('team.reader')).toEqual(['team.reader'])
     expect(await agentsFor(['reader', 'writer'])).toEqual(['reader', 'writer'])
+  })
+
+  test('names its agents among other groups, which are ignored', async () => {
+    const enter = jwt.authenticator({ agentClaim: 'groups' })
+    const agentsFor = async (groups: unknown) => (await enter(await jwt.provider.token({ groups }))).agents
+    expect(await agentsFor(['Domain Users', 'reader', ''])).toEqual(['reader'])
+    // Keycloak names groups by their path.
+    expect(await agentsFor(['/reader', '/team/writer'])).toEqual(['reader', 'team/writer'])
+    for (const groups of [['Domain Users'], ['//reader'], []])
+      await expectInvalid(enter(await jwt.provider.token({ groups })), /groups claim/)
+  })
+
+  test('names its agents in a member of a claim, if no claim has the whole name', async () => {
+    const enter = jwt.authenticator({ agentClaim: 'realm_access.roles' })
+    const agentsFor = async (claims: object) => (await enter(await jwt.provider.token({ ...claims }))).agents
+    const realm_access = { roles: ['reader'] }
+    expect(await agentsFor({ realm_access })).toEqual(['reader'])
+    expect(await agentsFor({ realm_access, 'realm_access.roles': 'writer' })).toEqual(['writer'])
+    expect(await agentsFor({ realm_access: {} })).toEqual([])
+    expect(await agentsFor({ realm_access: 'roles' })).toEqual([])
+    await expectInvalid(enter(await jwt.provider.token({ realm_access: { roles: [] } })), /realm_access\.roles/)
+    const inherited = jwt.authenticator({ agentClaim: 'realm_access.constructor.name' })
+    expect((await inherited(await jwt.provider.token({ realm_access }))).agents).toEqual([])
   })
 
   test.each([
@@ -85,6 +109,19 @@ describe('B6, G7: a token of the identity provider', () => {
     expect(await enter(await jwt.provider.token({}, { key: mine, header: { kid: undefined } }))).toBeDefined()
     const stranger = await signingKey('c')
     await expectInvalid(enter(await jwt.provider.token({}, { key: stranger, header: { kid: undefined } })))
+  })
+
+  test('without a kid is accepted if another published key is too weak to be used', async () => {
+    const mine = await signingKey('b', 'RS256')
+    const { publicKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 1024 })
+    const weak = { ...mine, jwk: { ...(await exportJWK(publicKey)), kid: 'a', alg: 'RS256', use: 'sig' } }
+    jwt.provider.publish(weak, mine)
+    const enter = jwt.authenticator()
+    expect(await enter(await jwt.provider.token({}, { key: mine, header: { kid: undefined } }))).toBeDefined()
+    await expectInvalid(
+      enter(await jwt.provider.token({ exp: jwt.seconds() - 31 }, { key: mine, header: { kid: undefined } })),
+      /expired/,
+    )
   })
 })
 

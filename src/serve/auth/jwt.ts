@@ -3,6 +3,7 @@ import { errors, type JWTPayload, type JWTVerifyOptions, type JWTVerifyResult, j
 import type { JwtConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { repeatsKey } from '../../lib/json-text.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { HttpError } from '../errors.ts'
@@ -122,7 +123,9 @@ async function verifyByAnyKey(
     try {
       return await jwtVerify(token, key, checks)
     } catch (error) {
-      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+      // Any error that is not from jose is about a key that cannot be used, such as an RSA key of 1024 bits.
+      const isAboutKey = !(error instanceof errors.JOSEError) || error instanceof errors.JWSSignatureVerificationFailed
+      if (!isAboutKey) throw error
     }
   }
   throw new errors.JWSSignatureVerificationFailed()
@@ -200,19 +203,33 @@ function subject({ sub }: JWTPayload): string {
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
 
-/** The agents named in a claim. An invalid claim is rejected: the token's holder must not get the default agent. */
+/**
+ * The agents named in a claim. The claim may contain groups, so names that no agent can have are ignored. A claim without
+ * any agent name is rejected: the token's holder must not get the default agent.
+ */
 function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
-  if (!Object.hasOwn(claims, claim)) return []
-  const value = claims[claim]
-  const names = typeof value === 'string' ? [value] : value
-  const valid = Array.isArray(names) && names.length > 0 && names.every(isAgentName)
-  if (valid) return names
+  const value = claimOf(claims, claim)
+  if (value === undefined) return []
+  const names = Array.isArray(value) ? value : [value]
+  const agents = names.every((name) => typeof name === 'string') ? names.map(withoutSlash).filter(isAgentName) : []
+  if (agents.length > 0) return agents
   throw expiredCredential(
     `The token's ${claim} claim is neither an agent name nor a list of agent names: ask your identity provider for another token.`,
   )
 }
 
-const isAgentName = (value: unknown): value is string => typeof value === 'string' && agentName.test(value)
+/** The claim with this name, else the member at this path, such as `realm_access.roles`. */
+function claimOf(claims: JWTPayload, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  const step = (value: unknown, key: string): unknown =>
+    isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  return name.split('.').reduce<unknown>(step, claims)
+}
+
+/** Removes the slash with which Keycloak begins the path of a group. */
+const withoutSlash = (name: string): string => name.replace(/^\//, '')
+
+const isAgentName = (name: string): boolean => agentName.test(name)
 
 const maxEntries = 10_000
 const maxMs = 5 * 60_000

@@ -71,7 +71,7 @@ interface ScopesKnown {
   readonly offered: readonly string[]
 }
 
-/** The scope that requests a refresh token, if the authorization server supports it. */
+/** The scope that requests a refresh token, if the authorization server supports it and no scopes are configured. */
 const offline = 'offline_access'
 
 /**
@@ -80,7 +80,7 @@ const offline = 'offline_access'
  */
 export function scopesToAsk({ configured, challenged, supported, more, offered }: ScopesKnown): readonly string[] {
   const base = configured ?? challenged ?? supported ?? []
-  const refreshable = offered.includes(offline) ? [offline] : []
+  const refreshable = !configured && offered.includes(offline) ? [offline] : []
   return [...new Set([...base, ...(more ?? []), ...refreshable])]
 }
 

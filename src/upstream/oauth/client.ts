@@ -17,6 +17,8 @@ export const client = z.object({
   /** When the client's secret expires, in milliseconds since the epoch. */
   expiresAt: z.number().optional(),
   redirects: z.array(z.string()).optional(),
+  /** The scopes that the client was registered for, beyond which some authorization servers grant none. */
+  scopes: z.array(z.string()).optional(),
 })
 
 export type OAuthClient = z.output<typeof client>
@@ -54,13 +56,15 @@ export async function registerClient(
   const answer = await web.post(register, reach, { body, headers: { 'content-type': 'application/json' } })
   const parsed = registered.safeParse(answer.body)
   if (answer.status >= 300 || !parsed.success) {
-    const why = codeIn((answer.body as { error?: unknown } | null | undefined)?.error) ?? `HTTP ${answer.status}`
-    throw new OAuthError(`${origin} rejected the client registration (${why}): ${advice}`)
+    const code = codeIn((answer.body as { error?: unknown } | null | undefined)?.error)
+    const why = code ?? `HTTP ${answer.status}`
+    throw new OAuthError(`${origin} rejected the client registration (${why}): ${advice}`, { code })
   }
   const { client_id: id, client_secret: secret, client_secret_expires_at: ends = 0 } = parsed.data
   return {
     id,
     redirects: [redirect.href],
+    scopes: [...scopes],
     secret,
     method: parsed.data.token_endpoint_auth_method ?? (secret === undefined ? 'none' : undefined),
     expiresAt: ends > 0 ? ends * 1000 : undefined,

@@ -1,10 +1,12 @@
+import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
+import { basicAuth } from '../../lib/basic-auth.ts'
 import { memoryLocks } from '../../stores/locks.ts'
-import { startIssuer } from './issuer.fixture.ts'
-import { ask, memoryVault, openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
+import { json, startIssuer } from './issuer.fixture.ts'
+import { ask, memoryVault, openOAuth, redirect, serverConfig, signIn } from './oauth.fixture.ts'
 import { startResource } from './resource.fixture.ts'
 
 const grantTypes = (requests: readonly Record<string, string>[]) => requests.map(({ grant_type }) => grant_type)
@@ -33,6 +35,41 @@ test('B6: a grant that another process has got is found', async () => {
   await expect(ask(running, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
   await signIn(command, config, issuer)
   expect(await ask(running, config)).toBe(200)
+})
+
+test('B6: a sign-in or sign-out applies within seconds, even if the previous token has not expired', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  const [vault, clock, config] = [memoryVault(), createManualClock(), serverConfig(resource.url)]
+  const [running, command] = [openOAuth({ vault, clock }), openOAuth({ vault, clock })]
+  await signIn(running, config, issuer)
+  expect(await ask(running, config)).toBe(200)
+  await signIn(command, config, issuer)
+  clock.advance(3_000)
+  expect(await ask(running, config)).toBe(200)
+  expect(new Set(resource.got.filter(Boolean)).size).toBe(2)
+  await command.forget('files')
+  clock.advance(3_000)
+  await expect(ask(running, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+})
+
+test('B6: a token is used until it expires while the stored grant cannot be read', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [kept, clock, config] = [memoryVault(), createManualClock(), serverConfig(resource.url)]
+  let broken = false
+  const read = async (key: string) => {
+    if (broken) throw new Error('EMFILE')
+    return kept.read(key)
+  }
+  const oauth = openOAuth({ vault: { ...kept, read }, clock })
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+  broken = true
+  clock.advance(99_000)
+  expect(await ask(oauth, config)).toBe(200)
+  clock.advance(1_000)
+  await expect(ask(oauth, config)).rejects.toThrow('EMFILE')
 })
 
 test('B10: however many calls find their token expired, in however many processes, it is refreshed once', async () => {
@@ -72,6 +109,23 @@ test('B10: tokens that are refused before their time are replaced once for all, 
   expect(issuer.tokenRequests).toHaveLength(2)
 })
 
+test('B6: a server whose clock is ahead rejects tokens early, and each of them is renewed', async () => {
+  await using issuer = await startIssuer({ expiresIn: 40 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ clock })
+  await signIn(oauth, config, issuer)
+  for (let round = 0; round < 4; round++) {
+    expect(await ask(oauth, config)).toBe(200)
+    clock.advance(20_000)
+    issuer.revoke()
+  }
+  expect(await ask(oauth, config)).toBe(200)
+  // A token that is rejected at once is not renewed again.
+  issuer.revoke()
+  await expect(ask(oauth, config)).rejects.toThrow('rejected a new token')
+})
+
 test('B6: each refresh token is used once, and the one that came last is kept', async () => {
   await using issuer = await startIssuer({ expiresIn: 100 })
   await using resource = await startResource({ issuers: [issuer] })
@@ -104,6 +158,40 @@ test('B6: a grant that has ended is forgotten and asked for; a silent authorizat
   expect(await oauth.list()).toEqual([])
 })
 
+test('B6: if the authorization server has lost the client, the next sign-in registers another one', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ clock })
+  await signIn(oauth, config, issuer)
+  clock.advance(100_000)
+  issuer.behaviour.refuseRefresh = { status: 401, error: 'invalid_client' }
+  // The refresh token is not sent again and again, but the error stays the same.
+  for (let call = 0; call < 3; call++) {
+    await expect(ask(oauth, config)).rejects.toThrow('needs a new sign-in')
+    clock.advance(5_000)
+  }
+  expect(grantTypes(issuer.tokenRequests)).toEqual(['authorization_code', 'refresh_token'])
+  issuer.behaviour.refuseRefresh = undefined
+  await signIn(oauth, config, issuer)
+  expect(issuer.registrations).toHaveLength(2)
+  expect(await ask(oauth, config)).toBe(200)
+})
+
+test('B6: a refused renewal is tried again after a minute', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ clock })
+  await signIn(oauth, config, issuer)
+  clock.advance(100_000)
+  issuer.behaviour.refuseRefresh = { status: 401, error: 'invalid_client' }
+  await expect(ask(oauth, config)).rejects.toThrow('needs a new sign-in')
+  issuer.behaviour.refuseRefresh = undefined
+  clock.advance(60_000)
+  expect(await ask(oauth, config)).toBe(200)
+})
+
 test('B6: a call that lacks a scope says which, and the next sign-in asks for it beside those there were', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })
@@ -116,6 +204,36 @@ test('B6: a call that lacks a scope says which, and the next sign-in asks for it
   expect(await ask(oauth, config)).toBe(200)
   await signIn(oauth, config, issuer)
   expect(await ask(oauth, config, 'tools/call')).toBe(200)
+})
+
+test('B6: a sign-in for more scopes than the client is registered for registers another client', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })
+  const [vault, config] = [memoryVault(), serverConfig(resource.url)]
+  const oauth = openOAuth({ vault })
+  await signIn(oauth, config, issuer)
+  await signIn(oauth, config, issuer)
+  expect(issuer.registrations).toMatchObject([{ scope: 'read' }])
+  await expect(ask(oauth, config, 'tools/call')).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  // Version 0.1 stored clients without their scopes.
+  for (const [key, text] of vault.kept)
+    if (key.startsWith('["client"')) vault.kept.set(key, text.replace(/,"scopes":\[[^\]]*\]/, ''))
+  await signIn(oauth, config, issuer)
+  expect(issuer.registrations).toMatchObject([{ scope: 'read' }, { scope: 'read write' }])
+  expect(await ask(oauth, config, 'tools/call')).toBe(200)
+  // Later sign-ins request at least the scopes of the first one.
+  expect((await oauth.begin('files', config, redirect)).scopes).toEqual(['read'])
+})
+
+test('B6: scopes that a call lacked but the authorization server rejects do not block later sign-ins', async () => {
+  await using issuer = await startIssuer({ unknownScopes: ['write'] })
+  await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
+  await signIn(oauth, config, issuer)
+  await expect(ask(oauth, config, 'tools/call')).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  await expect(signIn(oauth, config, issuer)).rejects.toMatchObject({ code: 'invalid_scope' })
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
 })
 
 test('B6: another authorization server gets nothing of what the first one gave', async () => {
@@ -189,6 +307,50 @@ test('B6: Toolway gets tokens for itself where it is a client with a secret', as
   expect(await ask(oauth, config, 'tools/call')).toBe(200)
   expect(issuer.tokenRequests.at(-1)?.scope).toBe('read write')
   await expect(oauth.begin('files', config, new URL('http://127.0.0.1/'))).rejects.toThrow('needs no sign-in')
+})
+
+test('B6: an error about client credentials names their settings, not the sign-in that they make unnecessary', async () => {
+  await using issuer = await startIssuer({
+    answerToken: (response) => json(response, 401, { error: 'invalid_client' }),
+  })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url, itself)]
+  for (let call = 0; call < 2; call++) {
+    const error = await ask(oauth, config).catch((thrown) => thrown)
+    expect(error).toMatchObject({ code: 'AUTH_REQUIRED', message: expect.stringContaining('mcpServers.files.auth') })
+    expect(error.message).not.toContain('toolway auth')
+  }
+  expect(issuer.tokenRequests).toHaveLength(1)
+})
+
+test('B6: a client that authenticates by header also names itself in the body, without its secret', async () => {
+  await using issuer = await startIssuer({
+    metadata: { token_endpoint_auth_methods_supported: ['client_secret_basic'] },
+  })
+  await using resource = await startResource({ issuers: [issuer] })
+  expect(await ask(openOAuth(), serverConfig(resource.url, itself))).toBe(200)
+  expect(issuer.tokenRequests).toEqual([
+    {
+      grant_type: 'client_credentials',
+      resource: resource.url,
+      client_id: 'toolway',
+      authorization: basicAuth('toolway', 'the+client+secret'),
+    },
+  ])
+})
+
+test('B6: a server without metadata is used with the issuer in the configuration', async () => {
+  await using issuer = await startIssuer()
+  const answerMetadata = (response: ServerResponse) => void response.writeHead(404).end()
+  await using resource = await startResource({ issuers: [issuer], metadataAt: null, answerMetadata })
+  expect(await ask(openOAuth(), serverConfig(resource.url, { ...itself, issuer: issuer.url }))).toBe(200)
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url, { issuer: issuer.url })]
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+  // Without an issuer in the configuration, the server is its own authorization server.
+  await expect(ask(openOAuth(), serverConfig(resource.url, itself))).rejects.toThrow(
+    'publishes no authorization server',
+  )
 })
 
 test('B6: a client secret is sent only to the authorization server that it was first used with', async () => {

@@ -2,8 +2,8 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Challenge, RequestAuthorizer } from './authorization.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata, issuerMetadata } from './discovery.ts'
-import type { AuthDemand, Grant, GrantHolder } from './grants.ts'
-import { OAuthError } from './oauth-error.ts'
+import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
+import { isClientRejected, OAuthError } from './oauth-error.ts'
 import { type OAuthParts, type OAuthSettings, obtainGrant, onlyIssuer, refreshGrant } from './tokens.ts'
 import { reachOf } from './web.ts'
 
@@ -12,6 +12,8 @@ const earlyMs = 30_000
 const earlyPart = 0.25
 /** How long Toolway relies on a rejection or an issuer's metadata before it asks again. */
 const believedMs = 60_000
+/** How long a token is used before the stored grant is read again: another process may have signed in or out. */
+const rereadMs = 3_000
 
 /**
  * The credential for one server and grant holder, shared by its connections. Concurrent renewals are merged: within one
@@ -24,6 +26,8 @@ export function createCredential(
   const server = new URL(holder.url)
   const itself = settings.grant === 'client_credentials'
   let held: Grant | undefined
+  /** When the stored grant was last read. */
+  let readAt = Number.NEGATIVE_INFINITY
   let finding: Promise<Grant | undefined> | undefined
   let replacing: Promise<boolean> | undefined
   /** Why there is no token, and when that became known. */
@@ -32,15 +36,18 @@ export function createCredential(
   let forcedAt = Number.NEGATIVE_INFINITY
   /** A grant that could not be stored, and the stored access token that it replaces. */
   let unwritten: { readonly grant: Grant; readonly instead: string } | undefined
+  /** The authorization server's last rejection, and the token or demand that it was about. */
+  let rejection: { readonly about: string; readonly error: ToolwayError; readonly at: number } | undefined
   let known: { readonly metadata: IssuerMetadata; readonly at: number } | undefined
 
   return {
     header() {
-      if (held && !isEnding(held)) return bearer(held)
+      if (held && !isEnding(held) && clock.monotonic() - readAt < rereadMs) return bearer(held)
       finding ??= found()
         .catch(goOn)
         .finally(() => {
           finding = undefined
+          readAt = clock.monotonic()
         })
       return finding.then((grant) => {
         if (grant) return bearer(grant)
@@ -70,9 +77,13 @@ export function createCredential(
     throw want('needs a new sign-in: its token has expired')
   }
 
-  /** Falls back to the current token, if it has not expired, when the authorization server cannot be reached. */
+  /**
+   * Falls back to the current token, if it has not expired, when the authorization server cannot be reached or the
+   * stored grant cannot be read.
+   */
   function goOn(error: unknown): Grant {
-    if (error instanceof ToolwayError && error.kind.retryable && held && !isOver(held)) return held
+    const isTemporary = !(error instanceof ToolwayError) || error.kind.retryable
+    if (isTemporary && held && !isOver(held)) return held
     throw error
   }
 
@@ -82,7 +93,12 @@ export function createCredential(
   }
 
   async function keptFor({ issuer }: AuthDemand): Promise<Grant | undefined> {
-    return issuer === undefined ? undefined : grants.grantOf(holder, issuer)
+    return issuer === undefined ? undefined : keptFrom(issuer)
+  }
+
+  async function keptFrom(issuer: string): Promise<Grant | undefined> {
+    const written = await grants.grantOf(holder, issuer)
+    return written && written.accessToken === unwritten?.instead ? unwritten.grant : written
   }
 
   async function replaced(challenge: Challenge, sent: string | undefined): Promise<boolean> {
@@ -95,7 +111,9 @@ export function createCredential(
       throw want(lacking ? `needs more scopes than were granted${naming(challenge.scopes)}` : 'needs a sign-in')
     const isNew = (scope: string) => !before.more?.includes(scope) && !kept?.scopes.includes(scope)
     const asksMore = lacking && challenge.scopes?.some(isNew)
-    if (!asksMore && clock.monotonic() - forcedAt < believedMs) throw want('rejected a new token')
+    // A renewal does not help if the rejected token is new. An older one may have expired by the server's clock.
+    if (!asksMore && kept && isNewToken(kept) && clock.monotonic() - forcedAt < believedMs)
+      throw want('rejected a new token')
     forcedAt = clock.monotonic()
     if (itself) return (await obtain(demand)) !== undefined
     const { issuer } = await discovered(demand)
@@ -121,17 +139,18 @@ export function createCredential(
 
   /** Renews a grant under a cross-process lock, because using a refresh token twice may revoke the whole grant. */
   async function renewed(old: Grant): Promise<Grant> {
-    await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
-    const written = await grants.grantOf(holder, old.issuer)
-    const kept = written && written.accessToken === unwritten?.instead ? unwritten.grant : written
+    await using _ = await locks.hold(grantLock(holder, old.issuer))
+    const kept = await keptFrom(old.issuer)
     if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
+    const about = kept?.accessToken ?? ''
+    failIfRejected(about)
     try {
       if (!kept) throw new OAuthError('the grant was removed', { code: 'invalid_grant' })
       const reach = await reachOf(server, rangeOf)
       const next = await refreshGrant(kept, await metadataOf(old.issuer), settings, options, reach)
       // Use the new grant even if it cannot be stored: only its refresh token is still valid.
       take(next)
-      unwritten = { grant: next, instead: written?.accessToken ?? '' }
+      unwritten = { grant: next, instead: kept === unwritten?.grant ? unwritten.instead : kept.accessToken }
       await grants.granted(holder, next)
       unwritten = undefined
       log.debug({ server: holder.server }, 'token renewed')
@@ -142,15 +161,18 @@ export function createCredential(
       if (!problem.unreachable) held = undefined
       // Keep the grant after other errors: a wrong client secret, for example, can be corrected in the configuration.
       if (!problem.unreachable && problem.code === 'invalid_grant') await grants.ended(holder, old.issuer)
-      throw refusal(problem, 'needs a new sign-in')
+      if (isClientRejected(problem)) await grants.unregistered(holder.server, old.issuer, kept?.client.id)
+      throw rejected(about, refusal(problem, 'needs a new sign-in'))
     }
   }
 
   async function obtain(demand: AuthDemand): Promise<Grant> {
-    await using _ = await locks.hold(`grant ${JSON.stringify(['', holder])}`)
+    await using _ = await locks.hold(grantLock(holder, ''))
     const before = held
     const kept = await keptFor(await grants.demandOf(holder))
     if (kept && kept.accessToken !== before?.accessToken && !isEnding(kept)) return take(kept)
+    const about = JSON.stringify(demand)
+    failIfRejected(about)
     try {
       const found = await discovered(demand)
       const grant = await obtainGrant(found, demand, settings, options, server)
@@ -158,15 +180,26 @@ export function createCredential(
       await grants.granted(holder, grant)
       return take(grant)
     } catch (error) {
-      throw refusal(error, 'needs a token, but none could be obtained')
+      throw rejected(about, refusal(error, 'needs a token, but none could be obtained'))
     }
+  }
+
+  /** Repeats a recent rejection instead of the request, which would fail again. */
+  function failIfRejected(about: string): void {
+    if (rejection?.about === about && clock.monotonic() - rejection.at < believedMs) throw rejection.error
+  }
+
+  function rejected(about: string, error: ToolwayError): ToolwayError {
+    if (!error.kind.retryable) rejection = { about, error, at: clock.monotonic() }
+    return error
   }
 
   async function discovered({ issuer, resourceMetadata }: AuthDemand): Promise<DiscoveredIssuer> {
     const challenge = resourceMetadata === undefined ? undefined : { status: 401, resourceMetadata }
     const only = onlyIssuer(settings, issuer)
     try {
-      return await discoverIssuer({ server, challenge, only, before: issuer, web, rangeOf })
+      const configured = settings.issuer
+      return await discoverIssuer({ server, challenge, only, configured, before: issuer, web, rangeOf })
     } catch (error) {
       throw refusal(error, 'does not allow a sign-in')
     }
@@ -191,7 +224,7 @@ export function createCredential(
   }
 
   function want(why: string, cause?: unknown): ToolwayError {
-    const error = authRequired(holder, why, cause)
+    const error = authRequired(holder, why, itself, cause)
     if (wanted?.error.message !== error.message) log.warn({ server: holder.server }, error.message)
     wanted = { error, at: clock.monotonic() }
     return error
@@ -200,6 +233,10 @@ export function createCredential(
   function isEnding({ expiresAt, grantedAt }: Grant): boolean {
     if (expiresAt === undefined) return false
     return expiresAt - Math.min(earlyMs, (expiresAt - grantedAt) * earlyPart) <= clock.now()
+  }
+
+  function isNewToken({ expiresAt = Number.POSITIVE_INFINITY, grantedAt }: Grant): boolean {
+    return clock.now() - grantedAt < Math.min(believedMs, (expiresAt - grantedAt) * earlyPart)
   }
 
   function isOver({ expiresAt }: Grant): boolean {
@@ -218,10 +255,14 @@ function problemOf(error: unknown): OAuthError {
   throw error
 }
 
-/** The error if a sign-in is needed. The caller may be a model, so the message says what to ask the operator for. */
-function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
+/**
+ * The error if there is no valid token. The caller may be a model, so the message says what to ask the operator for. A
+ * sign-in is not possible for a server with the client's own credentials (`itself`).
+ */
+function authRequired({ server, principal }: GrantHolder, why: string, itself: boolean, cause: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
-  const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`
+  const remedy = itself ? `check mcpServers.${server}.auth` : `run: toolway auth ${server}${whose}`
+  const sentence = `${server} ${why}. Ask the operator to ${remedy}`
   return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
 }
 

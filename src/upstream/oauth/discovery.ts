@@ -20,6 +20,8 @@ export interface DiscoverOptions {
   readonly challenge?: Challenge | undefined
   /** The only acceptable issuer: the client is registered with it, and no other may receive the client's secret. */
   readonly only?: string | undefined
+  /** The issuer in the configuration, which is used for a server without metadata. */
+  readonly configured?: string | undefined
   /** The issuer of the current grant, which is preferred as long as the server still names it. */
   readonly before?: string | undefined
   readonly web: OAuthHttp
@@ -27,20 +29,23 @@ export interface DiscoverOptions {
 }
 
 export async function discoverIssuer(options: DiscoverOptions): Promise<DiscoveredIssuer> {
-  const { server, challenge, web, rangeOf } = options
+  const { server, challenge, configured, web, rangeOf } = options
   const reach = await reachOf(server, rangeOf)
   const { resource, issuers, scopes } = await resourceMetadata(server, challenge, { web, reach })
-  const issuer = chosen(issuers, options)
+  const issuer = chosen(issuers ?? [configured ?? server.origin], options)
   return { resource, scopes, issuer: await issuerMetadata(issuer, web, reach) }
 }
 
 function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
-  if (only !== undefined && !issuers.includes(only)) {
+  if (only !== undefined && !issuers.some((issuer) => isSameButSlash(issuer, only))) {
     const registered = `the client is registered with ${quoted(only)} instead`
     throw new OAuthError(`no request was sent to its authorization server, ${quoted(issuers[0])}: ${registered}`)
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
 }
+
+/** Whether two issuers differ in a trailing slash at most: some servers add one when they name their issuer. */
+const isSameButSlash = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 const words = z.array(z.string())
 
@@ -97,8 +102,10 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   const parsed = publishedIssuer.safeParse(body)
   if (!parsed.success) throw new OAuthError(`${origin} publishes invalid authorization server metadata`)
   const found = parsed.data
-  if (found.issuer !== issuer)
-    throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}`)
+  if (found.issuer !== issuer) {
+    const advice = isSameButSlash(found.issuer, issuer) ? `; if that is correct, set auth.issuer to it` : ''
+    throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}${advice}`)
+  }
   const endpoint = (address: string, what: string): URL => {
     const url = parseProtectedUrl(address, `its ${what}`)
     // An https issuer must not name http endpoints, which can only be on this machine.
@@ -129,15 +136,16 @@ const publishedResource = z.looseObject({
 
 /** A protected resource's metadata (RFC 9728). Tokens are requested for its identifier exactly as published. */
 interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
-  readonly issuers: readonly string[]
+  /** Undefined if the server publishes no metadata. */
+  readonly issuers?: readonly string[]
 }
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /**
- * Finds a server's metadata: at the URL in its challenge, else at its path, else at its root. If there is no metadata,
- * the server is assumed to follow the first protocol revision with authorization, in which an MCP server is its own
- * authorization server.
+ * Finds a server's metadata: at the URL in its challenge, else at its path, else at its root. If there is no metadata
+ * and no issuer is configured, the server is assumed to follow the first protocol revision with authorization, in which
+ * an MCP server is its own authorization server.
  */
 async function resourceMetadata(
   server: URL,
@@ -158,7 +166,7 @@ async function resourceMetadata(
       throw new OAuthError(`its metadata is for another resource, ${quoted(resource)}, which could misuse the token`)
     return { resource, issuers, scopes: scopes && scopesIn(scopes.join(' ')) }
   }
-  return { resource: `${server.origin}${server.pathname === '/' ? '' : server.pathname}`, issuers: [server.origin] }
+  return { resource: `${server.origin}${server.pathname === '/' ? '' : server.pathname}` }
 }
 
 function resourcePlaces(server: URL, named: string | undefined): URL[] {

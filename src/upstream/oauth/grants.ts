@@ -47,6 +47,8 @@ export interface Grants {
   ended(holder: GrantHolder, issuer: string): Promise<void>
   clientOf(server: string, issuer: string): Promise<OAuthClient | undefined>
   registered(server: string, issuer: string, client: OAuthClient): Promise<void>
+  /** Removes a registered client, so that the next sign-in registers another one. */
+  unregistered(server: string, issuer: string, id: string | undefined): Promise<void>
   /** Removes all data for a server, for one principal or for all. Returns the number of removed grants. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]>
@@ -59,6 +61,7 @@ export function createGrants(vault: Vault, seen: (accessToken: string) => void):
     return text === undefined ? undefined : schema.safeParse(jsonValue(text)).data
   }
   const write = (key: Key, value: object) => vault.write(written(key), JSON.stringify(value))
+  const clientOf: Grants['clientOf'] = (server, issuer) => read(['client', issuer, server], client)
   return {
     demandOf: async (holder) => (await read(demandKey(holder), demand)) ?? {},
     demanded: (holder, value) => write(demandKey(holder), value),
@@ -72,8 +75,12 @@ export function createGrants(vault: Vault, seen: (accessToken: string) => void):
       return write(grantKey(holder, value.issuer), value)
     },
     ended: (holder, issuer) => vault.remove(written(grantKey(holder, issuer))),
-    clientOf: (server, issuer) => read(['client', issuer, server], client),
+    clientOf,
     registered: (server, issuer, value) => write(['client', issuer, server], value),
+    async unregistered(server, issuer, id) {
+      const kept = await clientOf(server, issuer)
+      if (kept?.id === id) await vault.remove(written(['client', issuer, server]))
+    },
     async forget(server, principal) {
       const keys = (await vault.keys()).map(parsed).filter((key) => {
         if (key[2] !== server) return false
@@ -93,6 +100,9 @@ export function createGrants(vault: Vault, seen: (accessToken: string) => void):
     },
   }
 }
+
+/** The name of the lock to hold while a grant is replaced. */
+export const grantLock = (holder: GrantHolder, issuer: string): string => `grant ${JSON.stringify([issuer, holder])}`
 
 /** The parts of a key in the vault: kind, issuer, server, URL, principal. */
 type Key = readonly string[]

@@ -21,6 +21,16 @@ describe('a hostile authorization server', () => {
     expect(issuer.registrations).toEqual([])
   })
 
+  test('B6: a server may name the configured issuer with or without a slash; its metadata must be exact', async () => {
+    await using issuer = await startIssuer()
+    await using resource = await startResource({ issuers: [{ ...issuer, url: `${issuer.url}/` }] })
+    const begin = (auth = {}) => openOAuth().begin('files', serverConfig(resource.url, auth), redirect)
+    await expect(begin()).rejects.toThrow('set auth.issuer')
+    await expect(begin({ issuer: `${issuer.url}/` })).rejects.toThrow('set auth.issuer')
+    expect((await begin({ issuer: issuer.url })).issuer).toBe(issuer.url)
+    await expect(begin({ issuer: `${issuer.url}//` })).rejects.toThrow('the client is registered with')
+  })
+
   test('B6: no token is requested if the response names another issuer or none', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })

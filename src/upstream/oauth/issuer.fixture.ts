@@ -21,6 +21,8 @@ export interface Behaviour {
   answerRegistration?(response: ServerResponse): void
   /** Handles every request for a token. */
   answerToken?(response: ServerResponse, asked: Readonly<Record<string, string>>): void
+  /** Scopes that are never granted. */
+  unknownScopes?: readonly string[]
   expiresIn?: number
   /** Refuses every refresh with this error. */
   refuseRefresh?: { status: number; error: string }
@@ -115,9 +117,9 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
       .end(`<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>${body}</html>`)
   }
 
-  function deny(given: URLSearchParams, response: ServerResponse): void {
+  function deny(given: URLSearchParams, response: ServerResponse, error = 'access_denied'): void {
     const redirect = new URL(given.get('redirect_uri') ?? '')
-    const parameters = { error: 'access_denied', state: given.get('state') ?? '', iss: url }
+    const parameters = { error, state: given.get('state') ?? '', iss: url }
     for (const [name, value] of Object.entries(parameters)) redirect.searchParams.set(name, value)
     response.writeHead(302, { location: redirect.href }).end()
   }
@@ -125,6 +127,15 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
   function authorize(given: URLSearchParams, response: ServerResponse): void {
     const code = randomUUID()
     const redirect = new URL(given.get('redirect_uri') ?? '')
+    // Like Keycloak, grants a registered client only the scopes that it was registered for.
+    const registered = registrations[Number(given.get('client_id')?.replace('client-', '')) - 1]?.scope
+    const allowed = typeof registered === 'string' ? registered.split(' ') : undefined
+    const requested = given.get('scope')?.split(' ') ?? []
+    const refused = behaviour.unknownScopes ?? []
+    if (requested.some((scope) => refused.includes(scope) || allowed?.includes(scope) === false)) {
+      deny(given, response, 'invalid_scope')
+      return
+    }
     codes.set(code, {
       challenge: given.get('code_challenge') ?? '',
       redirect: redirect.href,

@@ -16,6 +16,10 @@ export class OAuthError extends Error {
   }
 }
 
+/** Whether the authorization server does not know the client, or no longer accepts its secret. */
+export const isClientRejected = (error: unknown): boolean =>
+  error instanceof OAuthError && (error.code === 'invalid_client' || error.code === 'unauthorized_client')
+
 /** Returns text only if it looks like an error code: anything else may be a secret, and codes reach logs and models. */
 export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined

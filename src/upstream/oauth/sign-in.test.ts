@@ -45,6 +45,11 @@ test('B6: scopes: those of the configuration, else of the challenge, else of the
   resource.behaviour.challengeScope = 'a'
   expect(await scopeOf()).toBe('a')
   expect(await scopeOf({ scopes: ['mine'] })).toBe('mine')
+  // A refresh token is requested in addition to the server's scopes, but not to the configured ones.
+  issuer.behaviour.metadata = { scopes_supported: ['offline_access'] }
+  expect(await scopeOf()).toBe('a offline_access')
+  expect(await scopeOf({ scopes: ['mine'] })).toBe('mine')
+  expect(await scopeOf({ scopes: ['mine', 'offline_access'] })).toBe('mine offline_access')
 })
 
 test('B6: the client id is the configured one, else a metadata URL if supported, else one registered once', async () => {

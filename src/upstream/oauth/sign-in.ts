@@ -3,8 +3,8 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { type Challenge, scopesToAsk } from './authorization.ts'
 import { type OAuthClient, registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
-import type { Grant, GrantHolder } from './grants.ts'
-import { codeIn, isSameSite, OAuthError, quoted } from './oauth-error.ts'
+import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
+import { codeIn, isClientRejected, isSameSite, OAuthError, quoted } from './oauth-error.ts'
 import {
   configuredClient,
   grantFrom,
@@ -14,6 +14,7 @@ import {
   requestTokens,
   scopeParameter,
   signingKey,
+  type TokenSet,
 } from './tokens.ts'
 import { type Reach, reachOf } from './web.ts'
 
@@ -31,7 +32,7 @@ export interface BeginSignInOptions extends OAuthParts {
   readonly holder: GrantHolder
   readonly settings: OAuthSettings
   readonly redirect: URL
-  /** Fetches the server's challenge; called only if nothing is known about the server. */
+  /** Fetches the server's challenge; called only if its scopes are not known yet. */
   challenge(): Promise<Challenge | undefined>
 }
 
@@ -40,22 +41,23 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
   const { holder, settings, redirect, grants, web, rangeOf } = options
   const server = new URL(holder.url)
   const demand = await grants.demandOf(holder)
-  const { resourceMetadata } = demand
-  const isKnown = resourceMetadata !== undefined || demand.scopes !== undefined
-  const challenge: Challenge | undefined = isKnown ? { status: 401, resourceMetadata } : await options.challenge()
+  const fresh = demand.scopes ? undefined : await options.challenge()
+  const resourceMetadata = fresh?.resourceMetadata ?? demand.resourceMetadata
+  const challenge: Challenge = { status: 401, resourceMetadata, scopes: fresh?.scopes }
   const only = onlyIssuer(settings, demand.issuer)
-  const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, rangeOf })
+  const configured = settings.issuer
+  const found = await discoverIssuer({ server, challenge, only, configured, before: demand.issuer, web, rangeOf })
   const { issuer, resource, scopes: supported } = found
   if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no authorization endpoint`)
   if (!issuer.pkce) {
     throw new OAuthError(`${quoted(issuer.issuer)} does not support PKCE with S256, without which a code can be stolen`)
   }
   if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
-  const challenged = demand.scopes ?? challenge?.scopes
+  const challenged = demand.scopes ?? challenge.scopes
   const known = { configured: settings.scopes, challenged, supported, more: demand.more, offered: issuer.scopes }
   const scopes = scopesToAsk(known)
   const reach = await reachOf(server, rangeOf)
-  const client = await clientFor(found, scopes, options, reach)
+  const client = await clientFor(found, scopes, demand, options, reach).catch(dropRejectedScopes)
   const pkce = createPkce()
   const state = unguessable()
   const url = new URL(issuer.authorize)
@@ -83,30 +85,44 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
       if (used) throw new OAuthError('this sign-in has already finished')
       if (!sameState(answer, state)) throw new OAuthError('the response belongs to another sign-in')
       used = true
-      const code = codeOf(answer, found)
-      const tokens = await requestTokens({
-        issuer,
-        client,
-        signing: signingKey(settings),
-        parameters: {
-          grant_type: 'authorization_code',
-          code,
-          redirect_uri: redirect.href,
-          code_verifier: pkce.verifier,
-          resource,
-        },
-        reach,
-        ...options,
+      const tokens = await redeemed(answer).catch(async (error) => {
+        if (isClientRejected(error)) await grants.unregistered(holder.server, issuer.issuer, client.id)
+        return dropRejectedScopes(error)
       })
       const stored = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
       const grant = grantFrom(tokens, stored, options.clock.now())
       const { more: _, ...met } = demand
+      // Without the lock, a renewal of the previous grant that is under way could overwrite this one.
+      await using _lock = await options.locks.hold(grantLock(holder, issuer.issuer))
       await grants.granted(holder, grant)
       await grants.demanded(holder, { ...met, issuer: issuer.issuer })
       return grant
     },
   }
+
+  async function redeemed(answer: URLSearchParams): Promise<TokenSet> {
+    const parameters = {
+      grant_type: 'authorization_code',
+      code: codeOf(answer, found),
+      redirect_uri: redirect.href,
+      code_verifier: pkce.verifier,
+      resource,
+    }
+    return requestTokens({ issuer, client, signing: signingKey(settings), parameters, reach, ...options })
+  }
+
+  /** Forgets scopes that the server demanded but the authorization server rejects: no sign-in could succeed. */
+  async function dropRejectedScopes(error: unknown): Promise<never> {
+    const { more, ...rest } = demand
+    if (!more || !(error instanceof OAuthError) || !scopeErrors.has(error.code)) throw error
+    await grants.demanded(holder, rest)
+    const sentence = `${error.message}. The next sign-in does not request the scopes that a call lacked`
+    throw new OAuthError(sentence, { code: error.code, cause: error })
+  }
 }
+
+/** Errors of authorization servers that do not grant, or register a client for, the requested scopes. */
+const scopeErrors: ReadonlySet<string | undefined> = new Set(['invalid_scope', 'invalid_client_metadata'])
 
 /**
  * Prevents mix-up attacks, in which an issuer names another issuer's authorization endpoint and its own token endpoint
@@ -146,6 +162,7 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
 async function clientFor(
   { issuer }: DiscoveredIssuer,
   scopes: readonly string[],
+  { more }: AuthDemand,
   { holder, settings, redirect, grants, web, clock }: BeginSignInOptions,
   reach: Reach,
 ): Promise<OAuthClient> {
@@ -155,7 +172,9 @@ async function clientFor(
     return { id: settings.clientMetadata, method: 'none' }
   const known = await grants.clientOf(holder.server, issuer.issuer)
   const expired = known?.expiresAt !== undefined && known.expiresAt <= clock.now()
-  if (known && !expired && known.redirects?.includes(redirect.href)) return known
+  // A client that Toolway 0.1 registered has no scopes; those that a call lacked are not among its scopes.
+  const covers = known?.scopes ? scopes.every((scope) => known.scopes?.includes(scope)) : more === undefined
+  if (known && !expired && covers && known.redirects?.includes(redirect.href)) return known
   const { origin } = new URL(issuer.issuer)
   const fresh = await registerClient({ ...issuer, register: issuer.register, origin }, redirect, scopes, { web, reach })
   await grants.registered(holder.server, issuer.issuer, fresh)

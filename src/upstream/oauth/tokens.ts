@@ -72,7 +72,8 @@ async function authenticated(request: TokenRequest): Promise<Shown> {
       const [user = '', password = ''] = [id, secret].map((part) =>
         new URLSearchParams([['', part]]).toString().slice(1),
       )
-      return { headers: { authorization: basicAuth(user, password) }, parameters: {} }
+      // The header would suffice, but the authorization server of the Python SDK also requires client_id in the body.
+      return { headers: { authorization: basicAuth(user, password) }, parameters: { client_id: id } }
     }
     case 'client_secret_post':
       return { headers: {}, parameters: { client_id: id, client_secret: secret } }
