@@ -43,7 +43,7 @@ describe('E1: the form of errors', () => {
     expect((await session.ask('prompts/get', { name: 'refused' })).error).toEqual(refused)
   })
 
-  test('an unknown tool, resource or prompt is -32602 with its code', async () => {
+  test('an unknown tool or prompt is -32602 with its code, and a resource -32002, as in revisions up to 2025-11-25', async () => {
     for (const [method, params] of [
       ['tools/call', { name: 'nothing' }],
       ['resources/read', { uri: 'other://x' }],
@@ -51,7 +51,7 @@ describe('E1: the form of errors', () => {
       ['completion/complete', { ref: { type: 'ref/prompt', name: 'nothing' }, argument: {} }],
     ] as const) {
       expect((await session.ask(method, params)).error).toMatchObject({
-        code: -32602,
+        code: method === 'resources/read' ? -32002 : -32602,
         data: { code: 'TOOL_NOT_FOUND' },
       })
     }

@@ -42,11 +42,18 @@ export function failureOf(method: string, thrown: unknown, log: Log): FailedRequ
   return { result: refusedResult(error).body.bytes, headers }
 }
 
+/** Encodes an error for a legacy client. */
 export function errorResponse(id: Id, method: string, thrown: unknown, log: Log): EncodedResponse {
   const failure = failureOf(method, thrown, log)
-  const message = 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
-  return { message: [message], headers: failure.headers }
+  if ('result' in failure) return { message: [resultBytes(id, failure.result)], headers: failure.headers }
+  const isNotFound = thrown instanceof ToolwayError && thrown.code === 'TOOL_NOT_FOUND'
+  const isUnknownResource = isNotFound && method.startsWith('resources/')
+  const error = isUnknownResource ? { ...failure.error, code: legacyResourceNotFound } : failure.error
+  return { message: [errorBytes(id, error)], headers: failure.headers }
 }
+
+/** The code for an unknown resource in revisions up to 2025-11-25; since then it is that for invalid params. */
+export const legacyResourceNotFound = -32002
 
 /** Converts an error that was thrown before a request became a call. */
 export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {

@@ -69,7 +69,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     health,
     ...(setup.decide && { decide: setup.decide }),
     ...(setup.mayUseSome && { mayUseSome: setup.mayUseSome }),
-    async connect({ capabilities, owned, host }, signal) {
+    async connect({ capabilities, ...scope }, signal) {
       if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
       const number = peers.length
       const peer = scriptedPeer({
@@ -90,7 +90,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
       })
       peers.push(peer)
       await setup.opening?.(number)
-      const connection = await openRpcConnection(peer.transport, { server: 'files', owned, host, log }, signal)
+      const connection = await openRpcConnection(peer.transport, { server: 'files', ...scope, log }, signal)
       const identity = { name: 'toolway', version: '1' }
       const options = { server: 'files', identity, capabilities, log, signal }
       return { connection, handshake: await initialize(connection, options), identity }

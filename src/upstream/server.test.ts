@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
+import type { Peer } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { Json } from '../core/json.ts'
 import type { ScriptedPeer } from './peer.fixture.ts'
@@ -451,4 +452,43 @@ test('G6, G8: a server that is denied to a session can neither question its clie
   allowed = true
   await speak(1004)
   expect(asked).toHaveLength(3)
+})
+
+test('G3: calls wait once, and for at most 5 s, for roots that the client does not provide, and progress says so', async () => {
+  const { server, clock, peers } = serverWith({ changes: { session: 'caller', spares: 0 } })
+  await server.ready()
+  const [entry] = server.entries()
+  if (!entry) throw new Error('no entry')
+  const asked: string[] = []
+  const progress: unknown[] = []
+  const silent: Peer = {
+    ...callOf().peer,
+    notify: (_, params) => progress.push((params.value as { message?: string }).message),
+    ask: (method) => {
+      asked.push(method)
+      return new Promise(() => {})
+    },
+  }
+  const caller = { ...callOf().caller, capabilities: { roots: {} }, peer: silent }
+  const input = { arguments: Json.of({}), meta: { progressToken: 1 } }
+  let answers = 0
+  const call = () => entry.run(callOf({ entry, caller, peer: silent, input })).then(() => answers++)
+  const first = call()
+  await clock.pass(100)
+  await first
+  peers.at(-1)?.say({ id: 'r1', method: 'roots/list' })
+  await clock.pass(60_000)
+  expect(asked).toEqual(['roots/list'])
+  const waiting = [call()]
+  await clock.pass(3_000)
+  waiting.push(call())
+  await clock.pass(1_900)
+  expect(answers).toBe(1)
+  await clock.pass(200)
+  await Promise.all(waiting)
+  expect(new Set(progress.map((message) => String(message).replace(/ \(.*/, '')))).toEqual(
+    new Set(["Waiting for the client's roots"]),
+  )
+  await call()
+  expect(answers).toBe(4)
 })

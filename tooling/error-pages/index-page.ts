@@ -14,7 +14,7 @@ details: \`{ code, rule?, server?, retryAfterMs? }\`. In this object, \`rule\` n
 - If reading a resource or getting a prompt is refused or fails, the response is a JSON-RPC error with the code's number
   (see the table) and the object in \`data\`.
 - Malformed requests and unknown methods, tools and servers are answered with a JSON-RPC error, and invalid credentials
-  with HTTP 401 or 403.
+  with HTTP 401 or 403. For an unknown resource, clients with a protocol revision up to 2025-11-25 get the number -32002.
 - Results and errors that a server returns are passed on unchanged.
 - If the error has a \`retryAfterMs\` and the response is plain JSON, not an event stream, the HTTP header \`Retry-After\`
   also says when to retry.

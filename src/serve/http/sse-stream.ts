@@ -14,6 +14,10 @@ export const maxUnread = 1024 * 1024
 /** How long clients are told to wait before they reconnect. */
 const retryMs = 1_000
 
+/** Whether the client is Java's HTTP client. The Java SDK 1.x reads streams with it, and fails on the retry field. */
+const failsOnRetry = ({ req }: ServerResponse): boolean =>
+  req.headers['user-agent']?.startsWith('Java-http-client/') === true
+
 /** How long a client may go without reading before it counts as disconnected. */
 const stalledMs = 60_000
 
@@ -116,7 +120,8 @@ export class SseStream implements EventConnection {
   }
 
   prime(id: string): void {
-    if (this.#open) this.#response.write(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`)
+    const retry = failsOnRetry(this.#response) ? '' : `retry: ${retryMs}\n`
+    if (this.#open) this.#response.write(`id: ${id}\n${retry}data: \n\n`)
   }
 
   /** Sends a message. Returns false if the client has disconnected or is too far behind. */

@@ -110,7 +110,7 @@ describe('B2: subscriptions', () => {
     const { session, access } = await openServer()
     const { ask } = await session()
     for (let time = 0; time < 2; time++) {
-      expect((await ask('resources/subscribe', { uri: 'other://x' })).error).toMatchObject({ code: -32602 })
+      expect((await ask('resources/subscribe', { uri: 'other://x' })).error).toMatchObject({ code: -32002 })
       const { error } = await ask('resources/subscribe', { uri: 'test://refused' })
       expect(error?.data).toEqual({ code: 'DENIED_BY_POLICY' })
     }

@@ -11,12 +11,9 @@ import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
 import { missingCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
 import type { InputRequest } from '../calls/resumable-call.ts'
-import { type EncodedResponse, failureOf, HttpError, rpcCodes } from '../errors.ts'
+import { type EncodedResponse, failureOf, HttpError, legacyResourceNotFound, rpcCodes } from '../errors.ts'
 import type { InboundRequest, Params } from '../inbound-message.ts'
 import type { RequestEnvelope } from './envelope.ts'
-
-/** The legacy error code for an unknown resource. */
-const noSuchResource = -32002
 
 /** Encodes an error. An HttpError keeps its status; other errors get 200, except for missing client capabilities. */
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
@@ -48,7 +45,7 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Enco
     return { message: resultPieces(id, [inputRequired(visits)]) }
   }
   const { code } = error.value
-  if (code === noSuchResource) return { message: [errorBytes(id, recoded(error.bytes, rpcCodes.params))] }
+  if (code === legacyResourceNotFound) return { message: [errorBytes(id, recoded(error.bytes, rpcCodes.params))] }
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 

@@ -206,6 +206,33 @@ describe('B2: the stream for what belongs to no request', () => {
   })
 })
 
+describe('B2: a message that calls may be waiting for', () => {
+  test('goes on the stream of a call that is open, or of the next one, if there is no GET stream', () => {
+    const { streams } = setUp()
+    const [first, second] = [createTestConnection(), createTestConnection()]
+    const feed = streams.open(first, () => {})
+    expect(streams.tell(bytes('question'), true)).toBe(true)
+    expect(messages(first)).toEqual(['question'])
+    feed.end(bytes('answer'))
+    streams.tell(bytes('news'))
+    expect(streams.tell(bytes('another question'), true)).toBe(true)
+    streams.open(second, () => {})
+    expect(messages(second)).toEqual(['another question'])
+    const listening = createTestConnection()
+    streams.listen(listening)
+    expect(messages(listening)).toEqual(['news'])
+  })
+
+  test('goes on the GET stream if there is one', () => {
+    const { streams } = setUp()
+    const [call, listening] = [createTestConnection(), createTestConnection()]
+    streams.open(call, () => {})
+    streams.listen(listening)
+    streams.tell(bytes('question'), true)
+    expect([messages(call), messages(listening)]).toEqual([[], ['question']])
+  })
+})
+
 describe('B10: the streams of a session that another replica had before', () => {
   const former = () => {
     const clock = createManualClock()

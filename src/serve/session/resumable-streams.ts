@@ -24,6 +24,8 @@ export class SessionStreams implements Disposable {
   readonly #listening = new Map<string, ResumableStream>()
   /** Messages that are waiting for a GET stream. This is a set, so that a repeated notification is kept only once. */
   readonly #missed = new Set<Buffer>()
+  /** Those of them that the stream of any call may carry. */
+  readonly #onCalls = new WeakSet<Buffer>()
   #missedBytes = 0
   #count: number
   #over = false
@@ -46,6 +48,7 @@ export class SessionStreams implements Disposable {
     const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
     this.#feeds.set(name, feed)
     feed.connect(connection)
+    if (!this.listening) this.#sendMissed(feed, (message) => this.#onCalls.has(message))
     return feed
   }
 
@@ -84,14 +87,19 @@ export class SessionStreams implements Disposable {
     return 'resumed'
   }
 
-  /** Sends a message unrelated to any request, now or on the next GET stream. Returns false if neither is possible. */
-  tell(message: Buffer): boolean {
+  /**
+   * Sends a message unrelated to any request, now or on the next GET stream. Without a GET stream, one that calls may be
+   * waiting for (`onCalls`) goes on the stream of any call. Returns false if none of this is possible.
+   */
+  tell(message: Buffer, onCalls = false): boolean {
     if (this.#over) return false
     for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true
+    if (onCalls) for (const feed of [...this.#feeds.values()].reverse()) if (feed.offer(message)) return true
     if (this.#missed.has(message)) return true
     if (this.#missed.size === maxMissed || this.#missedBytes + message.length > maxMissedBytes) return false
     if (!this.#events.reserve(message)) return false
     this.#missed.add(message)
+    if (onCalls) this.#onCalls.add(message)
     this.#missedBytes += message.length
     return true
   }
@@ -118,7 +126,12 @@ export class SessionStreams implements Disposable {
     if (oldest !== undefined && this.#listening.size === maxListening) oldest.close()
     this.#listening.set(name, feed)
     feed.connect(connection, after)
+    this.#sendMissed(feed)
+  }
+
+  #sendMissed(feed: ResumableStream, filter: (message: Buffer) => boolean = () => true): void {
     for (const message of this.#missed) {
+      if (!filter(message)) continue
       if (!feed.offer(message)) break
       this.#missed.delete(message)
       this.#missedBytes -= message.length

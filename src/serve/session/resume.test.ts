@@ -38,6 +38,16 @@ describe('B2: an answer that has become a stream', () => {
     expect(new Set(seen.map(({ id }) => id)).size).toBe(10)
   })
 
+  test('has no retry time for clients in Java, whose SDK 1.x fails on it, on any of its streams', async () => {
+    const { session } = await openServer()
+    const { send, stream } = await session({}, { 'user-agent': 'Java-http-client/17.0.15' })
+    const { body } = await send(called('progress', { _meta: { progressToken: 7 } }))
+    const seen = await Array.fromAsync(rawEvents(body))
+    const [listening] = await lose((await stream()).body, 1)
+    expect([seen[0], listening]).toEqual(Array(2).fill({ id: expect.stringMatching(/./), data: '' }))
+    expect(seen.filter(({ retry }) => retry !== undefined)).toEqual([])
+  })
+
   test.each(['2025-06-18', '2025-03-26', '2024-11-05'])(
     'has no empty event for clients of %s, which might fail on it, and can be resumed nevertheless',
     async (revision) => {

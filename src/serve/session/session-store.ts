@@ -176,7 +176,7 @@ export function createSessionStore(options: {
         clock,
         first,
       })
-      const tell = (message: Buffer) => streams.tell(message)
+      const tell = (message: Buffer, onCalls?: boolean) => streams.tell(message, onCalls)
       // Extend the same object instead of copying it, because its parts refer to it.
       const base = createSession({ access, caller, client, budgets, log, tell })
       const session = Object.assign(base, { id, streams, lastUsed: clock.monotonic(), keptAt: clock.monotonic() })

@@ -22,3 +22,23 @@ test('V1: a session asks its client only for methods of the protocol that the cl
   await peer.ask('elicitation/create', Json.of({}), signal)
   expect(asked).toEqual(['elicitation/create'])
 })
+
+test('B2: only a request for roots, which calls may be waiting for, may go on the stream of another call', async () => {
+  const sent: [string, boolean | undefined][] = []
+  const ask = async (send: (message: Buffer) => boolean, method: string) => {
+    send(Buffer.from(method))
+    return Json.of({})
+  }
+  const capabilities = { elicitation: {}, roots: {} }
+  const { signal } = new AbortController()
+  const peer = createSessionPeer(
+    () => ({ capabilities, clientRequests: { ask } as never, logLevel: undefined }),
+    (message, onCalls) => sent.push([message.toString(), onCalls]) > 0,
+    signal,
+  )
+  for (const method of ['roots/list', 'elicitation/create']) await peer.ask(method, Json.of({}), signal)
+  expect(sent).toEqual([
+    ['roots/list', true],
+    ['elicitation/create', false],
+  ])
+})

@@ -31,14 +31,19 @@ export interface Session extends SessionClient, Disposable {
   logLevel: LogLevel | undefined
 }
 
+/**
+ * Sends a message that is unrelated to any request; `onCalls` means that calls may be waiting for the client's response,
+ * so the message may be sent on their streams. Returns false if the client is unreachable.
+ */
+type Tell = (message: Buffer, onCalls?: boolean) => boolean
+
 export function createSession(options: {
   readonly access: Access
   readonly caller: Caller
   readonly client: SessionClient
   readonly budgets: Pick<Budgets, 'questions' | 'subscriptions'>
   readonly log: Log
-  /** Sends a message that is unrelated to any request. Returns false if the client is unreachable. */
-  tell(message: Buffer): boolean
+  readonly tell: Tell
 }): Session {
   const { access, client, budgets, log, tell } = options
   const ended = new AbortController()
@@ -92,11 +97,7 @@ export function parseSessionRecord(text: string) {
 type ClientState = Pick<Session, 'capabilities' | 'clientRequests' | 'logLevel'>
 
 /** A peer for messages that are unrelated to any request. Its own requests are cancelled when the session ends. */
-export const createSessionPeer = (
-  session: () => ClientState,
-  tell: (message: Buffer) => boolean,
-  ended: AbortSignal,
-): Peer => ({
+export const createSessionPeer = (session: () => ClientState, tell: Tell, ended: AbortSignal): Peer => ({
   rounds: false,
   get logLevel() {
     return session().logLevel
@@ -107,7 +108,8 @@ export const createSessionPeer = (
   ask(method, params, signal) {
     const refused = undeclaredRequest(session(), method)
     if (refused !== undefined) return Promise.reject(refused)
-    return session().clientRequests.ask(tell, method, params, AbortSignal.any([signal, ended]))
+    const send = (message: Buffer) => tell(message, method === 'roots/list')
+    return session().clientRequests.ask(send, method, params, AbortSignal.any([signal, ended]))
   },
 })
 

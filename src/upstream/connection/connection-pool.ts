@@ -20,11 +20,11 @@ import { caughtUp } from './ping.ts'
 import { createReconnectBackoff } from './reconnect.ts'
 import {
   awaitRoots,
+  beginRootsWait,
   type ConnectionOwner,
   type ConnectionUser,
   createHost,
   createRootsOf,
-  rootsApplied,
   rootsKey,
   rootsProvider,
   waitForRoots,
@@ -232,7 +232,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const settled = async (open: InitializedConnection, { greeting }: ConnectionOwner) => {
       if (greeting) await waitFor(greeting, signal)
       if (!rooted && needsRoots(user)) return useRooted(user, work)
-      if (owner?.rooting) await waitForRoots(owner.rooting, clock, signal)
+      if (owner?.rooting) await waitForRoots(owner.rooting, clock, user)
       return logged(open)
     }
     const prepared = (open: InitializedConnection) => {
@@ -391,12 +391,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       },
       onRoots(answered) {
         if (managed.current) managed.current.connection.isUsed = true
-        const rooting = answered
-          .then(() => rootsApplied(managed.current?.connection, clock))
-          .then(() => {
-            if (owner.rooting === rooting) owner.rooting = undefined
-          })
-        owner.rooting = rooting
+        beginRootsWait(owner, answered, () => managed.current?.connection, clock)
       },
     })
     owners.set(managed, owner)

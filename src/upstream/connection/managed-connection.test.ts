@@ -104,6 +104,23 @@ test('T1/T5: after a failure the server is refused fast for a growing while, the
   expect(backoff.failure).toBeUndefined()
 })
 
+test('T5: a call to a server that could be reached before is refused for at most 10 s, however long it was down', async () => {
+  let down = false
+  const { clock, echo, peers, backoff } = lineWith({ fails: () => down })
+  await echo()
+  down = true
+  peers[0]?.die()
+  for (let failure = 0; failure < 10; failure++) {
+    await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    clock.advance(backoff.pauseMs)
+  }
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 10_000 } })
+  down = false
+  clock.advance(10_000)
+  await expect(echo()).resolves.toBeDefined()
+})
+
 test('F12: a failed reconnect in the background does not keep the next call from trying', async () => {
   let down = true
   const { line, echo, events, clock } = lineWith({ fails: () => down })

@@ -181,6 +181,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
 
   /** Waits for an open connection, but fails fast while the server is known to be down. */
   async function reached(signal: AbortSignal): Promise<InitializedConnection> {
+    backoff.called()
     const opening = opened()
     const { failure } = backoff
     if (!failure) return await waitFor(opening, signal)

@@ -20,6 +20,36 @@ test('T5: pauses are spread at random over a time that doubles up to a limit, an
   )
 })
 
+test('T5: callers wait at most 10 s for the next attempt to reach a server that could be reached before', () => {
+  const clock = createManualClock()
+  const backoff = createReconnectBackoff(clock, { random: () => 0.9 })
+  const fail = (times: number) => {
+    for (let failure = 0; failure < times; failure++) backoff.failed(error())
+  }
+  fail(8)
+  backoff.called()
+  expect(backoff.pauseMs).toBeCloseTo(27_000, 3)
+  backoff.succeeded()
+  fail(8)
+  expect(backoff.pauseMs).toBeCloseTo(27_000, 3)
+  backoff.called()
+  expect(backoff.pauseMs).toBeCloseTo(9_000, 3)
+  clock.advance(5_000)
+  backoff.called()
+  expect(backoff.pauseMs).toBeCloseTo(4_000, 3)
+})
+
+test('T5: callers do not shorten the pause that a server asked for, or that follows too many restarts', () => {
+  const backoff = createReconnectBackoff(createManualClock(), { restarts, random: () => 0 })
+  backoff.succeeded()
+  backoff.failed(error(20_000))
+  backoff.called()
+  expect(backoff.pauseMs).toBe(20_000)
+  for (let start = 0; start < 2; start++) backoff.failed(error())
+  backoff.called()
+  expect([backoff.exhausted, backoff.pauseMs]).toEqual([true, 60_000])
+})
+
 test('T5: a server is not asked before its retry time', () => {
   const clock = createManualClock()
   const backoff = createReconnectBackoff(clock)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
-import { jitteredBackoffMs } from '../../lib/backoff.ts'
+import { backoffMs } from '../../lib/backoff.ts'
 
 /** Decides when to try again to reach a server that is down or keeps crashing; shared by all its connections. */
 export interface ReconnectBackoff {
@@ -15,6 +15,8 @@ export interface ReconnectBackoff {
   /** Marks the beginning of an attempt, which lasts until the returned object is disposed of. */
   attempt(): Disposable
   failed(error: ToolwayError): void
+  /** Called when a caller needs the server. Shortens a long pause if the server could be reached before. */
+  called(): void
   /** Called when the server's process ended unexpectedly after a successful connection. */
   crashed(error: ToolwayError, livedMs: number): void
   succeeded(): void
@@ -35,6 +37,8 @@ export interface ReconnectBackoffOptions {
 
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
+/** The maximum pause while callers need a server that could be reached before: it is probably restarting. */
+const maxCalledPauseMs = 10_000
 /** How often to check whether somebody has signed in. */
 const signInPauseMs = 5_000
 /** Upper bound for Retry-After. */
@@ -50,6 +54,9 @@ export function createReconnectBackoff(
 ): ReconnectBackoff {
   let failures = 0
   let retryAt = 0
+  /** When to try again if a caller needs the server. */
+  let calledRetryAt = 0
+  let wasReached = false
   let probes = 0
   let recent: number[] = []
 
@@ -61,6 +68,11 @@ export function createReconnectBackoff(
     backoff.exhausted = true
     backoff.failure = error
     retryAt = Math.max(retryAt, now + restarts.window)
+  }
+
+  const forget = (): void => {
+    backoff.failure = undefined
+    failures = 0
   }
 
   const backoff: ReconnectBackoff & { failure: ToolwayError | undefined; exhausted: boolean } = {
@@ -86,12 +98,20 @@ export function createReconnectBackoff(
       // Use a fixed pause instead of backoff: the server is up, and somebody may sign in at any time.
       if (error.code === 'AUTH_REQUIRED') {
         retryAt = clock.monotonic() + signInPauseMs
+        calledRetryAt = retryAt
         return
       }
-      const jittered = jitteredBackoffMs(failures++, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
+      const jitter = random()
       const asked = Math.min(error.details.retryAfterMs ?? 0, maxAskedMs)
-      retryAt = clock.monotonic() + Math.max(jittered, asked)
+      const afterAtMost = (maxMs: number) =>
+        clock.monotonic() + Math.max(jitter * backoffMs(failures, { firstMs: firstPauseMs, maxMs }), asked)
+      retryAt = afterAtMost(maxPauseMs)
+      calledRetryAt = wasReached ? afterAtMost(maxCalledPauseMs) : retryAt
+      failures++
       used(error)
+    },
+    called() {
+      if (!backoff.exhausted) retryAt = Math.min(retryAt, calledRetryAt)
     },
     crashed(error, livedMs) {
       // A process that survived a whole window does not count towards the restart limit.
@@ -99,11 +119,11 @@ export function createReconnectBackoff(
       else used(error)
     },
     succeeded() {
-      backoff.failure = undefined
-      failures = 0
+      forget()
+      wasReached = true
     },
     reset() {
-      backoff.succeeded()
+      forget()
       backoff.exhausted = false
       recent = []
     },

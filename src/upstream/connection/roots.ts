@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Call, Caller, Capabilities, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline, pause, waitFor } from '../../core/deadline.ts'
+import { pause, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { InitializedConnection } from './handshake.ts'
@@ -9,7 +9,10 @@ import { pingOnce } from './ping.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /** The part of a call that selects its connection. */
-export type ConnectionUser = Pick<Call, 'caller' | 'peer' | 'signal'>
+export interface ConnectionUser extends Pick<Call, 'caller' | 'peer' | 'signal'> {
+  /** Called when the call waits for something other than the server to start. */
+  waitsFor?(what: string): void
+}
 
 /** The only client of a connection, and the state of its roots. */
 export interface ConnectionOwner {
@@ -21,12 +24,19 @@ export interface ConnectionOwner {
   readonly rooted: PromiseWithResolvers<Json>
   /** Resolves when the server has had time to ask for roots. */
   greeting?: Promise<void> | undefined
-  /** Resolves when a server that asked for roots has applied them. */
-  rooting?: Promise<void> | undefined
+  /** Set while calls wait because the server has asked for roots. */
+  rooting?: RootsWait | undefined
   /** The owner's calls on this connection, including those that are waiting for it to open. */
   readonly users: Set<ConnectionUser>
   /** The caller of the last call; set for an owner with a session, whose client can be reached outside any call. */
   caller?: Caller | undefined
+}
+
+interface RootsWait {
+  readonly over: Promise<void>
+  end(): void
+  /** The timer that ends it. It starts with the first call that waits. */
+  limit?: Disposable
 }
 
 /**
@@ -107,19 +117,38 @@ const applyPings = 5
 const applyPauseMs = 50
 
 /** Gives a server time to apply its roots. A busy server responds to pings more slowly, so it gets more time. */
-export async function rootsApplied(connection: RpcConnection | undefined, clock: Clock): Promise<void> {
+async function rootsApplied(connection: RpcConnection | undefined, clock: Clock): Promise<void> {
   for (let ping = 0; connection && ping < applyPings; ping++) {
     await pause(clock, applyPauseMs)
     await pingOnce(connection, clock)
   }
 }
 
-/** Waits until the server has its roots. Gives up after a while if the client does not provide them. */
-export async function waitForRoots(roots: Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
-  using limit = deadline(clock, tellWithinMs, () => new Error('not told'), signal)
-  await waitFor(roots, limit.signal).catch((error) => {
-    if (signal.aborted) throw error
-  })
+/** Makes the owner's calls wait until the server has the roots that it asked for and has applied them. */
+export function beginRootsWait(
+  owner: ConnectionOwner,
+  answered: Promise<void>,
+  connection: () => RpcConnection | undefined,
+  clock: Clock,
+): void {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const rooting: RootsWait = {
+    over: promise,
+    end() {
+      rooting.limit?.[Symbol.dispose]()
+      if (owner.rooting === rooting) owner.rooting = undefined
+      resolve()
+    },
+  }
+  owner.rooting = rooting
+  answered.then(() => rootsApplied(connection(), clock)).then(rooting.end, rooting.end)
+}
+
+/** Waits until the server has its roots. Gives up after a while, for all calls, if the client does not provide them. */
+export async function waitForRoots(rooting: RootsWait, clock: Clock, user: ConnectionUser): Promise<void> {
+  user.waitsFor?.("the client's roots")
+  rooting.limit ??= clock.after(tellWithinMs, rooting.end)
+  await waitFor(rooting.over, user.signal)
 }
 
 /** Makes the first calls wait, because some servers request roots right after the handshake. */

@@ -7,7 +7,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
 import type { Descriptors } from '../../core/stores.ts'
-import { everySecond, notifyWaiting } from '../../core/waiting.ts'
+import { everySecond, notifyWaitingFor } from '../../core/waiting.ts'
 import { parseExactly } from '../../lib/exact-number.ts'
 import { elements, hasMoreValues, members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
@@ -16,6 +16,7 @@ import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 import { maxBlocks, maxResultValues, type ResultMessage } from '../../wire/message.ts'
 import { paramHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
+import type { ConnectionUser } from '../connection/roots.ts'
 import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
 import { written } from '../listing/list-reader.ts'
 import { LimitExceeded, unansweredError } from '../transports/transport-errors.ts'
@@ -29,7 +30,10 @@ export interface ForwardedEntryOptions {
   readonly config: ServerConfig
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
-  use(call: Call, work: (open: InitializedConnection) => Promise<ResultMessage>): Promise<ResultMessage>
+  use(
+    call: Call & ConnectionUser,
+    work: (open: InitializedConnection) => Promise<ResultMessage>,
+  ): Promise<ResultMessage>
   readonly subscriptions: UpstreamSubscriptions
   servedUris(call: Call): (uri: string) => string
   readonly seal: Seal
@@ -215,7 +219,7 @@ function send(
   })
 }
 
-/** Uses a connection. While it is being opened, reports progress to a caller that asked for it. */
+/** Uses a connection. While the call waits for it, reports progress to a caller that asked for it. */
 async function useWithProgress(
   call: Call,
   { use, server, clock }: ForwardedEntryOptions,
@@ -224,8 +228,12 @@ async function useWithProgress(
   const { input, peer } = call
   if (input.meta.progressToken === undefined) return use(call, work)
   const began = clock.monotonic()
-  using telling = everySecond(clock, () => notifyWaiting(input.meta, peer, clock.monotonic() - began, [server]))
-  return await use(call, (open) => {
+  let what = `${server} to start`
+  using telling = everySecond(clock, () => notifyWaitingFor(input.meta, peer, clock.monotonic() - began, what))
+  const waitsFor = (other: string) => {
+    what = other
+  }
+  return await use({ ...call, waitsFor }, (open) => {
     telling[Symbol.dispose]()
     return work(open)
   })

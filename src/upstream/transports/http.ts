@@ -7,6 +7,7 @@ import { maxMessage, methodNotFound, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
+  type ChannelRequest,
   configuredHeaders,
   discardBody,
   type HttpChannel,
@@ -178,28 +179,14 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     throw rejectedRequest(state(), head, text?.toString('latin1'))
   }
 
-  /**
-   * Sends a message with POST, and reads the body of a rejection. Other bodies go to the reader from `receive`; without
-   * it they are read too, if they are short.
-   */
-  async function asked(
+  function asked(
     channel: HttpChannel,
     body: Buffer,
     headers: Headers,
     signal: AbortSignal | undefined,
     receive?: ReceiveBody,
   ) {
-    let read: Promise<Buffer | undefined> | undefined
-    const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
-      if (head.status < 300 && receive) return receive(head)
-      const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
-      read = promise
-      return readShort(head, resolve)
-    })
-    if (!read || (head.status < 300 && receive)) return { head, text: undefined }
-    const prompt = await settles(read, promptlyMs, clock)
-    if (!prompt) head.abort()
-    return { head, text: prompt ? await read : undefined }
+    return postAndRead(channel, { path, headers, body, signal }, clock, receive)
   }
 
   /**
@@ -408,10 +395,33 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 }
 
 /**
+ * Sends a message with POST, and reads the body of a rejection. Other bodies go to the reader from `receive`; without it
+ * they are read too, if they are short.
+ */
+export async function postAndRead(
+  channel: HttpChannel,
+  request: Omit<ChannelRequest, 'method'>,
+  clock: Clock,
+  receive?: ReceiveBody,
+) {
+  let read: Promise<Buffer | undefined> | undefined
+  const head = await channel.request({ method: 'POST', ...request }, (head) => {
+    if (head.status < 300 && receive) return receive(head)
+    const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
+    read = promise
+    return readShort(head, resolve)
+  })
+  if (!read || (head.status < 300 && receive)) return { head, text: undefined }
+  const prompt = await settles(read, promptlyMs, clock)
+  if (!prompt) head.abort()
+  return { head, text: prompt ? await read : undefined }
+}
+
+/**
  * Whether a rejection means that the server does not know the session. Many servers respond with 400 although the
  * protocol requires 404, and some respond with 404 to an unknown method.
  */
-function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
+export function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
   const message = readMessage(text)
   if (message.kind === 'error' && message.id !== null) {
     return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound

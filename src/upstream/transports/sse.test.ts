@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { json, type Script, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { call, everything, handshake, opened, quick, serving, thrown } from './http.fixture.ts'
 import { ask, collector } from './receiver.fixture.ts'
@@ -136,7 +137,6 @@ describe('an open connection', () => {
   })
 
   test.each([
-    [404, 'SERVER_UNAVAILABLE'],
     [429, 'SERVER_UNAVAILABLE'],
     [307, 'SERVER_UNAVAILABLE'],
     [500, 'OUTCOME_UNKNOWN'],
@@ -146,6 +146,40 @@ describe('an open connection', () => {
     transport.established('2024-11-05')
     expect(await thrown(call(transport))).toMatchObject({ code })
     expect(heard.downs).toBe(0)
+  })
+
+  test.each([
+    [404, ''],
+    [400, 'No transport found for sessionId'],
+  ])('F12: HTTP %i with the body "%s" ends the connection: the request may be sent again', async (status, body) => {
+    let forgotten = false
+    const { say, opening } = await older((_, response) =>
+      forgotten ? response.writeHead(status).end(body) : response.writeHead(202).end(),
+    )
+    const { transport, heard } = await opening()
+    transport.established('2024-11-05')
+    await call(transport)
+    forgotten = true
+    await expect(transport.send({ body: Buffer.from('{}') })).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(transport.usable).toBe(true)
+    expect(await thrown(call(transport, 2))).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      details: { sessionEnded: 'established', resendable: true },
+    })
+    expect(transport.usable).toBe(false)
+    // A response that is already on its way still arrives.
+    say(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} })}\n\n`)
+    expect(await heard.down).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    expect(heard.heard).toHaveLength(1)
+    expect(await thrown(call(transport, 3))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+  })
+
+  test('F12: a session that is rejected before it was used once is not opened again for the same request', async () => {
+    const { opening } = await older((_, response) => response.writeHead(404).end())
+    const { transport } = await opening()
+    transport.established('2024-11-05')
+    const { details } = (await thrown(call(transport))) as ToolwayError
+    expect([details.sessionEnded, details.resendable]).toEqual(['fresh', undefined])
   })
 
   test('F12, V4: a message that is not acknowledged times out', async () => {

@@ -3,7 +3,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel } from '../oauth/authorization.ts'
-import type { HttpTransportOptions } from './http.ts'
+import { forgets, type HttpTransportOptions, postAndRead } from './http.ts'
 import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
@@ -16,6 +16,8 @@ import {
   LimitExceeded,
   noResponse,
   rejectedRequest,
+  rejectedSession,
+  sessionEnded,
   unsentError,
 } from './transport-errors.ts'
 
@@ -41,6 +43,9 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   let path: string | undefined
   let receiver: TransportReceiver | undefined
   let established = false
+  /** Whether the server has not accepted any request since the handshake. */
+  let fresh = true
+  let ending: Disposable | undefined
   let disposing: Promise<void> | undefined
   /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined
@@ -128,19 +133,37 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     else endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
   }
 
-  async function send({ body, signal, headers: more }: OutgoingMessage): Promise<void> {
+  async function send({ body, signal, exchange, headers: more }: OutgoingMessage): Promise<void> {
     if (over) throw over
     if (path === undefined) throw unsentError(name, `The connection to ${name} is not open yet.`)
     const slow = `did not accept a message within ${promptlyMs / 1000} s (a fixed limit)`
     using limit = deadline(clock, promptlyMs, () => connectionLost(state(), slow), signal)
     const headers = { ...configured, ...more, 'content-type': 'application/json' }
-    const request = { method: 'POST', path, headers, body, signal: limit.signal } as const
+    const request = { path, headers, body, signal: limit.signal }
     try {
-      const head = await channel.request(request, (head) => discardBody(head, clock))
-      if (head.status >= 300) throw rejectedRequest(state(), head)
+      const { head, text } = await postAndRead(channel, request, clock, (head) => discardBody(head, clock))
+      const isRequest = established && exchange !== undefined
+      if (head.status < 300) {
+        if (isRequest) fresh = false
+        return
+      }
+      if (isRequest && forgets(head, text)) {
+        // The path names the session, so the server rejects the request before it runs.
+        const error = rejectedSession(name, head.status, fresh, true, 'SERVER_UNAVAILABLE')
+        endSession()
+        throw error
+      }
+      throw rejectedRequest(state(), head)
     } catch (thrown) {
       throw noResponse(state(), thrown)
     }
+  }
+
+  /** Ends a connection whose session the server has forgotten. The stream may still bring pending responses. */
+  function endSession(): void {
+    if (over) return
+    over = sessionEnded(state())
+    ending = clock.after(goodbyeMs, () => receiver?.closed(connectionLost(state(), 'ended the session')))
   }
 
   function down(what: string, cause?: unknown): void {
@@ -155,6 +178,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
 
   async function dispose(): Promise<void> {
     over = closedByUs(name)
+    ending?.[Symbol.dispose]()
     receiver = undefined
     endpoint.reject(over)
     stream.abort(over)

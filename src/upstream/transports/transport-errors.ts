@@ -116,9 +116,15 @@ export const protocolChanged = ({ name }: TransportState): ToolwayError =>
   unsentError(name, `${name} now uses another protocol revision; try again.`)
 
 /** The error for a request rejected because of its session. Some servers run such a request before rejecting it. */
-export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
+export function rejectedSession(
+  server: string,
+  status: number,
+  fresh: boolean,
+  repeatable = false,
+  code: ErrorCode = 'OUTCOME_UNKNOWN',
+): ToolwayError {
   const what = fresh ? 'rejected the session that it had just opened' : 'ended the session'
-  return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}).`, {
+  return new ToolwayError(code, `${server} ${what} (HTTP ${status}).`, {
     server,
     sessionEnded: fresh ? 'fresh' : 'established',
     resendable: repeatable && !fresh ? true : undefined,

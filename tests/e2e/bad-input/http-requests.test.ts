@@ -100,7 +100,7 @@ describe('a message that asks for what there is not', () => {
     ['a tool that is a number', 'tools/call', { name: 7 }, { code: -32602 }],
     ['arguments that are an array', 'tools/call', { name: 'probe.echo', arguments: [] }, { code: -32602 }],
     ['an unknown prompt', 'prompts/get', { name: 'probe.none' }, { code: -32602 }],
-    ['an unknown resource', 'resources/read', { uri: 'demo://nowhere' }, { code: -32602 }],
+    ['an unknown resource', 'resources/read', { uri: 'demo://nowhere' }, { code: -32002 }],
     [
       'a completion of nothing',
       'completion/complete',
