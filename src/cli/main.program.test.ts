@@ -83,6 +83,18 @@ test('B11: serve --json says where it listens, asks for its token, and ends with
   expect((await once(child, 'exit'))[0]).toBe(0)
 })
 
+test.skipIf(process.platform === 'win32')('B10: SIGUSR2 does not end a gateway without workers', async () => {
+  await using place = await folder()
+  const child = start(['serve', '--port', '0', '--json', '--log', 'error'], place)
+  const stderr = text(child.stderr)
+  const [line] = await once(createInterface(child.stdout), 'line')
+  child.kill('SIGUSR2')
+  expect((await fetch(`http://127.0.0.1:${JSON.parse(line).port}/livez`)).status).toBe(200)
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  expect(await stderr).toContain('SIGUSR2')
+})
+
 test('B11: serve prints its banner on stderr, with a token that the next start keeps', async () => {
   await using place = await folder()
   const banners: string[] = []

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { join } from 'node:path'
 import { cacheHome } from '../core/home.ts'
+import { enableCompileCache } from './compile-cache.ts'
 import { limitMalloc } from './malloc.ts'
 
 // Check the version here: older Node versions cannot parse the other modules and would fail with an unhelpful error.
@@ -18,7 +18,15 @@ limitMalloc(process.argv[2])
 // Without a listener, SIGUSR1 opens Node's inspector, and anyone who can connect to the inspector can run code here.
 process.on('SIGUSR1', () => {})
 
-// Enable the compile cache before anything else is loaded. The cache is in the user's own folder, because anyone who
-// can write to it decides which code runs.
-process.getBuiltinModule('node:module').enableCompileCache(join(cacheHome(process.env), 'toolway', 'compiled'))
+// SIGUSR2 replaces workers; only their primary process has another listener. Without a listener, it ends the process
+// at once. Windows has no SIGUSR2: listening for it would throw.
+if (process.platform !== 'win32') {
+  process.on('SIGUSR2', () => {
+    if (process.listenerCount('SIGUSR2') > 1) return
+    process.stderr.write('Ignoring SIGUSR2: it replaces workers, so it needs `toolway serve --workers`.\n')
+  })
+}
+
+// Before anything else is loaded.
+enableCompileCache(cacheHome(process.env))
 void import('./start.ts')

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { link, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeNew } from './atomic-write.ts'
-import { hasOwnerEnded, writerOf } from './file-owner.ts'
+import { hasOwnerEnded, temporaryStart, writerOf } from './file-owner.ts'
 
 /** How long to wait for a lock. A process usually holds one only while it writes a small file. */
 const defaultWaitMs = 20_000
@@ -51,6 +51,14 @@ export async function removeLeftovers(folder: string): Promise<void> {
     const names = await readdir(place).catch(() => [])
     // A file that cannot be removed does no harm.
     for (const name of names) await removeLeftover(join(place, name)).catch(() => {})
+  }
+}
+
+/** Removes the temporary files that killed processes of this machine left beside a file. */
+export async function removeTemporaryBeside(path: string): Promise<void> {
+  const start = temporaryStart(path)
+  for (const name of await readdir(dirname(path)).catch(() => [])) {
+    if (name.startsWith(start)) await removeLeftover(join(dirname(path), name)).catch(() => {})
   }
 }
 

@@ -11,9 +11,11 @@ const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8
 /** A new path for a temporary file beside `path`. Its name tells which process writes it. */
 export function temporaryBeside(path: string): string {
   const random = randomBytes(6).toString('hex')
-  const hidden = basename(path).replace(/^(?!\.)/, '.')
-  return join(dirname(path), `${hidden}.${machine}-${process.pid}-${random}.tmp`)
+  return join(dirname(path), `${temporaryStart(path)}${machine}-${process.pid}-${random}.tmp`)
 }
+
+/** How the names of temporary files for `path` begin: they are hidden. */
+export const temporaryStart = (path: string): string => `${basename(path).replace(/^(?!\.)/, '.')}.`
 
 const temporaryName = /^\..+\.([0-9a-f]{8})-(\d+)-[0-9a-f]{12}\.tmp$/
 

@@ -5,6 +5,7 @@ import type { Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { javascriptInBwrap, javascriptProcess, javascriptWorker } from './launch/javascript.ts'
 import { findProgram, type LaunchOptions } from './launch/options.ts'
+import { UnmappedUser } from './launch/process-child.ts'
 import { findInterpreters, pythonInBwrap } from './launch/python.ts'
 import { type Limits, taskLimits } from './limits.ts'
 import { runInChild } from './run-in-child.ts'
@@ -23,22 +24,26 @@ export interface FindRuntimeOptions {
 export async function findRuntime(engine: Engine, options: FindRuntimeOptions): Promise<RuntimeSearch> {
   const { config, launch } = options
   const missing: string[] = []
-  const works = async (make: () => Runtime | Promise<Runtime>): Promise<Runtime | string> => {
+  const works = async (make: () => Runtime | Promise<Runtime>): Promise<Runtime | Error> => {
     try {
       const runtime = await make()
       await tried(runtime, engine, options)
       return runtime
     } catch (error) {
-      return (error as Error).message
+      return error as Error
     }
+  }
+  const report = (error: Error, sentence: string) => {
+    const why = error instanceof UnmappedUser ? error.message : sentence
+    if (!missing.includes(why)) missing.push(why)
   }
   const isEnabled = (tier: Tier) => options.tiers?.includes(tier) ?? true
   const accepted = (tier: Tier) => tiers.indexOf(tier) <= tiers.indexOf(config.minIsolation)
 
   for (const make of isEnabled('bwrap') ? await wraps(engine, launch, missing) : []) {
     const found = await works(make)
-    if (typeof found !== 'string') return { runtime: found, missing: [] }
-    missing.push(`bwrap cannot run ${title[engine]} here (${found}); ${advice}`)
+    if (!(found instanceof Error)) return { runtime: found, missing: [] }
+    report(found, `bwrap cannot run ${title[engine]} here (${found.message}); ${advice}`)
   }
   if (engine === 'python') {
     missing.push('Python requires bwrap: without it, programs would have the same permissions as Toolway.')
@@ -51,8 +56,8 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
       break
     }
     const found = await works(() => make(launch))
-    if (typeof found !== 'string') return { runtime: found, missing }
-    missing.push(`JavaScript cannot run in the isolation tier ${tier} here (${found}).`)
+    if (!(found instanceof Error)) return { runtime: found, missing }
+    report(found, `JavaScript cannot run in the isolation tier ${tier} here (${found.message}).`)
   }
   return { missing }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { createSeenTime } from '../../core/seen-time.ts'
 import { hourMs } from '../../lib/duration.ts'
 import { isMissing, publicKeyFile, readIfExists } from '../log-files.ts'
 import { type Unrecorded, type Verifier, verifiersOf } from '../record.ts'
@@ -41,6 +42,7 @@ const retryIntervalMs = 100
 export function createRecorder(options: RecorderOptions) {
   const { folder, clock, log, files } = options
   const outage = createOutage(clock, log)
+  const seen = createSeenTime(clock, options.retainMs, options.segmentMs)
   let writer: AuditWriter | undefined
   let closed = false
   let lastSyncFailed = false
@@ -187,7 +189,7 @@ export function createRecorder(options: RecorderOptions) {
   }
 
   const retain = async () => {
-    await applyRetention({ ...options, own: () => writer, releaseReserve })
+    await applyRetention({ ...options, seen, own: () => writer, releaseReserve })
     const ms = Math.min(hourMs, Math.max(options.segmentMs, syncMs))
     once('retention', ms, () => {
       retaining = retain()

@@ -68,12 +68,29 @@ test('F11: a clock that was wrong for a while neither keeps records for longer n
   // Behind: as old as it says it is, it would be gone at once.
   await callsLeftOn(0)
   expect(await callsLeftOn(101)).toEqual(['day 100', 'day 0', 'day 101'])
-  // Ahead: as young as it says it is, it would stay for years.
+  // Ahead: the others would be gone at once, and as young as it says it is, it would stay for years.
   await callsLeftOn(105)
-  expect(await callsLeftOn(1_000)).toEqual(['day 1000'])
-  expect(await callsLeftOn(106)).toEqual(['day 1000', 'day 106'])
-  expect(await callsLeftOn(130)).toEqual(['day 130'])
+  await callsLeftOn(1_000)
+  expect(await callsLeftOn(1_000)).toEqual(['day 100', 'day 0', 'day 101', 'day 105', 'day 1000', 'day 1000'])
+  for (let day = 106; day < 130; day++) await callsLeftOn(day)
+  expect(await callsLeftOn(130)).toEqual(Array.from({ length: 11 }, (_, day) => `day ${120 + day}`))
   expect((await verify(folder.path)).problems).toEqual([])
+})
+
+test('F11: a clock that jumps ahead by years while the gateway runs removes no records', async () => {
+  const clock = createManualClock(Date.UTC(2027, 0, 1))
+  await using audit = await openLog(folder.path, { clock, retainMs: 10 * dayMs })
+  for (let day = 0; day < 8; day++) {
+    await audit.end(wrote)
+    await clock.pass(dayMs)
+  }
+  const all = segments()
+  clock.setWall(Date.UTC(2047, 0, 1))
+  for (let hour = 0; hour < 20; hour++) {
+    await clock.pass(hourMs)
+    await audit.flushed()
+  }
+  expect(segments().slice(0, all.length)).toEqual(all)
 })
 
 test('F11: files that another program removed are missed: the oldest, one in the middle, the last', async () => {

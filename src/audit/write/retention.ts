@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { SeenTime } from '../../core/seen-time.ts'
 import { firstSeqOf, listLanes, listSegments } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
 import { openMark, readHead } from './head.ts'
@@ -8,6 +9,7 @@ import { type AuditWriter, openWriter, recordStart, tryLockLane, type WriterOpti
 interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   readonly version: string
   readonly retainMs: number
+  readonly seen: SeenTime
   /** The number of the lane's last record that was copied to the archive. Undefined without an archive. */
   copied?(lane: string): number
   own(): AuditWriter | undefined
@@ -93,18 +95,34 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
  * retention time (`held` counts them), then removed (`uncopied`), because a full disk would stop all recording. `next`
  * is the first segment that stays.
  */
-function expiredSegments(lane: string, nowMs: number, { folder, retainMs, copied }: RetentionOptions) {
+function expiredSegments(lane: string, nowMs: number, { folder, retainMs, seen, copied }: RetentionOptions) {
   const files = listSegments(folder, lane)
-  const old = countOlder(join(folder, lane), files, nowMs, retainMs)
+  const countOld = (ageMs: number) => {
+    const count = (beforeMs: number) => countOlder(join(folder, lane), files, nowMs, beforeMs)
+    // Usually, the clock alone shows that there are none.
+    return count(nowMs - ageMs) === 0 ? 0 : count(seen.before(ageMs, startTimes(folder)))
+  }
+  const old = countOld(retainMs)
   const copiedTo = old > 0 ? copied?.(lane) : undefined
   const done =
     copiedTo === undefined ? old : files.slice(1, old + 1).filter((next) => firstSeqOf(next) - 1 <= copiedTo).length
-  const overdue = done < old ? countOlder(join(folder, lane), files, nowMs, 2 * retainMs) : 0
+  const overdue = done < old ? countOld(2 * retainMs) : 0
   const count = Math.max(done, overdue)
   return { segments: files.slice(0, count), held: old - count, uncopied: count - done, next: files[count] as string }
 }
 
-function countOlder(folder: string, files: readonly string[], nowMs: number, ageMs: number): number {
+/** When the segments of all lanes began, the newest first. There is one for each day on which anything was recorded. */
+function startTimes(folder: string): number[] {
+  const times = listLanes(folder).flatMap((lane) =>
+    listSegments(folder, lane).flatMap((file) => {
+      const first = readFirstRecord(join(folder, lane, file))
+      return first ? [Date.parse(first.time)] : []
+    }),
+  )
+  return times.sort((one, another) => another - one)
+}
+
+function countOlder(folder: string, files: readonly string[], nowMs: number, beforeMs: number): number {
   const isPast = (record: AuditRecord | undefined) => record !== undefined && Date.parse(record.time) <= nowMs
   const fresh = files.findIndex((file, index) => {
     const next = files[index + 1]
@@ -112,7 +130,7 @@ function countOlder(folder: string, files: readonly string[], nowMs: number, age
     const { last } = readSegmentTail(join(folder, file))
     // If the last record's time is in the future, the clock was wrong: use the next segment's first record.
     const newest = isPast(last) ? last : readFirstRecord(join(folder, next))
-    return !newest || Date.parse(newest.time) >= nowMs - ageMs
+    return !newest || Date.parse(newest.time) >= beforeMs
   })
   return Math.max(0, fresh)
 }

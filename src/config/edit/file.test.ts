@@ -1,6 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { chmod, lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { expect, test } from 'vitest'
 import { place } from '../../clients/place.fixture.ts'
+import { temporaryBeside } from '../../lib/file-owner.ts'
 import { readSnapshot, replaceFile } from './file.ts'
 
 test('B11: a file is replaced whole, keeps its mode, and leaves no draft behind', async () => {
@@ -10,6 +13,16 @@ test('B11: a file is replaced whole, keeps its mode, and leaves no draft behind'
   expect(await readFile(at('a.json'), 'utf8')).toBe('new')
   expect((await stat(at('a.json'))).mode & 0o777).toBe(0o640)
   expect(await readdir(folder)).toEqual(['a.json'])
+})
+
+test('B11: what a killed process left of an earlier change is removed, and what others write is not', async () => {
+  const { at, folder } = await place({ 'a.json': 'old' })
+  const { pid } = spawnSync(process.execPath, ['-e', ''])
+  const stale = (name: string) => temporaryBeside(at(name)).replace(`-${process.pid}-`, `-${pid}-`)
+  const kept = [temporaryBeside(at('a.json')), stale('b.json'), at('.a.json.tmp')]
+  for (const path of [stale('a.json'), ...kept]) await writeFile(path, 'half')
+  await replaceFile(await readSnapshot(at('a.json')), Buffer.from('new'))
+  expect((await readdir(folder)).sort()).toEqual([at('a.json'), ...kept].map((path) => basename(path)).sort())
 })
 
 test('B11: behind a symbolic link the file changes and the link stays, also if its target does not exist yet', async () => {

@@ -1,7 +1,7 @@
 import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { writeAtomic } from '../../lib/atomic-write.ts'
-import { lockFile } from '../../lib/file-lock.ts'
+import { lockFile, removeTemporaryBeside } from '../../lib/file-lock.ts'
 
 /** A file's state at the time it was read. Writing fails if the file has changed since then. */
 export interface FileSnapshot {
@@ -96,6 +96,7 @@ export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<
   const folder = dirname(before.target)
   try {
     const made = await mkdir(folder, { recursive: true, mode: 0o700 })
+    await removeTemporaryBeside(before.target)
     await writeAtomic(before.target, bytes, { mode: before.mode, owner: before.owner })
     return made === undefined ? [] : foldersFrom(made, folder)
   } catch (thrown) {

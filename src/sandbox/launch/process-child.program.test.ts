@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { missing } from '../../../tests/fixtures/debian.ts'
 import { messageKinds } from '../guest/protocol.ts'
 import { bwrapCommand } from './bwrap.ts'
-import { processChild } from './process-child.ts'
+import { processChild, UnmappedUser } from './process-child.ts'
 
 /** A frame without payload, in the words of a shell. */
 const frame = (kind: number) => `printf '\\0${kind}\\0\\0\\0\\0\\0\\0\\0\\0'`
@@ -33,6 +33,10 @@ describe('a child that floods its host', () => {
       messageKinds.done,
     ])
   })
+})
+
+test('S7: a user that this namespace does not have is named as the reason why programs cannot run', () => {
+  expect(() => processChild({ command: ['/bin/sh'], user: -1, limit: () => 0 })).toThrow(UnmappedUser)
 })
 
 test.skipIf(missing('bwrap') ?? missing('python3'))(

@@ -25,17 +25,29 @@ export const infoDescriptor = 4
 const tickMs = 10
 const maxStderr = 4096
 
+/** The error for a user that a container or user namespace does not have. */
+export class UnmappedUser extends Error {
+  constructor(user: number) {
+    super(
+      `Toolway runs as root, and programs run as user ${user}, who does not exist in this container or user namespace: ` +
+        'run Toolway as another user than root (docs/sandbox.md).',
+    )
+  }
+}
+
 /** Starts a child as a process in its own group and session, with an empty environment. */
 export function processChild({ command, user, filter, wrapped, limit }: ProcessOptions): SandboxChild {
   const [program = '', ...args] = command
-  const started = spawn(program, args, {
-    stdio: ['pipe', 'pipe', 'pipe', ...(wrapped ? (['pipe', 'pipe'] as const) : [])],
-    env: {},
-    cwd: '/',
-    detached: true,
-    uid: user,
-    gid: user,
-  })
+  const started = startedAs(user, () =>
+    spawn(program, args, {
+      stdio: ['pipe', 'pipe', 'pipe', ...(wrapped ? (['pipe', 'pipe'] as const) : [])],
+      env: {},
+      cwd: '/',
+      detached: true,
+      uid: user,
+      gid: user,
+    }),
+  )
   const [stdin, stdout, stderr] = started.stdio as unknown as [Writable, Readable, Readable]
   const life = createLifecycle()
   const { ready, ended, listen } = life
@@ -102,6 +114,15 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
       for (const stream of started.stdio) stream?.destroy()
       return ended
     },
+  }
+}
+
+function startedAs(user: number | undefined, start: () => ChildProcess): ChildProcess {
+  try {
+    return start()
+  } catch (error) {
+    if (user !== undefined && (error as NodeJS.ErrnoException).code === 'EINVAL') throw new UnmappedUser(user)
+    throw error
   }
 }
 

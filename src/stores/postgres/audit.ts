@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { createSeenTime } from '../../core/seen-time.ts'
 import { createArchive } from './archive.ts'
 import { connectMs, connectPostgres, postgresErrorReason } from './connection.ts'
 import { requireTables } from './migrations.ts'
@@ -64,6 +65,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
       log.error({ ...where, ...facts }, 'audit records were removed locally before they were copied to PostgreSQL'),
   })
 
+  const seen = createSeenTime(clock, options.retainMs, 0)
   let state: 'unknown' | 'up' | 'down' = 'unknown'
   let error: string | undefined
   let wholeAt = clock.monotonic()
@@ -105,7 +107,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
   const retire = async () => {
     if (clock.monotonic() - retiredAt < retentionMs) return
     retiredAt = clock.monotonic()
-    const removed = await removeExpired(postgres, clock.now(), options.retainMs)
+    const removed = await removeExpired(postgres, clock.now(), options.retainMs, seen)
     if (removed.records > 0 || removed.partitions.length > 0) {
       log.info({ ...where, ...removed }, 'removed audit records older than audit.retain from PostgreSQL')
     }

@@ -165,7 +165,11 @@ withPart(postgresProgram(), 'V12: the history in PostgreSQL', () => {
   test('is bounded by age and size: fine steps first, then what is older than `keep`, then the oldest calls', async () => {
     const url = await server.database()
     const clock = createManualClock(start)
-    await using history = open(url, { clock: { ...systemClock, now: clock.now }, pruneEveryMs: 0, maxBytes: 200_000 })
+    await using history = open(url, {
+      clock: { ...clock, after: systemClock.after },
+      pruneEveryMs: 0,
+      maxBytes: 200_000,
+    })
     await write(history, {
       tallies: [tally()],
       calls: Array.from({ length: 400 }, (_, n) => call({ id: `c${n}`, at: start + n })),
@@ -184,6 +188,17 @@ withPart(postgresProgram(), 'V12: the history in PostgreSQL', () => {
     await write(history, { tallies: [tally({ at: clock.now(), name: 'latest' })], calls: [] })
     await become('tallies', 3)
     expect([await rows('calls'), await rows('keys')]).toEqual([0, 1])
+  })
+
+  test('is not removed by a replica whose clock is years ahead', async () => {
+    const url = await server.database()
+    const ahead = createManualClock(start + 3_650 * day)
+    await using history = open(url, { clock: { ...ahead, after: systemClock.after }, pruneEveryMs: 0 })
+    await write(history, { tallies: [tally()], calls: [call()] })
+    for (const id of ['c2', 'c3']) {
+      await write(history, { tallies: [tally({ at: ahead.now() })], calls: [call({ id, at: ahead.now() })] })
+    }
+    expect((await history.calls({ ...everything, limit: 10 }))?.map(({ id }) => id)).toEqual(['c1'])
   })
 
   test('logins: every replica knows them, until one of them ends or evicts them', async () => {

@@ -22,12 +22,14 @@ import {
   tallySteps,
 } from '../../core/history.ts'
 import type { Log } from '../../core/log.ts'
+import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { hourMs } from '../../lib/duration.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { callColumns, decodeBatch, encodeBatch, parseSteps } from '../sqlite/history-batch.ts'
 import { storable } from './append.ts'
 import { advisoryLocks, connectMs, connectPostgres, type Postgres, postgresErrorReason } from './connection.ts'
 import { requireTables } from './migrations.ts'
+import { timesIn } from './retention.ts'
 
 /** The history of all replicas. */
 export interface PostgresHistory extends HistoryStore {
@@ -79,6 +81,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
   let waitingBytes = 0
   let dropped = 0
   let seq = 0
+  const seen = createSeenTime(clock, options.keepMs, hourMs)
   let prunedAt = clock.monotonic()
   let draining: Promise<void> | undefined
   let timer: Disposable | undefined
@@ -132,7 +135,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
       settle(true)
       if (clock.monotonic() - prunedAt >= pruneEveryMs) {
         prunedAt = clock.monotonic()
-        await prune(postgres, clock.now(), options)
+        await prune(postgres, seen, options)
       }
     } catch (thrown) {
       settle(false, postgresErrorReason(thrown))
@@ -366,8 +369,15 @@ function addLogin(postgres: Postgres, { digest, owner, sealed, until }: StoredLo
   })
 }
 
+const tallyTimes = {
+  rows: `toolway.history_tallies WHERE step_ms = ${hourMs}`,
+  time: 'at',
+  ms: 'time::double precision',
+  gap: '$1::bigint',
+}
+
 /** Removes what is too old or too much, unless another replica does. Calls may take three quarters of the space. */
-function prune(postgres: Postgres, now: number, { keepMs, maxBytes }: PostgresHistoryOptions): Promise<void> {
+function prune(postgres: Postgres, seen: SeenTime, { keepMs, maxBytes }: PostgresHistoryOptions): Promise<void> {
   const maxRows = { calls: (maxBytes * 3) / 4 / bytesPerCall, tallies: maxBytes / 4 / bytesPerTally }
   return postgres.transaction(async (client) => {
     // Writers hold this lock too: a key must not be removed before the first tally that uses it is committed.
@@ -378,11 +388,12 @@ function prune(postgres: Postgres, now: number, { keepMs, maxBytes }: PostgresHi
     if (!lock?.mine) return
     const remove = (sql: string, values: readonly unknown[]) => client.query(sql, values, pruneMs)
     await client.query(`SET LOCAL statement_timeout = ${pruneMs}`)
+    const times = await timesIn(client, tallyTimes, seen.maxGapMs)
     for (const { stepMs, keptMs } of tallyResolutions) {
-      const oldest = Math.max(now - keptMs, now - keepMs)
+      const oldest = seen.before(Math.min(keptMs, keepMs), times)
       await remove('DELETE FROM toolway.history_tallies WHERE step_ms = $1 AND at < $2', [stepMs, oldest])
     }
-    await remove('DELETE FROM toolway.history_calls WHERE at < $1', [now - keepMs])
+    await remove('DELETE FROM toolway.history_calls WHERE at < $1', [seen.before(keepMs, times)])
     for (const [table, rows] of Object.entries(maxRows)) {
       await remove(
         `DELETE FROM toolway.history_${table} WHERE at <= (
@@ -396,6 +407,6 @@ function prune(postgres: Postgres, now: number, { keepMs, maxBytes }: PostgresHi
       [],
     )
     // A batch does not wait for longer than this.
-    await remove('DELETE FROM toolway.history_writers WHERE at < $1', [now - 24 * hourMs])
+    await remove('DELETE FROM toolway.history_writers WHERE at < $1', [seen.before(24 * hourMs, times)])
   })
 }

@@ -8,6 +8,7 @@ import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { sealLine } from '../../audit/record.ts'
+import { createSeenTime } from '../../core/seen-time.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { createArchive } from './archive.ts'
 import { connectPostgres } from './connection.ts'
@@ -105,6 +106,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     const url = await server.database()
     await using at = await temporaryFolder()
     const clock = createManualClock(Date.parse('2026-01-10T00:00:00Z'))
+    const seen = createSeenTime(clock, 365 * 86_400_000, 0)
     let aheadMs = 0
     await using replica = await openReplica({
       url,
@@ -136,14 +138,20 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     expect(await tables()).toEqual(months.map((month) => `toolway.records_${month}`))
     await using postgres = await connectPostgres(url)
     const border = Date.parse('2026-03-20T00:00:00Z')
-    const removed = await removeExpired(postgres, clock.now(), clock.now() - border)
+    const removed = await removeExpired(postgres, clock.now(), clock.now() - border, seen)
     expect(removed).toMatchObject({ partitions: ['records_2026_01', 'records_2026_02'] })
     expect(removed.records).toBeGreaterThan(0)
     expect(await tables()).toEqual(['toolway.records_2026_03', 'toolway.records_2026_04'])
     expect(await verified(url)).toMatchObject({ ok: true, problems: [] })
     // A replica whose clock is behind must not remove records that seem to be in the future.
-    const behind = { nowMs: Date.parse('2025-01-01T00:00:00Z'), retainMs: 86_400_000 }
-    expect(await removeExpired(postgres, behind.nowMs, behind.retainMs)).toEqual({ partitions: [], records: 0 })
+    const none = { partitions: [], records: 0 }
+    const from = async (time: string, retainMs: number) => {
+      const other = createManualClock(Date.parse(time))
+      return removeExpired(postgres, other.now(), retainMs, createSeenTime(other, retainMs, 0))
+    }
+    expect(await from('2025-01-01T00:00:00Z', 86_400_000)).toEqual(none)
+    // Nor must a replica whose clock is ahead remove records that seem to be old.
+    expect(await from('2037-01-01T00:00:00Z', 365 * 86_400_000)).toEqual(none)
     const [{ oldest } = { oldest: new Date(0) }] = await ask<{ oldest: Date }>(
       url,
       'SELECT min(time) AS oldest FROM toolway.records',
@@ -163,8 +171,11 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     await replica.shipped()
     await using postgres = await connectPostgres(url)
     const day = 86_400_000
-    expect(await removeExpired(postgres, clock.now(), 90 * day)).toEqual({ partitions: [], records: 0 })
-    const { records } = await removeExpired(postgres, clock.now() + 92 * day, 90 * day)
+    const seen = createSeenTime(clock, 90 * day, 0)
+    const expired = () => removeExpired(postgres, clock.now(), 90 * day, seen)
+    expect(await expired()).toEqual({ partitions: [], records: 0 })
+    clock.advance(92 * day)
+    const { records } = await expired()
     expect(records).toBeGreaterThanOrEqual(4)
   })
 

@@ -1,3 +1,4 @@
+import type { SeenTime } from '../../core/seen-time.ts'
 import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
 export interface Removed {
@@ -13,8 +14,7 @@ const statementTimeoutMs = 10 * 60_000
  * look like tampering. Records dated in the future come from a wrong clock, or from before it was set back; they are
  * removed together with the records after them.
  */
-export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number): Promise<Removed> {
-  const beforeMs = nowMs - retainMs
+export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number, seen: SeenTime): Promise<Removed> {
   return postgres.transaction(async (client) => {
     const [lock] = await client.query<{ mine: boolean }>(
       'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
@@ -23,6 +23,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
     // Another replica is already removing records.
     if (!lock?.mine) return { partitions: [], records: 0 }
     await client.query(`SET LOCAL statement_timeout = ${statementTimeoutMs}`)
+    const beforeMs = seen.before(retainMs, await timesIn(client, recordTimes, seen.maxGapMs))
     await client.query(
       `CREATE TEMP TABLE kept ON COMMIT DROP AS
        SELECT c.id AS chain, coalesce(
@@ -48,6 +49,40 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
     for (const table of partitions) await client.query(`DROP TABLE toolway.${table}`)
     return { partitions, records }
   })
+}
+
+interface TimeColumn {
+  /** The table and the condition for its rows. An index must be ordered by `time`. */
+  readonly rows: string
+  readonly time: string
+  readonly ms: string
+  /** The length of a gap, in the unit of `time`. */
+  readonly gap: string
+}
+
+const recordTimes: TimeColumn = {
+  rows: 'toolway.records WHERE shown',
+  time: 'time',
+  ms: 'extract(epoch FROM time)::double precision * 1000',
+  gap: "$1::double precision * interval '1 millisecond'",
+}
+
+/** The times of rows, the newest first: in each gap, only the last and the first one. */
+export async function timesIn(client: Transaction, column: TimeColumn, gapMs: number): Promise<number[]> {
+  const { rows, time, ms, gap } = column
+  const found = await client.query<{ ms: number }>(
+    `WITH RECURSIVE times (time) AS (
+       SELECT max(${time}) FROM ${rows}
+       UNION ALL
+       SELECT coalesce(
+         (SELECT min(${time}) FROM ${rows} AND ${time} >= times.time - ${gap} AND ${time} < times.time),
+         (SELECT max(${time}) FROM ${rows} AND ${time} < times.time)
+       ) FROM times WHERE times.time IS NOT NULL
+     ) SELECT ${ms} AS ms FROM times WHERE time IS NOT NULL ORDER BY time DESC`,
+    [gapMs],
+    statementTimeoutMs,
+  )
+  return found.map(({ ms }) => ms)
 }
 
 /** The tables for expired months that no chain needs any more. */

@@ -25,12 +25,13 @@ async function openTest({ maxBytes = 256 * 1024 * 1024, keepMs = 30 * day, busyM
   const { path: folder } = stack.use(await temporaryFolder())
   const path = join(folder, 'state', 'history.sqlite')
   const troubles: (HistoryTrouble | undefined)[] = []
-  const clock = { now: start }
+  /** The wall clock can be ahead. */
+  const clock = { now: start, aheadMs: 0 }
   const open = () =>
     stack.use(
       openHistoryDatabase({
         ...{ path, keepMs, maxBytes, busyMs },
-        now: () => clock.now,
+        clock: { now: () => clock.now + clock.aheadMs, monotonic: () => clock.now - start },
         say: (trouble) => void troubles.push(trouble),
       }),
     )
@@ -178,6 +179,31 @@ describe('V12: the history in SQLite', () => {
     expect(database.sums(everything)?.sums).toEqual([])
   })
 
+  test('is not removed by clocks that are years ahead, and still ends at its age', async () => {
+    const { open, database, clock } = await openTest()
+    const write = (id: string, to = open()) => {
+      const at = clock.now + clock.aheadMs
+      to.write({ tallies: [tally({ at })], calls: [call({ id, at })] })
+    }
+    const ids = () => database.calls({ ...everything, limit: 100 })?.map(({ id }) => id)
+    for (let n = 0; n < 20; n++) {
+      write(`c${n}`)
+      clock.now += day
+    }
+    for (const years of [10, 10, 20]) {
+      clock.aheadMs = years * 365 * day
+      write(`opened ${years} years ahead`)
+      write(`running ${years} years ahead`, database)
+    }
+    clock.aheadMs = 0
+    expect(ids()).toHaveLength(20)
+    for (let n = 20; n < 60; n++) {
+      write(`c${n}`)
+      clock.now += day
+    }
+    expect(ids()?.at(-1)).toBe('c29')
+  })
+
   test('only its owner can read it', async () => {
     const { database, path, folder } = await openTest()
     database.write({ tallies: [tally()], calls: [] })
@@ -278,7 +304,12 @@ describe('V12: a history file that cannot be used', () => {
     writeFileSync(folder, '')
     using database = openHistoryDatabase({
       path: join(folder, 'history.sqlite'),
-      ...{ keepMs: day, maxBytes: 1e6, now: () => start, say: (trouble) => void troubles.push(trouble) },
+      ...{
+        keepMs: day,
+        maxBytes: 1e6,
+        clock: { now: () => start, monotonic: () => 0 },
+        say: (trouble) => void troubles.push(trouble),
+      },
     })
     expect([written(database), written(database), database.sums(everything)]).toEqual([false, false, undefined])
     expect(troubles).toEqual([{ code: 'EEXIST' }])

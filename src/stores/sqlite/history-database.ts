@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { Clock } from '../../core/clock.ts'
 import {
   callFilters,
   type HistoryBatch,
@@ -21,6 +22,7 @@ import {
   tallyResolutions,
   tallySteps,
 } from '../../core/history.ts'
+import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
 import { inTransaction } from '../../lib/sqlite.ts'
 import { callColumns, parseSteps, stepsText } from './history-batch.ts'
@@ -29,8 +31,7 @@ import { type HistoryFileOptions, openHistoryFile } from './history-file.ts'
 export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' | 'say' | 'busyMs'> {
   readonly keepMs: number
   readonly maxBytes: number
-  /** Milliseconds since the epoch. */
-  now(): number
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
 const minute = 60_000
@@ -62,7 +63,9 @@ const pruneEveryMs = minute
 
 /** The tables of the history. Synchronous: it runs in a thread of its own, or when the gateway stops. */
 export function openHistoryDatabase(options: HistoryDatabaseOptions) {
-  const { keepMs, maxBytes, now } = options
+  const { keepMs, maxBytes, clock } = options
+  const { now } = clock
+  const seen = createSeenTime(clock, keepMs, hour)
   const file = openHistoryFile({ ...options, schema, version, prepare: defineMerge })
   let prunedAt = Number.NEGATIVE_INFINITY
 
@@ -75,9 +78,9 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
           return { full: bytesOf(database) > maxBytes }
         }),
       )
-      if (written && (written.full || now() - prunedAt >= pruneEveryMs)) {
-        prunedAt = now()
-        file.use((database) => prune(database, now() - keepMs, now(), maxBytes))
+      if (written && (written.full || clock.monotonic() - prunedAt >= pruneEveryMs)) {
+        prunedAt = clock.monotonic()
+        file.use((database) => prune(database, seen, options))
       }
       return written !== undefined
     },
@@ -249,19 +252,34 @@ function callsWhere(
 }
 
 /** Removes what is too old. If the file is still too large, removes calls first: statistics take far less room. */
-function prune(database: DatabaseSync, keptFrom: number, now: number, maxBytes: number): void {
+function prune(database: DatabaseSync, seen: SeenTime, { keepMs, maxBytes }: HistoryDatabaseOptions): void {
+  const before = (ageMs: number) => seen.before(ageMs, tallyTimes(database, seen.maxGapMs))
   inTransaction(database, () => {
     for (const { stepMs, keptMs } of tallyResolutions) {
-      const oldest = Math.max(now - keptMs, keptFrom)
+      const oldest = before(Math.min(keptMs, keepMs))
       database.prepare('DELETE FROM tallies WHERE stepMs = ? AND at < ?').run(stepMs, oldest)
     }
     database.prepare('DELETE FROM keys WHERE id NOT IN (SELECT key FROM tallies WHERE stepMs = ?)').run(hour)
-    database.prepare('DELETE FROM calls WHERE at < ?').run(keptFrom)
+    database.prepare('DELETE FROM calls WHERE at < ?').run(before(keepMs))
     for (const table of ['calls', 'tallies']) {
       while (bytesOf(database) > maxBytes && removeOldest(database, table)) {}
     }
   })
   database.exec('PRAGMA incremental_vacuum')
+}
+
+/** Hours with calls, the newest first: in each `gapMs`, only the last and the first one. */
+function* tallyTimes(database: DatabaseSync, gapMs: number): Generator<number> {
+  const next = database.prepare(
+    `SELECT coalesce(
+       (SELECT min(at) FROM tallies WHERE stepMs = $hour AND at >= $at - $gapMs AND at < $at),
+       (SELECT max(at) FROM tallies WHERE stepMs = $hour AND at < $at)) AS at`,
+  )
+  let at: unknown = Number.MAX_SAFE_INTEGER
+  while (typeof at === 'number') {
+    at = next.get({ hour, at, gapMs })?.at
+    if (typeof at === 'number') yield at
+  }
 }
 
 /** Removes about a tenth of a table's rows, the oldest first. Returns false if it is empty. */

@@ -24,6 +24,6 @@ test('V12: a gateway that stops before its thread was needed stores its last cal
   expect(store.trouble()).toBe(undefined)
 
   const path = join(folder.path, 'history.sqlite')
-  using database = openHistoryDatabase({ path, ...bounds, now: systemClock.now, say: () => {} })
+  using database = openHistoryDatabase({ path, ...bounds, clock: systemClock, say: () => {} })
   expect(database.calls({ from: 0, to: at + 1, limit: 10 })).toMatchObject([{ id: 'c1', name: 'read' }])
 })

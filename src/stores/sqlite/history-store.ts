@@ -97,7 +97,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
   /** Starting a thread takes several times as long as writing a last batch, which no longer delays a call. */
   const writeHere = async (text: string): Promise<boolean> => {
     const { openHistoryDatabase } = await import('./history-database.ts')
-    using database = openHistoryDatabase({ path, ...data, now: systemClock.now, say: methods.say })
+    using database = openHistoryDatabase({ path, ...data, clock: systemClock, say: methods.say })
     return database.write(decodeBatch(text))
   }
 

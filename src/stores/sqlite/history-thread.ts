@@ -39,7 +39,7 @@ if (parentPort) {
   const data = workerData as HistoryThreadData
   const database = openHistoryDatabase({
     ...data,
-    now: systemClock.now,
+    clock: systemClock,
     say: (trouble) => owner.notify('say', trouble),
   })
   const methods: HistoryThreadMethods = {

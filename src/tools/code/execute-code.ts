@@ -110,7 +110,7 @@ function refuseUnavailable({ tier, languages, missing }: Isolation, language: La
   if (tier !== undefined && languages.includes(language)) return
   const why = missing.join(' ')
   if (tier === undefined) {
-    const sentence = `Programs cannot run here with the isolation that the operator requires. ${why}`
+    const sentence = `Programs cannot run here in the isolation that sandbox.minIsolation requires. ${why}`
     throw new ToolwayError('DENIED_BY_POLICY', sentence.trim(), { rule: 'sandbox.minIsolation' })
   }
   const sentence = `${language} cannot run here; "language" must be one of ${languages.join(', ')}. ${why}`
