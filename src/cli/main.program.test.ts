@@ -124,6 +124,21 @@ test.skipIf(process.platform !== 'linux')(
 )
 
 test.skipIf(process.platform === 'win32').each([
+  ['validate --json', 2, /^\{"error":\{"code":"USAGE","message":"[^"]*folder no longer exists/, /^$/],
+  ['stdio', 2, /^$/, /^error USAGE: .*folder no longer exists.*\nhint: .*\n$/],
+  ['--version', 0, /^\d/, /^$/],
+])('B11: in a folder that was removed, %s ends at once with %i', async (words, code, stdout, stderr) => {
+  await using place = await folder()
+  const script = `mkdir gone && cd gone && rmdir ../gone && exec "$0" "$1" ${words}`
+  const env = { ...place.env, ...compiled }
+  const child = spawn('sh', ['-c', script, process.execPath, toolwayMain], { cwd: place.cwd, env, stdio: 'pipe' })
+  const [shown, said, [ended]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  expect(ended).toBe(code)
+  expect(shown).toMatch(stdout)
+  expect(said).toMatch(stderr)
+})
+
+test.skipIf(process.platform === 'win32').each([
   ['/dev/stdin', 'cat config | "$0" "$1" validate --config /dev/stdin'],
   ['/dev/fd/3', 'cat config | "$0" "$1" validate --config /dev/fd/3 3<&0 </dev/null'],
 ])('B11: a configuration is read from a pipe of the shell: %s', async (_, script) => {
