@@ -305,7 +305,7 @@ Examples:
 
   withWriteOptions(command(program, 'init', async () => (await import('./commands/init.ts')).init))
     .description('write a configuration with the servers from all clients on this machine, or a starter')
-    .option('--output <file>', 'the file to write', 'toolway.yaml')
+    .option('--output <file>', 'the file to write (default: --config, or toolway.yaml)')
     .option('--from <client>', 'import only from this client; repeat for several', collect)
     .addOption(secrets())
     .option('--force', 'replace an existing file')
@@ -316,7 +316,7 @@ Examples:
       '<file>',
       'a file from Claude, Cursor, VS Code, Codex, OpenCode, Gemini CLI, Windsurf, Zed, Cline and others',
     )
-    .option('--into <file>', 'the configuration to add to', 'toolway.yaml')
+    .option('--into <file>', 'the configuration to add to (default: --config, or toolway.yaml)')
     .addOption(secrets())
 
   withWriteOptions(command(program, 'connect', async () => (await import('./commands/connect.ts')).connect))

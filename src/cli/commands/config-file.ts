@@ -34,6 +34,15 @@ export interface ConfigFile {
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
 }
 
+/** The file to write: the one that `option` or a single --config names, or toolway.yaml in this folder. */
+export function fileToWrite(option: string, given: string | undefined, { config = [] }: CommonOptions): string {
+  if (given !== undefined && config.length > 0) {
+    throw new UsageError(`${option} and --config cannot be used together.`, 'Both name the file to write; use one.')
+  }
+  if (config.length > 1) throw new UsageError('Only one file can be written.', 'Name it with a single --config.')
+  return given ?? config[0] ?? 'toolway.yaml'
+}
+
 /** Opens the file to edit: the one that the user named, the one that would be loaded, or a new one in this folder. */
 export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
   const { env, cwd } = shell

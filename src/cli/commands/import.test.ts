@@ -146,6 +146,24 @@ mcpServers:
     expect((await run('validate', '--config', 'new.yaml')).code).toBe(0)
   })
 
+  test.each([
+    ['import', 'codex.toml', '--into'],
+    ['init', '--from', 'codex', '--output'],
+  ])('--config names the file that %s writes', async (...words) => {
+    const command = words.slice(0, -1)
+    const option = words.at(-1) as string
+    const { run, at } = await user({ 'shop/codex.toml': files.codex, 'home/.codex/config.toml': files.codex })
+    for (const more of [
+      ['--config', 'a.yaml', option, 'b.yaml'],
+      ['--config', 'a.yaml', '--config', 'b.yaml'],
+    ]) {
+      expect(await run(...command, ...more)).toMatchObject({ code: 2, stderr: expect.stringContaining('--config') })
+    }
+    expect(await run(...command, '--config', 'mine.yaml')).toMatchObject({ code: 0 })
+    const written = ['mine.yaml', 'a.yaml', 'b.yaml', 'toolway.yaml'].filter((file) => existsSync(at('shop', file)))
+    expect(written).toEqual(['mine.yaml'])
+  })
+
   test('the file keeps its mode and stays behind its link', async () => {
     const { run, at } = await user({
       'dotfiles/toolway.yaml': mine,
