@@ -1,6 +1,7 @@
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -100,6 +101,18 @@ test('B11: serve prints its banner on stderr, with a token that the next start k
   const [first, second] = banners.map((shown) => /Token +(\S+)/.exec(shown)?.[1])
   expect(first).toMatch(/^tw_/)
   expect(second).toBe(first)
+})
+
+test('B10: if the port is in use, no worker is restarted', async () => {
+  await using place = await folder()
+  await using taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const child = start(['serve', '--workers', '2', '--port', String(port)], place)
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect(code).toBe(1)
+  expect(stderr).toContain('in use')
+  expect(stderr).not.toContain('worker exited')
 })
 
 test('B11: a closed output is not a failure', async () => {
