@@ -140,7 +140,9 @@ mcpServers:
 
   test('--dry-run writes nothing, --into names another file, which is created if necessary', async () => {
     const { run, at } = await user({ 'shop/codex.toml': files.codex })
-    expect((await run('import', 'codex.toml', '--dry-run', '--into', 'new.yaml')).stdout).toContain('+   context7:')
+    const { stdout } = await run('import', 'codex.toml', '--dry-run', '--into', 'new.yaml')
+    expect(stdout).toContain('+   context7:')
+    expect(stdout, 'a value that is not secret').toMatch(/\+ {3}token: generated /)
     expect(existsSync(at('shop', 'new.yaml'))).toBe(false)
     await run('import', 'codex.toml', '--into', 'new.yaml')
     expect((await run('validate', '--config', 'new.yaml')).code).toBe(0)
