@@ -136,6 +136,19 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
+test.skipIf(process.platform !== 'linux').each([
+  ['keys create bot --json', 'keys revoke bot'],
+  ['keys rotate known', 'keys rotate known'],
+])('B6: %s says what to do if the key cannot be shown', async (words, remedy) => {
+  await using place = await folder()
+  const script = `"$0" "$1" keys create known >/dev/null 2>&1 && exec "$0" "$1" ${words} >/dev/full`
+  const env = { ...place.env, ...compiled }
+  const child = spawn('sh', ['-c', script, process.execPath, toolwayMain], { cwd: place.cwd, env, stdio: 'pipe' })
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect(code).toBe(1)
+  expect(stderr).toContain(`toolway ${remedy}\n`)
+})
+
 test.skipIf(process.platform === 'win32').each([
   ['validate --json', 2, /^\{"error":\{"code":"USAGE","message":"[^"]*folder no longer exists/, /^$/],
   ['stdio', 2, /^$/, /^error USAGE: .*folder no longer exists.*\nhint: .*\n$/],

@@ -44,7 +44,8 @@ function usageError({ code, message }: CommanderError, command: string, program:
     code === 'commander.help' || code === 'commander.excessArguments' ? unknownCommand(program) : undefined
   if (unknown) {
     const near = nearMisses(unknown.word, unknown.names)
-    const hint = near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `The commands are ${unknown.names.join(', ')}.`
+    const hint =
+      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `The commands are ${unknown.names.join(', ')}.`
     return new UsageError(`unknown command '${unknown.word}'`, hint)
   }
   if (code === 'commander.help')
