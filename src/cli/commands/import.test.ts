@@ -166,6 +166,27 @@ mcpServers:
     expect(written).toEqual(['mine.yaml'])
   })
 
+  test.skipIf(process.platform === 'win32')('settings that exist only on Windows are named', async () => {
+    const { run } = await user({
+      'shop/windows.json': servers({
+        shim: { command: 'C:\\Program Files\\nodejs\\npx.cmd', args: ['x'] },
+        shell: { command: 'cmd', args: ['/c', 'npx', 'y'], cwd: 'D:\\work' },
+        home: { command: 'npx', args: ['z', '%USERPROFILE%\\notes'], env: { DATA: 'C:\\data' } },
+        here: { command: 'npx', args: ['a:b', '100%', 'C:/x'], env: { PATTERN: '\\d+' } },
+      }),
+    })
+    const { stderr } = await run('import', 'windows.json')
+    const named = [...stderr.matchAll(/^(\w+) was written for Windows \((.*)\)/gm)].map(([, name, what]) => [
+      name,
+      what,
+    ])
+    expect(named).toEqual([
+      ['shim', 'command'],
+      ['shell', 'command, cwd'],
+      ['home', 'args, env'],
+    ])
+  })
+
   test('the file keeps its mode and stays behind its link', async () => {
     const { run, at } = await user({
       'dotfiles/toolway.yaml': mine,
