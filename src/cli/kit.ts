@@ -17,6 +17,7 @@ export interface Shell {
   readonly stdout: Stream
   readonly stderr: Stream
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Empty if the current folder was removed; no command runs then. */
   readonly cwd: string
   /** Aborted by the first SIGINT or SIGTERM. */
   readonly interrupted: AbortSignal

@@ -1,6 +1,7 @@
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -114,6 +115,18 @@ test('B11: serve prints its banner on stderr, with a token that the next start k
   expect(second).toBe(first)
 })
 
+test('B10: if the port is in use, no worker is restarted', async () => {
+  await using place = await folder()
+  await using taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const child = start(['serve', '--workers', '2', '--port', String(port)], place)
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect(code).toBe(1)
+  expect(stderr).toContain('in use')
+  expect(stderr).not.toContain('worker exited')
+})
+
 test('B11: a closed output is not a failure', async () => {
   await using place = await folder()
   const child = start(['tools', '--json'], place)
@@ -134,6 +147,34 @@ test.skipIf(process.platform !== 'linux')(
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error: .*stdout.*ENOSPC.*\n$/) })
   },
 )
+
+test.skipIf(process.platform !== 'linux').each([
+  ['keys create bot --json', 'keys revoke bot'],
+  ['keys rotate known', 'keys rotate known'],
+])('B6: %s says what to do if the key cannot be shown', async (words, remedy) => {
+  await using place = await folder()
+  const script = `"$0" "$1" keys create known >/dev/null 2>&1 && exec "$0" "$1" ${words} >/dev/full`
+  const env = { ...place.env, ...compiled }
+  const child = spawn('sh', ['-c', script, process.execPath, toolwayMain], { cwd: place.cwd, env, stdio: 'pipe' })
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect(code).toBe(1)
+  expect(stderr).toContain(`toolway ${remedy}\n`)
+})
+
+test.skipIf(process.platform === 'win32').each([
+  ['validate --json', 2, /^\{"error":\{"code":"USAGE","message":"[^"]*folder no longer exists/, /^$/],
+  ['stdio', 2, /^$/, /^error USAGE: .*folder no longer exists.*\nhint: .*\n$/],
+  ['--version', 0, /^\d/, /^$/],
+])('B11: in a folder that was removed, %s ends at once with %i', async (words, code, stdout, stderr) => {
+  await using place = await folder()
+  const script = `mkdir gone && cd gone && rmdir ../gone && exec "$0" "$1" ${words}`
+  const env = { ...place.env, ...compiled }
+  const child = spawn('sh', ['-c', script, process.execPath, toolwayMain], { cwd: place.cwd, env, stdio: 'pipe' })
+  const [shown, said, [ended]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  expect(ended).toBe(code)
+  expect(shown).toMatch(stdout)
+  expect(said).toMatch(stderr)
+})
 
 test.skipIf(process.platform === 'win32').each([
   ['/dev/stdin', 'cat config | "$0" "$1" validate --config /dev/stdin'],

@@ -20,8 +20,11 @@ export function printDiff(
 ): void {
   const redactor = createRedactor({ secrets: [...servers].flatMap(secretTexts), keys })
   const shown = (line: string): string => {
-    // Show a line that contains only a reference to a secret, so that the user can check the reference.
-    const rest = line.replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
+    // Show a line that contains only a reference to a secret, so that the user can check the reference, and the values
+    // of auth.token that are not secret.
+    const rest = line
+      .replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
+      .replace(/\btoken"?\s*[:=]\s*"?(?:generated|none)\b(?![\w-])/, '')
     return rest !== line && redactor.text(rest) === rest ? line : redactor.text(line)
   }
   const lines = diffOf(before, after).map(([mark, text]) => [mark, shown(text)] as ShownLine)

@@ -3,7 +3,7 @@ import { clientKinds } from '../config/import/client-kind.ts'
 import { durationUnits, parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
 import { pageSize, recordCount, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
-import { commandName, type ExitCode, exitCodeHelp, type Shell } from './kit.ts'
+import { commandName, type ExitCode, exitCodeHelp, type Shell, UsageError } from './kit.ts'
 
 function portNumber(text: string): number {
   const port = Number(text)
@@ -49,6 +49,9 @@ export function createProgram(shell: Shell, finish: (code: ExitCode) => void): C
   const name = commandName(shell.env)
   const command = (parent: Command, verb: string, load: () => Promise<Run>, how?: CommandOptions): Command =>
     parent.command(verb, how).action(async (...params: unknown[]) => {
+      if (shell.cwd === '') {
+        throw new UsageError('The current folder no longer exists.', 'Change to another folder and try again.')
+      }
       const run = await load()
       const options = (params.at(-1) as Command).optsWithGlobals()
       finish(await run(shell, ...([...params.slice(0, -2), options] as never[])))
@@ -302,7 +305,7 @@ Examples:
 
   withWriteOptions(command(program, 'init', async () => (await import('./commands/init.ts')).init))
     .description('write a configuration with the servers from all clients on this machine, or a starter')
-    .option('--output <file>', 'the file to write', 'toolway.yaml')
+    .option('--output <file>', 'the file to write (default: --config, or toolway.yaml)')
     .option('--from <client>', 'import only from this client; repeat for several', collect)
     .addOption(secrets())
     .option('--force', 'replace an existing file')
@@ -313,7 +316,7 @@ Examples:
       '<file>',
       'a file from Claude, Cursor, VS Code, Codex, OpenCode, Gemini CLI, Windsurf, Zed, Cline and others',
     )
-    .option('--into <file>', 'the configuration to add to', 'toolway.yaml')
+    .option('--into <file>', 'the configuration to add to (default: --config, or toolway.yaml)')
     .addOption(secrets())
 
   withWriteOptions(command(program, 'connect', async () => (await import('./commands/connect.ts')).connect))

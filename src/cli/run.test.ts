@@ -75,6 +75,12 @@ describe('B11: usage errors exit with 2 and suggest what was meant', () => {
     [['servers', '--jsn'], "error USAGE: unknown option '--jsn'\nhint: Did you mean --json?\n"],
     [['tools', 'show'], /^error USAGE: missing required argument 'name'\nhint: .*`toolway --help`/],
     [['servers', 'extra'], /too many arguments/],
+    [['tools', 'list', 'extra'], /too many arguments/],
+    [['tools', 'shwo'], "error USAGE: unknown command 'shwo'\nhint: Did you mean show?\n"],
+    [['approvals', 'approve', 'x'], /^error USAGE: unknown command 'approve'\nhint: .*\ballow, deny\b/],
+    [['help', 'serv'], /\nerror USAGE: unknown command 'serv'\nhint: Did you mean serve/],
+    [['keys', 'help', 'nope'], /\nerror USAGE: unknown command 'nope'\n/],
+    [['stdio', '--log', 'nope', '--json'], /^error USAGE: .*--log/],
     [['serve', '--port', '70000'], /number from 0 /],
     [['servers', '--timeout', '10'], /Expected a duration such as 500ms, 30s, 5m or 1h/],
     [['serve', '--log', 'loud'], /Allowed choices are trace, debug/],
@@ -95,6 +101,16 @@ describe('B11: usage errors exit with 2 and suggest what was meant', () => {
     expect(JSON.parse(stdout)).toEqual({
       error: { code: 'USAGE', message: "unknown command 'serv'", hint: 'Did you mean serve?' },
     })
+  })
+
+  test.each([
+    [['--log', 'nope', 'servers', '--json']],
+    [['servers', '--log', 'nope', '--json']],
+    [['help', 'nope', '--json']],
+  ])('%j prints JSON although --json comes after the mistake', async (words) => {
+    const { code, stdout } = await toolway(words)
+    expect(code).toBe(2)
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'USAGE', message: expect.stringContaining('nope') } })
   })
 
   test.each([[['--json']], [['audit', '--json']]])('%j without a command prints JSON, too', async (words) => {

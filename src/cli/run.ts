@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from 'commander'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { nearMisses } from '../lib/near.ts'
 import { commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 
@@ -20,8 +21,33 @@ function bind(command: Command, shell: Shell): void {
   for (const subcommand of command.commands) bind(subcommand, shell)
 }
 
+/** The word that should be the name of a command but is not, as in `help nope` and `tools nope`. */
+function unknownCommand(program: Command): { readonly word: string; readonly names: readonly string[] } | undefined {
+  let group = program
+  for (const word of program.args) {
+    if (word === 'help') continue
+    const found = group.commands.find((command) => command.name() === word)
+    if (!found) {
+      const names = group.commands.map((command) => command.name())
+      return names.length === 0 || word.startsWith('-') ? undefined : { word, names }
+    }
+    group = found
+  }
+  return undefined
+}
+
 /** Turns a commander error into a UsageError. */
-function usageError({ code, message }: CommanderError, command: string, verb: string | undefined): UsageError {
+function usageError({ code, message }: CommanderError, command: string, program: Command): UsageError {
+  const verb = program.args[0]
+  // A group with a default command reports an unknown command as an argument too many of its default command.
+  const unknown =
+    code === 'commander.help' || code === 'commander.excessArguments' ? unknownCommand(program) : undefined
+  if (unknown) {
+    const near = nearMisses(unknown.word, unknown.names)
+    const hint =
+      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `The commands are ${unknown.names.join(', ')}.`
+    return new UsageError(`unknown command '${unknown.word}'`, hint)
+  }
   if (code === 'commander.help')
     return new UsageError('no command was given', `\`${command} --help\` lists the commands.`)
   const [problem = '', ...hints] = message.replace(/^error: /, '').split('\n')
@@ -44,12 +70,17 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
     return code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exit.ok
-    const { json, log } = program.opts<{ json?: boolean; log?: string }>()
-    if (thrown instanceof CommanderError && thrown.code === 'commander.help' && !json) return exit.usage
+    const { log, ...opts } = program.opts<{ json?: boolean; log?: string }>()
+    const options = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
+    // Commander stops at an invalid option and does not read those after it.
+    const json = opts.json ?? (thrown instanceof CommanderError && options.includes('--json'))
+    const isHelp = thrown instanceof CommanderError && thrown.code === 'commander.help'
+    if (isHelp && !json && !unknownCommand(program)) return exit.usage
     const command = commandName(shell.env)
-    const failure = thrown instanceof CommanderError ? usageError(thrown, command, program.args[0]) : thrown
+    const failure = thrown instanceof CommanderError ? usageError(thrown, command, program) : thrown
     // With `stdio`, print no JSON: stdout carries the protocol.
-    const output = createOutput(shell, json && program.args[0] !== 'stdio')
+    const isStdio = program.args.length > 0 ? program.args[0] === 'stdio' : options.includes('stdio')
+    const output = createOutput(shell, json && !isStdio)
     const expected = shell.interrupted.aborted && failure instanceof ToolwayError && failure.code === 'CANCELLED'
     if (!expected || json) {
       const { report } = await import('./failure.ts')

@@ -49,6 +49,15 @@ function isDeafToHangup(): boolean {
   }
 }
 
+/** The current folder; empty if it was removed. */
+function currentFolder(): string {
+  try {
+    return process.cwd()
+  } catch {
+    return ''
+  }
+}
+
 // Keep the process alive: our own timers do not do so, and a command may be waiting for nothing but a timer.
 setInterval(() => {}, 2 ** 30)
 
@@ -62,16 +71,14 @@ async function runToEnd(): Promise<never> {
     stderr,
     env,
     // npm runs scripts in the package's folder; use the folder where the user called npm.
-    cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : process.cwd(),
+    cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : currentFolder(),
     interrupted: interrupt.signal,
   })
   await new Promise<void>((resolve) => stdout.write('', () => resolve()))
   process.exit(crashed ? exit.failed : code)
 }
 
-// As an uncaught exception: an unhandled rejection would leave a gateway running that does nothing.
+// Exit without waiting: `run` never rejects, so no command is running.
 runToEnd().catch((error: unknown) =>
-  queueMicrotask(() => {
-    throw error
-  }),
+  stderr.write(`error: ${error instanceof Error ? error.stack : error}\n`, () => process.exit(exit.failed)),
 )

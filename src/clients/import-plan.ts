@@ -68,6 +68,9 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
+    const foreign = process.platform === 'win32' ? [] : windowsSettings(definition)
+    if (foreign.length > 0)
+      notes.push(`${free} was written for Windows (${foreign.join(', ')}); adapt it in mcpServers.${free}`)
     for (const scheme of escaped) notes.push(`${free} contains \${${scheme}:…}, which ${plainNotes[scheme]}`)
     const withSecrets = { ...withSession(tidy(written)), ...disabled }
     added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting, withSecrets })
@@ -94,6 +97,21 @@ function twinOf(found: ServerDefinition, folder: unknown, known: ImportOptions['
 const plainNotes: Readonly<Record<ReferenceScheme, string>> = {
   exec: 'is added as plain text and does not run.',
   file: 'is added as plain text: no file is read.',
+}
+
+const windowsPath = /(?:^|[=/])[a-z]:\\|^\\\\\w|%(?:USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMFILES|HOMEPATH|TEMP)%/i
+const windowsCommand = /^[a-z]:[\\/]|\.(?:cmd|bat)$|^cmd$/i
+
+/** The settings that contain something that exists only on Windows. */
+function windowsSettings({ command, cwd, args, env }: ServerDefinition): string[] {
+  const texts = (value: unknown) => Object.values(value ?? {}).filter((one) => typeof one === 'string')
+  const isForeign = (value: unknown) => texts(value).some((text) => windowsPath.test(text))
+  return [
+    ...(windowsCommand.test(String(command)) || isForeign([command]) ? ['command'] : []),
+    ...(isForeign(args) ? ['args'] : []),
+    ...(isForeign(env) ? ['env'] : []),
+    ...(/^[a-z]:\//i.test(String(cwd)) || isForeign([cwd]) ? ['cwd'] : []),
+  ]
 }
 
 /** Sets `session: caller` for stateful servers, which expect one caller: clients usually start their own process. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
+import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
 import { createAuthenticate } from '../serve/auth/authenticate.ts'
 import { createApiKey, listKeys, revokeApiKey, rotateApiKey } from './api-keys.ts'
 import { createKeys } from './key-lookup.ts'
@@ -144,6 +145,17 @@ test('V9: a key that cannot be stored is refused with the reason', async () => {
   await expect(createApiKey(where, { id: 'bot', agents: [], admin: false })).rejects.toMatchObject({
     code: 'INVALID_ARGUMENTS',
     message: expect.stringContaining('keys.json cannot be written (ENOTDIR)'),
+  })
+})
+
+test('V9: a key that does not fit on the disk is refused with that reason', async ({ skip }) => {
+  const mounted = await mountSmallDisk('64k')
+  if (typeof mounted === 'string') return skip(mounted)
+  await using disk = mounted
+  disk.fill()
+  const where = { ...places(), folder: disk.path }
+  await expect(createApiKey(where, { id: 'bot', agents: [], admin: false })).rejects.toMatchObject({
+    message: expect.stringMatching(/\(ENOSPC\); the disk is full: .*stores\.path/),
   })
 })
 

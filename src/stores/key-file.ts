@@ -114,9 +114,10 @@ type KeyChange = (keys: readonly StoredKey[]) => readonly StoredKey[]
 export const changeKeyFile = (folder: string, change: KeyChange): Promise<void> =>
   replaceKeys(folder, change).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall === undefined) throw error
-    throw new KeyFileProblem(
-      `${keyFile(folder)} cannot be written (${error.code}); make its folder writable to the user that runs Toolway`,
-    )
+    const advice = ['ENOSPC', 'EDQUOT'].includes(error.code ?? '')
+      ? 'the disk is full: free some space, or set stores.path to another folder'
+      : 'make its folder writable to the user that runs Toolway'
+    throw new KeyFileProblem(`${keyFile(folder)} cannot be written (${error.code}); ${advice}`)
   })
 
 async function replaceKeys(folder: string, change: KeyChange): Promise<void> {

@@ -24,14 +24,26 @@ test('B6: many starts at once agree on one token', async () => {
 })
 
 test('B6: a damaged token file is named in the error and not replaced', async () => {
-  await keptToken(folder)
-  for (const left of ['', '\0'.repeat(40)]) {
+  const token = await keptToken(folder)
+  for (const left of ['', '\0'.repeat(40), token.slice(0, 17), token.slice(0, -1)]) {
     await writeFile(join(folder, 'token'), left)
     await expect(keptToken(folder)).rejects.toThrow(/token does not contain a valid secret; remove it/)
   }
   await rm(join(folder, 'token'))
   await mkdir(join(folder, 'token'))
   await expect(keptToken(folder)).rejects.toThrow(/token cannot be read \(EISDIR\)/)
+})
+
+test('B6: a token that the operator wrote may be shorter than a generated one', async () => {
+  await keptToken(folder)
+  await writeFile(join(folder, 'token'), 'an-own-token-of-mine\n')
+  expect(await keptToken(folder)).toBe('an-own-token-of-mine')
+})
+
+test('B6: a file in the place of a folder is named as the cause', async () => {
+  await mkdir(join(folder, '..'), { recursive: true })
+  await writeFile(folder, '')
+  await expect(keptToken(folder)).rejects.toThrow(/\(ENOTDIR\); .* is a file: .*stores\.path/)
 })
 
 test.skipIf(process.platform === 'win32')(

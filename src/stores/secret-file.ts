@@ -7,26 +7,35 @@ import { writeAtomic, writeNew } from '../lib/atomic-write.ts'
 /** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {
   const file = join(folder, name)
-  const kept = await read(file)
+  const kept = await read(file, made.length)
   if (kept !== undefined) return kept
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // If two processes start at the same time, one creates the file and both read it.
   await writeNew(file, `${made}\n`)
-  return (await read(file)) as string
+  return (await read(file, made.length)) as string
 }
 
 const newSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
 
-async function read(file: string): Promise<string | undefined> {
+const advice: Readonly<Record<string, string>> = {
+  EACCES: 'the user that runs Toolway must own it',
+  EPERM: 'the user that runs Toolway must own it',
+  ENOTDIR: 'a part of this path is a file: check HOME, or set stores.path to a folder',
+  EMFILE: 'too many files are open: raise the limit with ulimit -n',
+}
+
+async function read(file: string, fullLength = newSecret().length): Promise<string | undefined> {
   const text = await readPrivate(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     if (error.code === undefined) throw error
-    throw new Error(`${file} cannot be read (${error.code}); the user that runs Toolway must own it`)
+    throw new Error(`${file} cannot be read (${error.code}); ${advice[error.code] ?? 'check stores.path'}`)
   })
   if (text === undefined) return undefined
   const secret = text.trim()
-  // Check the content: after a crash, the file may contain only zeros, which anyone could guess.
-  if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
+  // Check the content: after a crash, the file may contain only zeros, which anyone could guess, or only the beginning
+  // of the secret. Toolway writes a line break at the end.
+  const isCutOff = secret.length < fullLength && !text.endsWith('\n')
+  if (/^[\x21-\x7e]{16,}$/.test(secret) && !isCutOff) return secret
   throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
 }
 

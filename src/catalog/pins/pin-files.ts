@@ -22,7 +22,10 @@ const setAside = '.damaged'
 
 /** Access to the pin files: one per server, shared by several processes. */
 export function openPinFiles(folder: string, log: Log) {
-  /** Reads one file: undefined if it does not exist, 'unreadable' if it is damaged or written by a newer Toolway. */
+  /**
+   * Reads one file: undefined if it does not exist, 'unreadable' if it is damaged or written by a newer Toolway. Rejects
+   * if too many files are open.
+   */
   const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
     const path = join(folder, name)
     try {
@@ -40,6 +43,7 @@ export function openPinFiles(folder: string, log: Log) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
         return (await isThere(path + setAside)) ? 'unreadable' : undefined
       }
+      if (isOutOfFiles(error)) throw error
       log.warn({ path, err: error }, "cannot read a server's pins; its definitions need approval")
       return 'unreadable'
     }
@@ -92,8 +96,18 @@ export function openPinFiles(folder: string, log: Log) {
 
 const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
 
-const list = async (folder: string): Promise<string[]> =>
-  (await readdir(folder).catch(() => [])).filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
+/** Whether too many files are open, which says nothing about the file that was to be read. */
+const isOutOfFiles = (error: unknown): boolean =>
+  ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+async function list(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    // An empty list would mean that there are no pins, and every definition would be trusted.
+    if (isOutOfFiles(error)) throw error
+    return []
+  })
+  return names.filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
+}
 
 /** The file name for a server: readable, and unique on any file system. */
 export function fileName(server: string): string {

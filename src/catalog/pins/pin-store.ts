@@ -159,6 +159,7 @@ export async function openPinStore(options: PinStoreOptions) {
   const { records, unreadable } = await files.load()
   let reloading: Promise<void> | undefined
   let again = false
+  let retry: Disposable | undefined
 
   const add = (server: string, found?: ServerPins): ServerPinStore => {
     const lost = found === undefined && unreadable.has(fileName(server))
@@ -184,7 +185,11 @@ export async function openPinStore(options: PinStoreOptions) {
   const reload = (): Promise<void> => {
     again = true
     reloading ??= readAll()
-      .catch((error) => log.warn({ err: error }, 'could not read approvals'))
+      .catch((error) => {
+        log.warn({ err: error }, 'could not read approvals; trying again')
+        retry?.[Symbol.dispose]()
+        retry = clock.after(againMs, () => void reload())
+      })
       .finally(() => {
         reloading = undefined
       })
@@ -200,6 +205,7 @@ export async function openPinStore(options: PinStoreOptions) {
     async [Symbol.asyncDispose]() {
       watching[Symbol.dispose]()
       await reloading
+      retry?.[Symbol.dispose]()
       await Promise.allSettled([...stores.values()].map((store) => store[Symbol.asyncDispose]()))
     },
   }

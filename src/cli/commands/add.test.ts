@@ -271,3 +271,11 @@ test.each([
   expect(await text()).not.toBe(mine)
   expect(await readdir(at('shop'))).not.toContain('.toolway.yaml.lock')
 })
+
+test('B11: commands that edit the same file at once all succeed', async () => {
+  const { run, text } = await withFile()
+  const names = ['a', 'b', 'c', 'd', 'e', 'f']
+  const edits = [...names.map((name) => run('add', name, '--', 'x')), run('remove', 'first')]
+  for (const { code, stderr } of await Promise.all(edits)) expect([code, stderr]).toEqual([0, expect.any(String)])
+  expect(Object.keys(parse(await text()).mcpServers).sort()).toEqual(names)
+})

@@ -17,6 +17,7 @@ import {
   type EditConfigOptions,
   openConfig,
   refuseWorse,
+  retryIfChanged,
   secretsLeft,
   showChange,
   writeConfig,
@@ -30,12 +31,15 @@ interface AddOptions extends EditConfigOptions {
   readonly force?: boolean
 }
 
-export async function addServer(
+export const addServer = (
   shell: Shell,
   name: string,
   words: readonly string[],
   options: AddOptions,
-): Promise<ExitCode> {
+): Promise<ExitCode> => retryIfChanged(() => tryToAdd(shell, name, words, options))
+
+/** Prints nothing before the file is written, because it may be called again. */
+async function tryToAdd(shell: Shell, name: string, words: readonly string[], options: AddOptions): Promise<ExitCode> {
   const { json, dryRun, force } = options
   requireValidName(name)
   const definition = definitionOf(words, options)
@@ -51,13 +55,13 @@ export async function addServer(
   const { server, prepared, after } = addition
   const output = createOutput(shell, json)
   const changes = after !== file.before.text
-  if (changes && !json && (dryRun || replaced)) showChange(file, after, output)
   const written = changes && !dryRun
   let stateNote: string | undefined
   if (written) {
     await prepared.writeSecrets()
     stateNote = await writeConfig(file, after, shell)
   }
+  if (changes && !json && (dryRun || replaced)) showChange(file, after, output)
   const lost = settingsLost(file, server)
   const left = secretsLeft(file, name, server.definition)
   if (json) {
@@ -181,7 +185,10 @@ async function requireValid(file: ConfigFile, name: string, draft: string): Prom
   }
 }
 
-export async function removeServer(shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> {
+export const removeServer = (shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> =>
+  retryIfChanged(() => tryToRemove(shell, name, options))
+
+async function tryToRemove(shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const file = await openConfig(shell, options)
   const { named, path, text } = file
@@ -195,8 +202,8 @@ export async function removeServer(shell: Shell, name: string, options: EditConf
   }
   const after = editText(named, () => text.remove(name))
   await refuseWorse(file, after)
-  if (!options.json) showChange(file, after, output)
   if (!options.dryRun) await writeConfig(file, after, shell)
+  if (!options.json) showChange(file, after, output)
   const left = secretsLeft(file, name)
   if (options.json) output.value({ file: path, name, left, written: !options.dryRun })
   else if (!options.dryRun) {

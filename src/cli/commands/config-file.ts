@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FoundServer, PlannedServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
-import { type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
+import { FileChanged, type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
@@ -32,6 +32,15 @@ export interface ConfigFile {
   readonly servers: ReadonlyMap<string, ServerDefinition>
   /** Problems that the whole configuration would have if this file contained `text`. */
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
+}
+
+/** The file to write: the one that `option` or a single --config names, or toolway.yaml in this folder. */
+export function fileToWrite(option: string, given: string | undefined, { config = [] }: CommonOptions): string {
+  if (given !== undefined && config.length > 0) {
+    throw new UsageError(`${option} and --config cannot be used together.`, 'Both name the file to write; use one.')
+  }
+  if (config.length > 1) throw new UsageError('Only one file can be written.', 'Name it with a single --config.')
+  return given ?? config[0] ?? 'toolway.yaml'
 }
 
 /** Opens the file to edit: the one that the user named, the one that would be loaded, or a new one in this folder. */
@@ -84,6 +93,20 @@ export async function refuseWorse({ before, problemsWith }: ConfigFile, text: st
 
 export const showChange = ({ before, named, servers }: ConfigFile, after: string, output: Output): void =>
   printDiff(named, before.text, after, servers.values(), output)
+
+/** How often an edit is tried. Other commands may be editing the same file. */
+const maxAttempts = 20
+
+/** Runs an edit, and again if somebody else has changed the file since the edit read it. */
+export async function retryIfChanged<T>(edit: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await edit()
+    } catch (thrown) {
+      if (!(thrown instanceof FileChanged) || attempt === maxAttempts) throw thrown
+    }
+  }
+}
 
 /** Writes the file. Returns what to tell the user about the state folder, if there was no configuration before. */
 export async function writeConfig(

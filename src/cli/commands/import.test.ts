@@ -140,10 +140,51 @@ mcpServers:
 
   test('--dry-run writes nothing, --into names another file, which is created if necessary', async () => {
     const { run, at } = await user({ 'shop/codex.toml': files.codex })
-    expect((await run('import', 'codex.toml', '--dry-run', '--into', 'new.yaml')).stdout).toContain('+   context7:')
+    const { stdout } = await run('import', 'codex.toml', '--dry-run', '--into', 'new.yaml')
+    expect(stdout).toContain('+   context7:')
+    expect(stdout, 'a value that is not secret').toMatch(/\+ {3}token: generated /)
     expect(existsSync(at('shop', 'new.yaml'))).toBe(false)
     await run('import', 'codex.toml', '--into', 'new.yaml')
     expect((await run('validate', '--config', 'new.yaml')).code).toBe(0)
+  })
+
+  test.each([
+    ['import', 'codex.toml', '--into'],
+    ['init', '--from', 'codex', '--output'],
+  ])('--config names the file that %s writes', async (...words) => {
+    const command = words.slice(0, -1)
+    const option = words.at(-1) as string
+    const { run, at } = await user({ 'shop/codex.toml': files.codex, 'home/.codex/config.toml': files.codex })
+    for (const more of [
+      ['--config', 'a.yaml', option, 'b.yaml'],
+      ['--config', 'a.yaml', '--config', 'b.yaml'],
+    ]) {
+      expect(await run(...command, ...more)).toMatchObject({ code: 2, stderr: expect.stringContaining('--config') })
+    }
+    expect(await run(...command, '--config', 'mine.yaml')).toMatchObject({ code: 0 })
+    const written = ['mine.yaml', 'a.yaml', 'b.yaml', 'toolway.yaml'].filter((file) => existsSync(at('shop', file)))
+    expect(written).toEqual(['mine.yaml'])
+  })
+
+  test.skipIf(process.platform === 'win32')('settings that exist only on Windows are named', async () => {
+    const { run } = await user({
+      'shop/windows.json': servers({
+        shim: { command: 'C:\\Program Files\\nodejs\\npx.cmd', args: ['x'] },
+        shell: { command: 'cmd', args: ['/c', 'npx', 'y'], cwd: 'D:\\work' },
+        home: { command: 'npx', args: ['z', '%USERPROFILE%\\notes'], env: { DATA: 'C:\\data' } },
+        here: { command: 'npx', args: ['a:b', '100%', 'C:/x'], env: { PATTERN: '\\d+' } },
+      }),
+    })
+    const { stderr } = await run('import', 'windows.json')
+    const named = [...stderr.matchAll(/^(\w+) was written for Windows \((.*)\)/gm)].map(([, name, what]) => [
+      name,
+      what,
+    ])
+    expect(named).toEqual([
+      ['shim', 'command'],
+      ['shell', 'command, cwd'],
+      ['home', 'args, env'],
+    ])
   })
 
   test('the file keeps its mode and stays behind its link', async () => {

@@ -11,11 +11,11 @@ import type { SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
 import { confirm, createOutput, type ExitCode, exit, isInteractive, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { hostEnvironment } from './client-state.ts'
-import { planServers } from './config-file.ts'
+import { fileToWrite, planServers } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
 interface ImportOptions extends CommonOptions {
-  readonly into: string
+  readonly into?: string
   readonly dryRun?: boolean
   readonly yes?: boolean
   readonly secrets: SecretStorage
@@ -24,7 +24,8 @@ interface ImportOptions extends CommonOptions {
 /** Adds the servers from a file in any supported format to our configuration. */
 export async function importServers(shell: Shell, file: string, options: ImportOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  const { into: named, json, dryRun, secrets } = options
+  const { json, dryRun, secrets } = options
+  const named = fileToWrite('--into', options.into, options)
   const path = resolve(shell.cwd, file)
   const into = resolve(shell.cwd, named)
   if (path === into) throw new UsageError('A file cannot be imported into itself.')
@@ -56,7 +57,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
     if (added.length > 0) preview(output)
     else output.print(unusable ? `None of the servers in ${file} can be imported.` : `Nothing to add to ${named}.`)
   }
-  const written = added.length > 0 && !dryRun && (await confirmed(shell, options))
+  const written = added.length > 0 && !dryRun && (await confirmed(shell, named, options))
   if (written) await write(output)
   if (json) {
     output.value({
@@ -85,5 +86,5 @@ function scopeOf(path: string, shell: Shell): ClientFile['scope'] {
   return known?.scope ?? (kindOf(path) ? 'project' : 'user')
 }
 
-const confirmed = async (shell: Shell, { yes, json, into }: ImportOptions): Promise<boolean> =>
-  yes || json || !isInteractive(shell) || confirm(shell, `Write ${into}?`)
+const confirmed = async (shell: Shell, named: string, { yes, json }: ImportOptions): Promise<boolean> =>
+  yes || json || !isInteractive(shell) || confirm(shell, `Write ${named}?`)

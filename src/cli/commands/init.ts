@@ -26,11 +26,11 @@ import {
 } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { clientNamed, hostEnvironment } from './client-state.ts'
-import { readConfigFile, refuseInvalid, writeConfig } from './config-file.ts'
+import { fileToWrite, readConfigFile, refuseInvalid, writeConfig } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
 interface InitOptions extends CommonOptions {
-  readonly output: string
+  readonly output?: string
   readonly force?: boolean
   readonly yes?: boolean
   readonly dryRun?: boolean
@@ -40,7 +40,8 @@ interface InitOptions extends CommonOptions {
 
 /** Writes a configuration with the servers from all clients on this machine, or a starter if there are none. */
 export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
-  const { output: file, force, json, dryRun } = options
+  const { force, json, dryRun } = options
+  const file = fileToWrite('--output', options.output, options)
   if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} must end in .yaml.`)
   const path = resolve(shell.cwd, file)
   const before = await readConfigFile(path, file)

@@ -14,7 +14,16 @@ import {
 import { keyFile, newApiKey } from '../../stores/key-file.ts'
 import { readLastUses } from '../../stores/key-usage.ts'
 import { audited } from '../audited.ts'
-import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
+import {
+  commandName,
+  createOutput,
+  type ExitCode,
+  exit,
+  type Output,
+  relativeTo,
+  type Shell,
+  UsageError,
+} from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 
 /** Lists the API keys in the configuration and in the key file. */
@@ -113,19 +122,25 @@ export async function rotateKey(shell: Shell, id: string, options: RotateKeyOpti
   )
   const until = issued.stored.previous?.until
   const old = until === undefined ? 'The old one ends within a second.' : `The old one stays valid until ${until}.`
-  printIssued(issued, { previousUntil: until ?? null }, `${once} ${old}`, output, config)
+  printIssued(issued, { previousUntil: until ?? null }, output, config)
+  if (!(await isShown(shell))) {
+    output.warn(`The new secret could not be shown. Make another one: ${commandName(shell.env)} keys rotate ${id}`)
+    return exit.failed
+  }
+  if (!output.json) output.note(`${once} ${old}`)
   return exit.ok
 }
 
-function printIssued({ key, stored }: IssuedKey, more: object, note: string, output: Output, config: Config): void {
+function printIssued({ key, stored }: IssuedKey, more: object, output: Output, config: Config): void {
   const { id, agents, admin, created, expires = null } = stored
   const file = keyFile(config.stores.path)
   if (output.json) output.value({ id, key, agents, admin, created, expires, file, ...more })
-  else {
-    output.print(key)
-    output.note(note)
-  }
+  else output.print(key)
 }
+
+/** Whether everything that was printed has reached the output. */
+const isShown = ({ stdout }: Shell): Promise<boolean> =>
+  new Promise((resolve) => stdout.write('', (error) => resolve(!error)))
 
 interface CreateKeyOptions extends CommonOptions {
   readonly agent?: readonly string[]
@@ -164,13 +179,14 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
       ),
     )
     const file = relativeTo(keyFile(config.stores.path), shell.cwd)
-    printIssued(
-      issued,
-      {},
-      `${once} Its hash is in ${file}; a running gateway that uses this file accepts it within a second.`,
-      output,
-      config,
-    )
+    printIssued(issued, {}, output, config)
+    if (!(await isShown(shell))) {
+      output.warn(`The key was created, but could not be shown. Remove it: ${commandName(shell.env)} keys revoke ${id}`)
+      return exit.failed
+    }
+    if (!output.json) {
+      output.note(`${once} Its hash is in ${file}; a running gateway that uses this file accepts it within a second.`)
+    }
   }
   warnOfAgents(agents, config, output)
   return exit.ok

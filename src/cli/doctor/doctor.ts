@@ -21,7 +21,7 @@ import { took } from '../table.ts'
 import { auditChecks, auditLockCheck } from './audit.ts'
 import { concealer, configurationCheck, type DoctorContext, readContext, redactorFor } from './configuration.ts'
 import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
-import { clientCheck, nodeCheck, sandboxCheck } from './environment.ts'
+import { clientCheck, nodeCheck, openFilesCheck, sandboxCheck } from './environment.ts'
 import { type CheckFinding, type CheckResult, type CheckStatus, type DoctorCheck, problem, warning } from './finding.ts'
 import { portCheck } from './port.ts'
 import { agentCheck, serverChecks } from './servers.ts'
@@ -91,6 +91,7 @@ function checksFor(
     auditLockCheck(config, shown),
     ...auditChecks(config, checkContext),
     ...postgresChecks(config, command),
+    openFilesCheck(config.mcpServers),
     ...servers.checks,
     // This check runs after the server checks, because it waits for the servers' tools.
     agentCheck(config, servers.tools, command),

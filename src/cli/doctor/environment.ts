@@ -4,6 +4,7 @@ import { clientKinds } from '../../config/import/client-kind.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Isolation } from '../../core/executor.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { packageFile } from '../../runtime/package-paths.ts'
 import { stateOf } from '../commands/client-state.ts'
 import { commandName, type Shell } from '../kit.ts'
@@ -74,6 +75,33 @@ export function nodeFinding(running: string, wanted: string): CheckFinding {
   const isNewEnough = running.localeCompare(min, 'en', { numeric: true }) >= 0
   if (isNewEnough) return ok(`Node ${running} (required: ${wanted})`)
   return problem(`Node ${running} is too old (required: ${wanted})`, `nvm install ${min.split('.')[0]}`)
+}
+
+/** A gateway's open files apart from its servers, with a few clients. */
+const ownFiles = 50
+/** Per server process: its stdin, stdout and stderr. */
+const filesPerProcess = 3
+
+/** Compares the limit of open files with what the configured server processes need. */
+export const openFilesCheck = (mcpServers: Config['mcpServers'], limit = openFilesLimit): DoctorCheck => ({
+  name: 'open-files',
+  async run() {
+    const max = limit()
+    if (max === undefined) return []
+    const processes = Object.values(mcpServers).filter((server) => 'command' in server && !server.disabled).length
+    const needed = ownFiles + filesPerProcess * processes
+    const message = `at most ${max}; ${pluralize(processes, 'local server')} and a few clients need about ${needed}`
+    if (max >= needed) return ok(message)
+    return problem(message, `ulimit -n ${2 ** Math.ceil(Math.log2(needed * 2))}   # or LimitNOFILE= in systemd`)
+  },
+})
+
+/** The limit of open files of this process; undefined if there is none or it is unknown. */
+function openFilesLimit(): number | undefined {
+  Object.assign(process.report, { excludeNetwork: true })
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } }
+  const soft = Number(userLimits?.open_files?.soft)
+  return Number.isFinite(soft) ? soft : undefined
 }
 
 /** Reports which of this user's clients are connected. */

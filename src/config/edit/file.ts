@@ -116,7 +116,7 @@ async function refuseChanged(before: FileSnapshot): Promise<void> {
   const now = await readSnapshot(before.path)
   const same =
     now.target === before.target && (now.bytes ? before.bytes?.equals(now.bytes) : before.bytes === undefined)
-  if (!same) throw new FileProblem(`${before.path} has changed in the meantime; nothing was written.`, 'Try again.')
+  if (!same) throw new FileChanged(`${before.path} has changed in the meantime; nothing was written.`, 'Try again.')
 }
 
 function foldersFrom(first: string, last: string): string[] {
@@ -130,11 +130,16 @@ function foldersFrom(first: string, last: string): string[] {
 
 /** Thrown if a file cannot be read, edited or restored. The file is unchanged. `hint` says what to do. */
 export class FileProblem extends Error {
-  override readonly name = 'FileProblem'
+  override readonly name: string = 'FileProblem'
   readonly hint: string | undefined
 
   constructor(message: string, hint?: string) {
     super(message)
     this.hint = hint
   }
+}
+
+/** Thrown if a file has changed since it was read, so that writing it would undo somebody else's change. */
+export class FileChanged extends FileProblem {
+  override readonly name = 'FileChanged'
 }

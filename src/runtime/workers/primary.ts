@@ -117,10 +117,12 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
     const first = start(1)
+    first.retired = true
     // If the first worker exits before it is listening, exit too: the others would fail in the same way. The worker has
     // already logged the reason.
     const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
     if (failed) return failed.code ?? 1
+    first.retired = false
     const rest = Array.from({ length: of - 1 }, (_, index) => start(index + 2).listening)
     await Promise.race([Promise.all(rest), stop])
     restarted = true

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { missing } from '../../../tests/fixtures/debian.ts'
+import { withFewFiles } from '../../../tests/fixtures/few-files.ts'
 import { messageKinds } from '../guest/protocol.ts'
 import { bwrapCommand } from './bwrap.ts'
 import { processChild, UnmappedUser } from './process-child.ts'
@@ -19,6 +20,23 @@ async function heard(script: string): Promise<readonly number[]> {
   await child.ended
   return said
 }
+
+test('S7: a child that cannot start because too many files are open fails with that reason', async () => {
+  const printed = await withFewFiles(`
+    import { processChild } from ${JSON.stringify(new URL('process-child.ts', import.meta.url))}
+    exhaust()
+    for (const wrapped of [false, true]) {
+      const child = processChild({ command: ['/bin/sh'], wrapped, filter: Buffer.alloc(0), limit: () => 0 })
+      const reason = await child.ready.catch(({ message }) => message)
+      await child.ended
+      await child.kill()
+      release()
+      console.log(reason)
+      exhaust()
+    }
+  `)
+  expect(printed.trim().split('\n')).toEqual([expect.stringContaining('EMFILE'), expect.stringContaining('EMFILE')])
+})
 
 describe('a child that floods its host', () => {
   test('S7: is ready once; later frames go to the listener', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { Readable, Writable } from 'node:stream'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { createFrameReader, encodeFrame, messageKinds } from '../guest/protocol.ts'
 import type { SandboxChild } from '../runtime.ts'
 import { createLifecycle } from './options.ts'
@@ -20,6 +20,7 @@ interface ProcessOptions {
 /** Numbers of the extra file descriptors that `bwrap` gets. */
 export const filterDescriptor = 3
 export const infoDescriptor = 4
+const descriptors = [0, 1, 2, filterDescriptor, infoDescriptor]
 
 /** One clock tick in `/proc`: Node runs only on Linux systems with 100 ticks per second. */
 const tickMs = 10
@@ -48,7 +49,9 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
       gid: user,
     }),
   )
-  const [stdin, stdout, stderr] = started.stdio as unknown as [Writable, Readable, Readable]
+  // Node creates no streams if too many files are open; the process then ends with an error.
+  const streams: ChildProcess['stdio'] = started.stdio ?? descriptors.map(() => new PassThrough())
+  const [stdin, stdout, stderr] = streams as unknown as [Writable, Readable, Readable]
   const life = createLifecycle()
   const { ready, ended, listen } = life
   let written = ''
@@ -83,10 +86,10 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
     // Stop reading, because reading more output would cost us more than writing it costs the program.
     if (written.length === maxStderr) stderr.destroy()
   })
-  for (const stream of started.stdio) stream?.on('error', () => {})
+  for (const stream of streams) stream?.on('error', () => {})
   if (wrapped) {
-    ;(started.stdio[filterDescriptor] as Writable).end(filter)
-    readInfo(started, (pid) => {
+    ;(streams[filterDescriptor] as Writable).end(filter)
+    readInfo(streams[infoDescriptor] as Readable, (pid) => {
       first = pid
       settle()
     })
@@ -111,7 +114,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
       // Kill PID 1 of the namespace first, while its id is certainly valid, then the outer `bwrap` and its group.
       if (first !== undefined) signalled(first, 'SIGKILL')
       signalled(-started.pid, 'SIGKILL')
-      for (const stream of started.stdio) stream?.destroy()
+      for (const stream of streams) stream?.destroy()
       return ended
     },
   }
@@ -127,9 +130,9 @@ function startedAs(user: number | undefined, start: () => ChildProcess): ChildPr
 }
 
 /** Reads the process id of PID 1, which `bwrap` writes before it starts the program. Ignores later data. */
-function readInfo(from: ChildProcess, found: (pid: number) => void): void {
+function readInfo(from: Readable, found: (pid: number) => void): void {
   let text = ''
-  from.stdio[infoDescriptor]?.on('data', (chunk: Buffer) => {
+  from.on('data', (chunk: Buffer) => {
     if (text.length > 1024) return
     text += chunk.toString('latin1')
     const pid = /"child-pid": *(\d+)[^\d]/.exec(text)?.[1]

@@ -26,10 +26,12 @@ async function bind(server: Server, host: string, port: number): Promise<number>
 }
 
 function explained(error: NodeJS.ErrnoException, host: string, port: number): CannotListen {
+  // A machine without 127.0.0.1 has only IPv6 addresses.
+  const other = host.startsWith('127.') || host === 'localhost' ? '::1' : '127.0.0.1'
   const reasons: Record<string, string> = {
     EADDRINUSE: `port ${port} on ${host} is in use: stop the program that uses it, or choose another with server.port or --port`,
     EACCES: `this user may not bind port ${port} on ${host}: choose one above 1023 with server.port or --port`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine: set server.host or --host to one that is, such as 127.0.0.1`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine: set server.host or --host to one that is, such as ${other}`,
     ENOTFOUND: `the name ${host} does not resolve: set server.host or --host to an address, such as 127.0.0.1`,
   }
   const reason = reasons[error.code ?? ''] ?? `${error.message}: check server.host and server.port`

@@ -113,6 +113,10 @@ function cannotStart(options: ServerProcessOptions, thrown: NodeJS.ErrnoExceptio
     return say(`the command "${command}" was not found. Install it, or give its full path in ${setting}.command.`)
   if (error.code === 'EACCES')
     return say(`the command "${command}" is not executable. Make it executable, or correct ${setting}.command.`)
+  if (error.code === 'EMFILE' || error.code === 'ENFILE')
+    return say(`too many files are open (${error.code}). Raise the limit with ulimit -n, or LimitNOFILE= in systemd.`)
+  if (error.code === 'EAGAIN' || error.code === 'ENOMEM')
+    return say(`the system has no room for another process (${error.code}). Raise its limits, or run fewer servers.`)
   return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
 }
 

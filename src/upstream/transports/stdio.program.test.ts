@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { withFewFiles } from '../../../tests/fixtures/few-files.ts'
 import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { silentLog } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
@@ -66,6 +67,21 @@ describe('starting', () => {
     expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringMatching(sentence) })
     expect(error.message).not.toContain('a-secret-value')
   })
+
+  test.skipIf(process.platform === 'win32')(
+    'E1: too many open files are named as the cause, not the server',
+    async () => {
+      const printed = await withFewFiles(`
+      import { startServerProcess } from ${JSON.stringify(new URL('child-process.ts', import.meta.url))}
+      exhaust()
+      const ends = await Promise.allSettled([startServerProcess({ name: 'x', command: 'cat', args: [], env: {} })])
+      release()
+      console.log(ends[0].reason.code, ends[0].reason.message)
+    `)
+      expect(printed).toMatch(/^SERVER_UNAVAILABLE .*ulimit -n/)
+      expect(printed).not.toContain('mcpServers')
+    },
+  )
 
   test('E1: a name for which PATH has only a folder is not found', async () => {
     await using place = await mkdtempDisposable(join(tmpdir(), 'toolway-path-'))

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { instantOf, utcOf, wallAt, wallInUtc, zoneNamed } from './zone.ts'
 
 const zone = fc.constantFrom(
@@ -37,4 +37,11 @@ test('S2: a zone keeps the name that it was asked for by', () => {
   expect(zoneNamed('europe/berlin').name).toBe('Europe/Berlin')
   expect(zoneNamed('Asia/Kolkata').name).toBe('Asia/Kolkata')
   expect(zoneNamed('EST').name).toBe('EST')
+})
+
+test.each(['Etc/Unknown', undefined])('S2: without a local zone (%s, as with an empty TZ), UTC is used', (timeZone) => {
+  using options = vi.spyOn(Intl.DateTimeFormat.prototype, 'resolvedOptions')
+  options.mockReturnValueOnce({ timeZone } as Intl.ResolvedDateTimeFormatOptions)
+  const local = zoneNamed(undefined)
+  expect([local.name, local.offsetAt(0)]).toEqual(['UTC', 0])
 })

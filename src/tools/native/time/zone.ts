@@ -36,7 +36,10 @@ export function zoneNamed(given: string | undefined): Zone {
 
 function canonicalName(spelling: string | undefined): string {
   try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: spelling }).resolvedOptions().timeZone
+    const format = new Intl.DateTimeFormat('en-US', { timeZone: spelling })
+    const found: string | undefined = format.resolvedOptions().timeZone
+    // The local zone is unknown if TZ is empty or wrong. The system then uses UTC.
+    return found === undefined || found === 'Etc/Unknown' ? 'UTC' : found
   } catch {
     const repeated = (spelling as string).slice(0, 60)
     throw invalidArguments(`"${repeated}" is not a time zone${suggestion(repeated)}`)
