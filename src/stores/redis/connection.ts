@@ -30,6 +30,10 @@ const requestTimeoutMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
 const probeMs = 1_000
+/** After this many probes without a response, the connection is replaced: its packets may be dropped silently. */
+const maxUnansweredProbes = 2
+/** The timeout for the TCP connection, and again for the first commands on it. */
+const connectMs = 2_000
 const startMs = 2_000
 const maxPauseMs = 2_000
 
@@ -41,6 +45,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   const where = new URL(url).host
   let up = false
   let unanswered = 0
+  let unansweredProbes = 0
   let probe: Disposable | undefined
   let ended = false
 
@@ -62,17 +67,26 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      connectTimeout: 2_000,
+      connectTimeout: connectMs,
+      // Do not wait for a peer that may not respond.
+      disconnectTimeout: 500,
       retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
       reconnectOnError: null,
     })
     // The `close` event reports failures; but without an `error` listener, a failure would crash the process.
     client.on('error', () => {})
+    // ioredis waits without a limit for the responses to its first commands.
+    let handshake: Disposable | undefined
+    client.on('connect', () => {
+      handshake = clock.after(connectMs, () => client.disconnect(true))
+    })
+    for (const event of ['ready', 'close']) client.on(event, () => handshake?.[Symbol.dispose]())
     return client
   }
   const client = open()
   client.on('ready', () => {
     unanswered = 0
+    unansweredProbes = 0
     settle(true)
   })
   client.on('close', () => settle(false, 'connection lost'))
@@ -84,17 +98,22 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     return await Promise.race([response, promise])
   }
 
-  /** Probes a connection that is open but does not respond. */
+  /** Probes a connection that is open but does not respond, and replaces it if that goes on. */
   const tryAgain = () => {
     probe ??= clock.after(probeMs, () => {
       probe = undefined
       if (ended || up || client.status !== 'ready') return
+      if (unansweredProbes >= maxUnansweredProbes) return client.disconnect(true)
       inTime(client.ping()).then(
         () => {
           unanswered = 0
+          unansweredProbes = 0
           settle(true)
         },
-        () => tryAgain(),
+        () => {
+          unansweredProbes++
+          tryAgain()
+        },
       )
     })
   }
