@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest'
-import { startRedis, startRedisProxy } from '../../../tests/fixtures/redis.ts'
+import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
+import { askRedis, startRedis, startRedisProxy } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { systemClock as clock } from '../../core/clock.ts'
+import { connectRedis } from './connection.ts'
 import { connected } from './redis.fixture.ts'
+
+/** The reasons that were logged for an unavailable Redis, or a rejected command. */
+const reasons = ({ lines }: KeptLog) => lines.filter(({ level }) => level !== 'info').map(({ facts }) => facts.why)
 
 withPart('redis-server', 'B10: a connection to Redis', () => {
   test('B10: a connection whose packets are dropped is replaced, also while it is being opened', async () => {
@@ -15,5 +21,59 @@ withPart('redis-server', 'B10: a connection to Redis', () => {
     expect(redis.up).toBe(false)
     await until(() => redis.up, { what: 'the connection after the next' })
     expect(await ask()).toBeNull()
+  })
+
+  test('B10: after a failover, a connection to the old master is replaced by one to the new master', async () => {
+    await using old = await startRedis()
+    await using master = await startRedis()
+    await using proxy = await startRedisProxy(old)
+    const log = createKeptLog()
+    await using redis = await connected(proxy.url, log)
+    await askRedis(old, (client) => client.replicaof('127.0.0.1', new URL(master.url).port))
+    const write = () => redis.ask((client) => client.multi().set('a', 'b').exec())
+    expect(await write()).toBeUndefined()
+    await until(() => !redis.up, { what: 'the refusal' })
+    expect(reasons(log)).toEqual([expect.stringMatching(/^(READONLY|MASTERDOWN|LOADING) /)])
+    proxy.moveTo(master)
+    await until(() => redis.up, { what: 'the new master' })
+    await write()
+    expect(await askRedis(master, (client) => client.get('a'))).toBe('b')
+  })
+
+  test('B10: Redis counts as down while it accepts no writes, and the reason is logged once', async () => {
+    await using server = await startRedis()
+    const log = createKeptLog()
+    await using redis = await connected(server.url, log)
+    await askRedis(server, (client) => client.config('SET', 'maxmemory', '1'))
+    expect(await redis.ask((client) => client.set('a', 'b'))).toBeUndefined()
+    await until(() => !redis.up, { what: 'the refusal' })
+    const writes = () =>
+      askRedis(server, async (client) => /cmdstat_evalsha:calls=(\d+)/.exec(await client.info('commandstats'))?.[1])
+    await until(async () => Number(await writes()) > 3, { what: 'further probes' })
+    expect(reasons(log)).toEqual([expect.stringMatching(/^OOM /)])
+    await askRedis(server, (client) => client.config('SET', 'maxmemory', '0'))
+    await until(() => redis.up, { what: 'the return' })
+  })
+
+  test('B10: Redis counts as down if it refuses scripts, but not if it refuses a single command', async () => {
+    await using server = await startRedis()
+    const user = (name: string, ...rules: string[]) =>
+      askRedis(server, (client) => client.acl('SETUSER', name, 'on', '>secret', '~*', '+@all', ...rules))
+    const urlOf = (name: string) => server.url.replace('//', `//${name}:secret@`)
+    await user('no-scripts', '-@scripting')
+    const log = createKeptLog()
+    await using strict = await connectRedis({ url: urlOf('no-scripts'), clock, log })
+    await until(() => log.lines.length > 0, { what: 'the refusal' })
+    expect(reasons(log)).toEqual([expect.stringMatching(/^NOPERM .*evalsha/)])
+    await user('no-scripts', '+@scripting')
+    await until(() => strict.up, { what: 'the permission' })
+
+    await user('no-channels', 'resetchannels')
+    const other = createKeptLog()
+    await using redis = await connected(urlOf('no-channels'), other)
+    for (let count = 0; count < 3; count++) await redis.ask((client) => client.publish('channel', 'text'))
+    await until(() => reasons(other).length > 0, { what: 'the rejection' })
+    expect(reasons(other)).toEqual([expect.stringMatching(/^NOPERM .*channel/)])
+    expect(redis.up).toBe(true)
   })
 })

@@ -49,15 +49,25 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   let probe: Disposable | undefined
   let ended = false
 
-  const settle = (now: boolean, why = '') => {
-    if (now === up || ended) return
+  /** Why Redis is down, and what was logged about it since it was last up. */
+  let why: string | undefined
+  const logged = new Set<string>()
+
+  const settle = (now: boolean, reason = '') => {
+    if (ended) return
+    why = now ? undefined : reason
+    const changed = now !== up
     up = now
-    if (up) log.info({ redis: where }, 'Redis is available: limits, cached results and sessions are shared')
-    else
+    if (changed) logged.clear()
+    if (!up && !logged.has(reason)) {
+      logged.add(reason)
       log.warn(
-        { redis: where, why },
+        { redis: where, why: reason },
         'Redis is unavailable: each replica applies limits on its own, and results are not cached',
       )
+    }
+    if (!changed) return
+    if (up) log.info({ redis: where }, 'Redis is available: limits, cached results and sessions are shared')
     for (const listener of listeners) listener(up)
   }
 
@@ -87,9 +97,9 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   client.on('ready', () => {
     unanswered = 0
     unansweredProbes = 0
-    settle(true)
+    void check()
   })
-  client.on('close', () => settle(false, 'connection lost'))
+  client.on('close', () => settle(false, why ?? 'connection lost'))
 
   /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
   const inTime = async <T>(response: Promise<T>): Promise<T> => {
@@ -98,24 +108,49 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     return await Promise.race([response, promise])
   }
 
-  /** Probes a connection that is open but does not respond, and replaces it if that goes on. */
-  const tryAgain = () => {
-    probe ??= clock.after(probeMs, () => {
-      probe = undefined
-      if (ended || up || client.status !== 'ready') return
-      if (unansweredProbes >= maxUnansweredProbes) return client.disconnect(true)
-      inTime(client.ping()).then(
+  /** Whether a new connection may help: packets are dropped silently, or another server has become the master. */
+  let replace = false
+  let checking: Promise<void> | undefined
+  /** Checks that Redis accepts writes and scripts. Otherwise, it counts as down, because nothing can be shared. */
+  const check = () => {
+    checking ??= inTime(writeProbe(client, [`${prefix}probe`], []))
+      .then(
         () => {
           unanswered = 0
           unansweredProbes = 0
           settle(true)
         },
-        () => {
-          unansweredProbes++
+        (thrown: unknown) => {
+          // If the connection was lost, `close` reports it.
+          if (ended || client.status !== 'ready') return
+          const refusal = refusalIn(thrown)
+          replace = refusal === undefined ? ++unansweredProbes >= maxUnansweredProbes : isElsewhere.test(refusal)
+          settle(false, refusal ?? noResponse)
           tryAgain()
         },
       )
+      .finally(() => {
+        checking = undefined
+      })
+    return checking
+  }
+
+  /** Probes a connection that cannot be used, or replaces it. */
+  const tryAgain = () => {
+    probe ??= clock.after(probeMs, () => {
+      probe = undefined
+      if (ended || up || client.status !== 'ready') return
+      if (replace) client.disconnect(true)
+      else void check()
     })
+  }
+
+  /** Handles an error reply: either Redis refuses all writes, or just this command. */
+  const refused = async (refusal: string) => {
+    await check()
+    if (!up || logged.has(refusal)) return
+    logged.add(refusal)
+    log.error({ redis: where, why: refusal }, 'Redis rejected a command')
   }
 
   return {
@@ -130,10 +165,10 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         unanswered = 0
         return answer
       } catch (thrown) {
-        // An error reply shows that Redis is responding, and that our command has a bug.
-        if (isReply(thrown)) log.error({ err: thrown }, 'Redis rejected a command')
+        const refusal = refusalIn(thrown)
+        if (refusal !== undefined) void refused(refusal)
         else if (++unanswered >= maxUnanswered && up) {
-          settle(false, `no response within ${requestTimeoutMs / 1000} s (a fixed limit)`)
+          settle(false, noResponse)
           tryAgain()
         }
         return undefined
@@ -163,7 +198,21 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   }
 }
 
-const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
+const noResponse = `no response within ${requestTimeoutMs / 1000} s (a fixed limit)`
+
+/** Refusals after which a new connection may reach another server, or be accepted. Scripts may put words before them. */
+const isElsewhere = /(?:^|-)(?:READONLY|LOADING|MASTERDOWN|NOAUTH) /
+
+/** Writes a key in a script. KEYS: the key. */
+const writeProbe = createScript(`return redis.call('SET', KEYS[1], '1', 'PX', 60000)`)
+
+/** The text of an error reply; undefined for other errors. The reply to a transaction does not tell the reason. */
+function refusalIn(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || thrown.name !== 'ReplyError') return undefined
+  const { previousErrors: [cause = thrown] = [] } = thrown as Error & { previousErrors?: readonly Error[] }
+  // Redis repeats the arguments of unknown commands, and AUTH may be one.
+  return cause.message.replace(/,? with args beginning with.*/s, '')
+}
 
 /** The error for an operation without a fallback while Redis is down. Callers can only retry. */
 export function redisAway(what: string): ToolwayError {
