@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { askRedis, startRedis, startRedisProxy } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
@@ -75,5 +76,49 @@ withPart('redis-server', 'B10: a connection to Redis', () => {
     await until(() => reasons(other).length > 0, { what: 'the rejection' })
     expect(reasons(other)).toEqual([expect.stringMatching(/^NOPERM .*channel/)])
     expect(redis.up).toBe(true)
+  })
+
+  test('B10: a subscribed connection whose packets are dropped is replaced', async () => {
+    await using server = await startRedis()
+    await using proxy = await startRedisProxy(server)
+    const manual = createManualClock()
+    await using redis = await connectRedis({ url: proxy.url, clock: manual, log: createKeptLog() })
+    await until(() => redis.up, { what: 'Redis' })
+    const heard: string[] = []
+    await using _ = redis.subscribe(['channel'], (_channel, message) => void heard.push(message))
+    const arrives = (text: string) =>
+      until(
+        async () => {
+          await askRedis(server, (client) => client.publish('channel', text))
+          return heard.includes(text)
+        },
+        { what: text },
+      )
+    await arrives('first')
+    // A ping that is answered changes nothing.
+    await manual.pass(10_000)
+    await arrives('second')
+    proxy.drop({ sent: 'subscribe' })
+    await manual.pass(12_000)
+    await arrives('third')
+    expect(redis.up).toBe(true)
+  })
+
+  test('B10: a refused subscription is logged once, and repeated', async () => {
+    await using server = await startRedis()
+    const user = (...rules: string[]) =>
+      askRedis(server, (client) => client.acl('SETUSER', 'limited', 'on', '>secret', '~*', '+@all', ...rules))
+    await user('resetchannels')
+    const [manual, log] = [createManualClock(), createKeptLog()]
+    const url = server.url.replace('//', '//limited:secret@')
+    await using redis = await connectRedis({ url, clock: manual, log })
+    await until(() => redis.up, { what: 'Redis' })
+    await using _ = redis.subscribe(['channel'], () => {})
+    await until(() => reasons(log).length > 0, { what: 'the refusal' })
+    await manual.pass(10_000)
+    await user('&*')
+    const count = () => askRedis(server, (client) => client.publish('channel', 'text'))
+    await until(async () => (await manual.pass(10_000)) ?? (await count()) > 0, { what: 'the subscription' })
+    expect(reasons(log)).toEqual([expect.stringMatching(/^NOPERM .*channel/)])
   })
 })

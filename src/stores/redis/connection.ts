@@ -30,6 +30,8 @@ const requestTimeoutMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
 const probeMs = 1_000
+/** How often connections that only receive messages are checked. */
+const subscriberProbeMs = 10_000
 /** After this many probes without a response, the connection is replaced: its packets may be dropped silently. */
 const maxUnansweredProbes = 2
 /** The timeout for the TCP connection, and again for the first commands on it. */
@@ -94,6 +96,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     return client
   }
   const client = open()
+  const subscribers = new Set<Redis>()
   client.on('ready', () => {
     unanswered = 0
     unansweredProbes = 0
@@ -102,9 +105,9 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   client.on('close', () => settle(false, why ?? 'connection lost'))
 
   /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
-  const inTime = async <T>(response: Promise<T>): Promise<T> => {
+  const inTime = async <T>(response: Promise<T>, ms = requestTimeoutMs): Promise<T> => {
     const { promise, reject } = Promise.withResolvers<never>()
-    using _timer = clock.after(requestTimeoutMs, () => reject(new Error('no response in time')))
+    using _timer = clock.after(ms, () => reject(new Error('no response in time')))
     return await Promise.race([response, promise])
   }
 
@@ -140,15 +143,20 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     probe ??= clock.after(probeMs, () => {
       probe = undefined
       if (ended || up || client.status !== 'ready') return
-      if (replace) client.disconnect(true)
-      else void check()
+      if (!replace) return void check()
+      // Messages come from the same server.
+      for (const each of [client, ...subscribers]) if (each.status === 'ready') each.disconnect(true)
     })
   }
 
   /** Handles an error reply: either Redis refuses all writes, or just this command. */
   const refused = async (refusal: string) => {
     await check()
-    if (!up || logged.has(refusal)) return
+    if (up) logRejected(refusal)
+  }
+
+  const logRejected = (refusal: string) => {
+    if (logged.has(refusal)) return
     logged.add(refusal)
     log.error({ redis: where, why: refusal }, 'Redis rejected a command')
   }
@@ -181,11 +189,33 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     },
     subscribe(channels, hear) {
       const subscriber = open()
+      subscribers.add(subscriber)
       subscriber.on('message', hear)
+      let isSubscribed = false
+      let timer: Disposable | undefined
+      /** Subscribes, or checks that the subscribed connection still responds, and replaces it otherwise. */
+      const keepSubscribed = async () => {
+        timer?.[Symbol.dispose]()
+        timer = clock.after(subscriberProbeMs, () => void keepSubscribed())
+        if (subscriber.status !== 'ready') return
+        try {
+          await inTime(isSubscribed ? subscriber.ping() : subscriber.subscribe(...channels), connectMs)
+          isSubscribed = true
+        } catch (thrown) {
+          const refusal = refusalIn(thrown)
+          if (refusal !== undefined) logRejected(refusal)
+          else if (subscriber.status === 'ready') subscriber.disconnect(true)
+        }
+      }
       // Subscribe on each connection, because ioredis subscribes again only if its first attempt succeeded.
-      subscriber.on('ready', () => subscriber.subscribe(...channels).catch(() => {}))
+      subscriber.on('ready', () => {
+        isSubscribed = false
+        void keepSubscribed()
+      })
       return {
         async [Symbol.asyncDispose]() {
+          timer?.[Symbol.dispose]()
+          subscribers.delete(subscriber)
           subscriber.disconnect()
         },
       }
