@@ -25,7 +25,7 @@ import { clientCheck, nodeCheck, sandboxCheck } from './environment.ts'
 import { type CheckFinding, type CheckResult, type CheckStatus, type DoctorCheck, problem, warning } from './finding.ts'
 import { portCheck } from './port.ts'
 import { agentCheck, serverChecks } from './servers.ts'
-import { postgresChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
+import { postgresChecks, redisChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
 
 interface DoctorOptions extends CommonOptions {
   readonly server?: string
@@ -91,6 +91,7 @@ function checksFor(
     auditLockCheck(config, shown),
     ...auditChecks(config, checkContext),
     ...postgresChecks(config, command),
+    ...redisChecks(config),
     ...servers.checks,
     // This check runs after the server checks, because it waits for the servers' tools.
     agentCheck(config, servers.tools, command),

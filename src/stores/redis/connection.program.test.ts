@@ -11,6 +11,9 @@ import { connected } from './redis.fixture.ts'
 /** The reasons that were logged for an unavailable Redis, or a rejected command. */
 const reasons = ({ lines }: KeptLog) => lines.filter(({ level }) => level !== 'info').map(({ facts }) => facts.why)
 
+/** Redis before version 6 knows only the older protocol, and so does a server without this command. */
+const withoutHello = ['--rename-command', 'HELLO', '']
+
 withPart('redis-server', 'B10: a connection to Redis', () => {
   test('B10: a connection whose packets are dropped is replaced, also while it is being opened', async () => {
     await using server = await startRedis()
@@ -78,8 +81,11 @@ withPart('redis-server', 'B10: a connection to Redis', () => {
     expect(redis.up).toBe(true)
   })
 
-  test('B10: a subscribed connection whose packets are dropped is replaced', async () => {
-    await using server = await startRedis()
+  test.each([
+    ['RESP3', []],
+    ['RESP2', withoutHello],
+  ])('B10: a subscribed connection whose packets are dropped is replaced (%s)', async (_protocol, options) => {
+    await using server = await startRedis(options)
     await using proxy = await startRedisProxy(server)
     const manual = createManualClock()
     await using redis = await connectRedis({ url: proxy.url, clock: manual, log: createKeptLog() })
@@ -120,5 +126,30 @@ withPart('redis-server', 'B10: a connection to Redis', () => {
     const count = () => askRedis(server, (client) => client.publish('channel', 'text'))
     await until(async () => (await manual.pass(10_000)) ?? (await count()) > 0, { what: 'the subscription' })
     expect(reasons(log)).toEqual([expect.stringMatching(/^NOPERM .*channel/)])
+  })
+
+  test('B10: the log tells once why no connection can be opened, and never the password', async () => {
+    await using server = await startRedis()
+    const log = createKeptLog()
+    await using redis = await connectRedis({ url: server.url.replace('//', '//somebody:hunter2@'), clock, log })
+    await until(() => reasons(log).length > 0, { what: 'the refused password' })
+    await server.stop()
+    await until(() => reasons(log).length > 1, { what: 'the refused connection' })
+    expect(reasons(log)).toEqual([expect.stringMatching(/^WRONGPASS /), expect.stringContaining('ECONNREFUSED')])
+    expect(redis.problem).toContain('ECONNREFUSED')
+    await server.start()
+    await askRedis(server, (client) => client.acl('SETUSER', 'somebody', 'on', '>hunter2', '~*', '+@all'))
+    await until(() => redis.up, { what: 'Redis' })
+    expect(redis.problem).toBeUndefined()
+    expect(JSON.stringify(log.lines)).not.toContain('hunter2')
+  })
+
+  test('B10: a Redis without AUTH repeats the password in its reply, and the log does not', async () => {
+    await using server = await startRedis([...withoutHello, '--rename-command', 'AUTH', ''])
+    const log = createKeptLog()
+    await using _ = await connectRedis({ url: server.url.replace('//', '//somebody:hunter2@'), clock, log })
+    await until(() => reasons(log).length > 0, { what: 'the refusal' })
+    expect(reasons(log)[0]).toContain('unknown command')
+    expect(JSON.stringify(log.lines)).not.toContain('hunter2')
   })
 })

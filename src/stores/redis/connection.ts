@@ -5,10 +5,15 @@ import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
+import { failureReason } from '../../lib/failure-reason.ts'
 
 /** A connection to Redis or Valkey, which may be unavailable, so callers need a fallback. */
 export interface SharedRedis extends AsyncDisposable {
   readonly up: boolean
+  /** Why Redis is down, without a password; undefined while it is up or the first connection is being opened. */
+  readonly problem: string | undefined
+  /** The address without credentials, for display. */
+  readonly where: string
   /** Key prefix, so that several clusters can share one Redis. */
   readonly prefix: string
   /** Runs a command; undefined if Redis is unavailable or too slow. Never rejects. */
@@ -73,7 +78,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     for (const listener of listeners) listener(up)
   }
 
-  const open = (): Redis => {
+  const open = (failed: (reason: string) => void = () => {}): Redis => {
     const client = new Client(url, {
       // Fail immediately while Redis is down, instead of queueing commands until it is back.
       enableOfflineQueue: false,
@@ -85,24 +90,31 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
       reconnectOnError: null,
     })
-    // The `close` event reports failures; but without an `error` listener, a failure would crash the process.
-    client.on('error', () => {})
+    client.on('error', (error) => failed(refusalIn(error) ?? connectionError(error)))
     // ioredis waits without a limit for the responses to its first commands.
     let handshake: Disposable | undefined
     client.on('connect', () => {
-      handshake = clock.after(connectMs, () => client.disconnect(true))
+      handshake = clock.after(connectMs, () => {
+        failed(`not ready within ${connectMs / 1000} s of connecting`)
+        client.disconnect(true)
+      })
     })
     for (const event of ['ready', 'close']) client.on(event, () => handshake?.[Symbol.dispose]())
     return client
   }
-  const client = open()
+  /** Why the current connection cannot be opened, or was closed. */
+  let failure: string | undefined
+  const client = open((reason) => {
+    failure = reason
+  })
   const subscribers = new Set<Redis>()
   client.on('ready', () => {
     unanswered = 0
     unansweredProbes = 0
+    failure = undefined
     void check()
   })
-  client.on('close', () => settle(false, why ?? 'connection lost'))
+  client.on('close', () => settle(false, failure ?? why ?? 'connection closed'))
 
   /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
   const inTime = async <T>(response: Promise<T>, ms = requestTimeoutMs): Promise<T> => {
@@ -163,8 +175,12 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
   return {
     prefix,
+    where,
     get up() {
       return up
+    },
+    get problem() {
+      return why
     },
     async ask(command) {
       if (!up) return undefined
@@ -235,6 +251,12 @@ const isElsewhere = /(?:^|-)(?:READONLY|LOADING|MASTERDOWN|NOAUTH) /
 
 /** Writes a key in a script. KEYS: the key. */
 const writeProbe = createScript(`return redis.call('SET', KEYS[1], '1', 'PX', 60000)`)
+
+/** The reason of a failed connection. Messages of Node contain the address, but never a password. */
+function connectionError(thrown: Error): string {
+  const error = thrown instanceof AggregateError ? (thrown.errors[0] as Error) : thrown
+  return error.message || failureReason(error)
+}
 
 /** The text of an error reply; undefined for other errors. The reply to a transaction does not tell the reason. */
 function refusalIn(thrown: unknown): string | undefined {
