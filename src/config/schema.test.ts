@@ -240,3 +240,13 @@ test('S7: sandbox.memory is enough for an interpreter', () => {
   expect(configSchema.safeParse({ sandbox: { memory: '1B' } }).error?.issues[0]?.message).toContain('from 1MiB')
   expect(configSchema.parse({ sandbox: { memory: '1MiB' } }).sandbox.memory).toBe(1_048_576)
 })
+
+test.each([
+  ['redis://host', true],
+  ['redis://host:6379/', true],
+  ['rediss://user:secret@host/15', true],
+  ['redis://host/staging', false],
+  ['redis://host/1/2', false],
+])('B10: the path of the Redis URL is the number of a database: %s', (url, isValid) => {
+  expect(configSchema.safeParse({ stores: { redis: { url } } }).success).toBe(isValid)
+})

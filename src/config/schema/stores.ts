@@ -9,7 +9,15 @@ export const storesSection = z.strictObject({
     .describe("Folder for persistent state. Default: a folder per configuration in the user's state folder."),
   redis: z
     .strictObject({
-      url: address('redis', 'rediss').meta({ secret: 'address' }).describe('Address of Redis or Valkey.'),
+      url: address('redis', 'rediss')
+        .refine(
+          (value) => !URL.canParse(value) || value.includes('${') || /^\/?\d*\/?$/.test(new URL(value).pathname),
+          {
+            error: 'the number of a database after the host, such as redis://host:6379/0',
+          },
+        )
+        .meta({ secret: 'address' })
+        .describe('Address of Redis or Valkey.'),
       disabled,
     })
     .optional()

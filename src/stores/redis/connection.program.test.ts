@@ -152,4 +152,21 @@ withPart('redis-server', 'B10: a connection to Redis', () => {
     expect(reasons(log)[0]).toContain('unknown command')
     expect(JSON.stringify(log.lines)).not.toContain('hunter2')
   })
+
+  test('B10: Redis counts as down if the database in its URL does not exist', async () => {
+    await using server = await startRedis()
+    const log = createKeptLog()
+    await using redis = await connectRedis({ url: `${server.url}/16`, clock, log })
+    await until(() => reasons(log).length > 0, { what: 'the refusal' })
+    expect(reasons(log)).toEqual([expect.stringMatching(/^database 16 cannot be used: ERR /)])
+    expect(redis.up).toBe(false)
+    expect(await askRedis(server, (client) => client.dbsize())).toBe(0)
+  })
+
+  test('B10: the database in the URL is used', async () => {
+    await using server = await startRedis()
+    await using redis = await connected(`${server.url}/15`)
+    await redis.ask((client) => client.set('a', 'b'))
+    expect(await askRedis({ ...server, url: `${server.url}/15` }, (client) => client.get('a'))).toBe('b')
+  })
 })

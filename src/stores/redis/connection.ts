@@ -123,12 +123,26 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     return await Promise.race([response, promise])
   }
 
+  /** Selects the database in the URL again, because ioredis uses database 0 if that fails. */
+  const selectDatabase = async () => {
+    const { db = 0 } = client.options
+    if (db === 0) return
+    try {
+      await inTime(client.select(db))
+    } catch (thrown) {
+      if (thrown instanceof Error && refusalIn(thrown) !== undefined)
+        thrown.message = `database ${new URL(url).pathname.slice(1)} cannot be used: ${thrown.message}`
+      throw thrown
+    }
+  }
+
   /** Whether a new connection may help: packets are dropped silently, or another server has become the master. */
   let replace = false
   let checking: Promise<void> | undefined
   /** Checks that Redis accepts writes and scripts. Otherwise, it counts as down, because nothing can be shared. */
   const check = () => {
-    checking ??= inTime(writeProbe(client, [`${prefix}probe`], []))
+    checking ??= selectDatabase()
+      .then(() => inTime(writeProbe(client, [`${prefix}probe`], [])))
       .then(
         () => {
           unanswered = 0
