@@ -114,6 +114,9 @@ export function postgresErrorReason(thrown: unknown): string {
 const undefinedTable = '42P01'
 const undefinedSchema = '3F000'
 
+/** SQL for a column's time in milliseconds. The driver reads dates only in PostgreSQL's default `DateStyle`. */
+export const epochMs = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::bigint`
+
 /** Advisory locks, held for one transaction. The first number is our namespace: "tool". */
 const ours = 0x746f6f6c
 
