@@ -5,7 +5,7 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
-import { currentSchemaVersion, schemaVersion } from '../../stores/postgres/migrations.ts'
+import { currentSchemaVersion, schemaVersion, wrongEncoding } from '../../stores/postgres/migrations.ts'
 import { connectRedis, isUp, type SharedRedis } from '../../stores/redis/connection.ts'
 import { pubSubChannel } from '../../stores/redis/pub-sub.ts'
 import { sizeText } from '../table.ts'
@@ -148,6 +148,8 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
       await using postgres = await connectPostgres(configured.url)
       const { where } = postgres
       try {
+        const encoding = await wrongEncoding(postgres)
+        if (encoding) return problem(`${where}: ${encoding}`, `createdb --encoding UTF8 --template template0 toolway`)
         const number = await schemaVersion(postgres)
         if (number >= currentSchemaVersion) return ok(`${where} is reachable, and its tables are up to date`)
         const behind = `${where} is reachable; its tables are outdated`

@@ -64,6 +64,21 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     },
   )
 
+  test('B10: the log says that the encoding of an existing database cannot store a record', async () => {
+    const url = await server.database()
+    const one = await replica({ url, folder: await folder() })
+    await one.shipped()
+    await one[Symbol.asyncDispose]()
+    // As if the database had been created with LATIN1.
+    await ask(url, `UPDATE pg_database SET encoding = 8 WHERE datname = current_database()`)
+    const other = await replica({ url, folder: await folder() })
+    other.call('plain')
+    await other.shipped()
+    other.call('c', { agent: '\u{1f600}' })
+    const line = await until(() => other.log.lines.find(({ level }) => level === 'warn'), { what: 'the warning' })
+    expect(line.facts.why).toContain(`ENCODING 'UTF8'`)
+  })
+
   test('down from the start: nothing waits for it, and all records are copied once it is up', async () => {
     const url = await server.database()
     await server.stop()
