@@ -250,3 +250,17 @@ test.each([
 ])('B10: the path of the Redis URL is the number of a database: %s', (url, isValid) => {
   expect(configSchema.safeParse({ stores: { redis: { url } } }).success).toBe(isValid)
 })
+
+test.each([
+  ['', true],
+  ['?sslmode=require', true],
+  ['?sslmode=no-verify&connect_timeout=3', true],
+  ['?sslmode=allow', true],
+  ['?sslmode=requires', false],
+  ['?sslmode=', false],
+])('B10: a PostgreSQL URL with an unknown sslmode is rejected: %s', (query, isValid) => {
+  const stores = { postgres: { url: `postgres://user:hunter2@host/db${query}` } }
+  const { success, error } = configSchema.safeParse({ stores })
+  expect(success).toBe(isValid)
+  expect(String(error)).not.toContain('hunter2')
+})

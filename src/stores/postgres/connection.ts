@@ -92,7 +92,7 @@ function withLimit(error: unknown, queryMs: number): unknown {
 function verifying(url: string): string {
   const place = new URL(url)
   const mode = place.searchParams.get('sslmode')
-  if (mode !== null && ['prefer', 'require', 'verify-ca'].includes(mode)) {
+  if (mode !== null && ['allow', 'prefer', 'require', 'verify-ca'].includes(mode)) {
     place.searchParams.set('sslmode', 'verify-full')
   }
   return place.href
