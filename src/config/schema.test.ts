@@ -240,3 +240,27 @@ test('S7: sandbox.memory is enough for an interpreter', () => {
   expect(configSchema.safeParse({ sandbox: { memory: '1B' } }).error?.issues[0]?.message).toContain('from 1MiB')
   expect(configSchema.parse({ sandbox: { memory: '1MiB' } }).sandbox.memory).toBe(1_048_576)
 })
+
+test.each([
+  ['redis://host', true],
+  ['redis://host:6379/', true],
+  ['rediss://user:secret@host/15', true],
+  ['redis://host/staging', false],
+  ['redis://host/1/2', false],
+])('B10: the path of the Redis URL is the number of a database: %s', (url, isValid) => {
+  expect(configSchema.safeParse({ stores: { redis: { url } } }).success).toBe(isValid)
+})
+
+test.each([
+  ['', true],
+  ['?sslmode=require', true],
+  ['?sslmode=no-verify&connect_timeout=3', true],
+  ['?sslmode=allow', true],
+  ['?sslmode=requires', false],
+  ['?sslmode=', false],
+])('B10: a PostgreSQL URL with an unknown sslmode is rejected: %s', (query, isValid) => {
+  const stores = { postgres: { url: `postgres://user:hunter2@host/db${query}` } }
+  const { success, error } = configSchema.safeParse({ stores })
+  expect(success).toBe(isValid)
+  expect(String(error)).not.toContain('hunter2')
+})

@@ -162,7 +162,7 @@ export async function openProcessState(
   budgets.register('queued_calls', () => concurrency.stats().budgets.queued)
   budgets.register('capture', captures.use)
   const storeReadings = (): readonly StoreReading[] => [
-    ...(redis ? [{ name: 'redis', up: redis.redis.up }] : []),
+    ...(redis ? [{ name: 'redis', up: redis.redis.up, problem: redis.redis.problem }] : []),
     ...(!redis && primary ? [{ name: 'workers', up: primary.up }] : []),
     ...(archive ? [archiveReading(archive)] : []),
     ...(history ? [historyReading(history, archive)] : []),

@@ -57,6 +57,17 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     expect(await found(url, 'manual')).toMatchObject({ status: 'ok', message: expect.stringContaining('up to date') })
   })
 
+  test('B10: a database with an encoding that cannot store every record is refused by migrate and doctor', async () => {
+    const url = await server.database(`ENCODING 'LATIN1' TEMPLATE template0`)
+    await using place = await configured(url)
+    for (const words of [['migrate'], ['migrate', '--dry-run']]) {
+      expect(await toolway(words, place)).toMatchObject({ code: 3, stderr: expect.stringContaining('LATIN1') })
+    }
+    const [check] = postgresChecks({ stores: { postgres: { url, migrate: 'auto' } } } as never, 'toolway')
+    const found = await check?.run(AbortSignal.timeout(10_000))
+    expect(found).toMatchObject({ status: 'problem', message: expect.stringContaining('LATIN1') })
+  })
+
   test('audit query asks all replicas, or says that it does not; audit verify --postgres finds what was changed', async () => {
     const url = await server.database()
     await using here = await configured(url)

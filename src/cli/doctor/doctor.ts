@@ -25,7 +25,7 @@ import { clientCheck, nodeCheck, openFilesCheck, sandboxCheck } from './environm
 import { type CheckFinding, type CheckResult, type CheckStatus, type DoctorCheck, problem, warning } from './finding.ts'
 import { portCheck } from './port.ts'
 import { agentCheck, serverChecks } from './servers.ts'
-import { postgresChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
+import { postgresChecks, redisChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
 
 interface DoctorOptions extends CommonOptions {
   readonly server?: string
@@ -92,6 +92,7 @@ function checksFor(
     ...auditChecks(config, checkContext),
     ...postgresChecks(config, command),
     openFilesCheck(config.mcpServers),
+    ...redisChecks(config),
     ...servers.checks,
     // This check runs after the server checks, because it waits for the servers' tools.
     agentCheck(config, servers.tools, command),

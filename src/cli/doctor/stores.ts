@@ -1,9 +1,13 @@
 import { mkdtemp, readdir, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import type { Config } from '../../config/schema.ts'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
-import { currentSchemaVersion, schemaVersion } from '../../stores/postgres/migrations.ts'
+import { currentSchemaVersion, schemaVersion, wrongEncoding } from '../../stores/postgres/migrations.ts'
+import { connectRedis, isUp, type SharedRedis } from '../../stores/redis/connection.ts'
+import { pubSubChannel } from '../../stores/redis/pub-sub.ts'
 import { sizeText } from '../table.ts'
 import { type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { chownCommand, isForeign, octal } from './private-file.ts'
@@ -144,6 +148,8 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
       await using postgres = await connectPostgres(configured.url)
       const { where } = postgres
       try {
+        const encoding = await wrongEncoding(postgres)
+        if (encoding) return problem(`${where}: ${encoding}`, `createdb --encoding UTF8 --template template0 toolway`)
         const number = await schemaVersion(postgres)
         if (number >= currentSchemaVersion) return ok(`${where} is reachable, and its tables are up to date`)
         const behind = `${where} is reachable; its tables are outdated`
@@ -158,3 +164,37 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
   }
   return [check]
 }
+
+/** Checks that Redis accepts the credentials, writes, scripts, and messages between replicas. */
+export function redisChecks({ stores: { redis: configured } }: Config): DoctorCheck[] {
+  if (!configured || configured.disabled) return []
+  const check: DoctorCheck = {
+    name: 'stores.redis',
+    async run() {
+      await using redis = await connectRedis({ url: configured.url, clock: systemClock, log: silentLog })
+      await isUp(redis, systemClock)
+      const remedy = 'stores.redis.url: redis://USER:PASSWORD@HOST:PORT/DATABASE'
+      if (!redis.up) {
+        const why = redis.problem ?? 'no response'
+        return warning(`${redis.where} is unavailable (${why}): replicas share no limits, results and sessions`, remedy)
+      }
+      const refusal = await messageRefusal(redis)
+      if (refusal === '') return ok(`${redis.where} is reachable, and accepts writes, scripts and messages`)
+      const why = refusal ?? 'no response'
+      return warning(`${redis.where} refuses messages between replicas (${why}): a reload affects one replica`, remedy)
+    },
+  }
+  return [check]
+}
+
+/** Why Redis refuses to publish or subscribe, or an empty text. Replicas ignore messages that are not sealed. */
+const messageRefusal = (redis: SharedRedis): Promise<string | undefined> =>
+  redis.ask(async (client) => {
+    try {
+      await client.publish(pubSubChannel(redis), '')
+      await client.subscribe(pubSubChannel(redis))
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  })

@@ -3,13 +3,28 @@ import { address, flag, path, textLike } from './values.ts'
 
 const disabled = flag().prefault(false).describe('Disables this store.')
 
+const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
+
+function hasKnownSslMode(url: string): boolean {
+  if (!URL.canParse(url) || url.includes('${')) return true
+  return new URL(url).searchParams.getAll('sslmode').every((mode) => sslModes.includes(mode))
+}
+
 export const storesSection = z.strictObject({
   path: path()
     .optional()
     .describe("Folder for persistent state. Default: a folder per configuration in the user's state folder."),
   redis: z
     .strictObject({
-      url: address('redis', 'rediss').meta({ secret: 'address' }).describe('Address of Redis or Valkey.'),
+      url: address('redis', 'rediss')
+        .refine(
+          (value) => !URL.canParse(value) || value.includes('${') || /^\/?\d*\/?$/.test(new URL(value).pathname),
+          {
+            error: 'the number of a database after the host, such as redis://host:6379/0',
+          },
+        )
+        .meta({ secret: 'address' })
+        .describe('Address of Redis or Valkey.'),
       disabled,
     })
     .optional()
@@ -23,7 +38,10 @@ export const storesSection = z.strictObject({
     ),
   postgres: z
     .strictObject({
-      url: address('postgres', 'postgresql').meta({ secret: 'address' }).describe('Address of PostgreSQL.'),
+      url: address('postgres', 'postgresql')
+        .refine(hasKnownSslMode, { error: `a URL whose sslmode is one of ${sslModes.join(', ')}` })
+        .meta({ secret: 'address' })
+        .describe('Address of PostgreSQL.'),
       migrate: z
         .enum(['auto', 'manual'])
         .default('auto')

@@ -48,7 +48,7 @@ function gateway() {
     paused: new Set<string>(),
     approvals: [] as PendingApproval[],
     freeBytes: 1e12,
-    stores: [] as { name: string; up: boolean }[],
+    stores: [] as { name: string; up: boolean; problem?: string }[],
     audit: { recording: true, error: undefined as string | undefined, changedBeforeStart: 0 },
   }
   const listeners = new Set<() => void>()
@@ -244,10 +244,11 @@ describe('V7: the sources of the inbox', () => {
   test('Redis, PostgreSQL and the primary process, while they cannot be reached', () => {
     const { items, state } = gateway()
     state.stores = [
-      { name: 'redis', up: false },
+      { name: 'redis', up: false, problem: 'WRONGPASS' },
       { name: 'postgres', up: false },
       { name: 'workers', up: true },
     ]
+    expect(items()[0]?.detail).toContain('WRONGPASS')
     expect(items().map(({ id, kind, severity, link }) => [id, kind, severity, link])).toEqual([
       ['store:redis', 'store', 'critical', '/config'],
       ['store:postgres', 'store', 'critical', '/config'],

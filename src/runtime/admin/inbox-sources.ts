@@ -333,7 +333,8 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
         ? 'Audit records stay in the local log, and charts and statistics show only this machine, until it is back.'
         : 'This process uses its own limits, cache and sessions until it is back.'
     const title = `${storeNames[name] ?? name} cannot be reached`
-    const detail = `${effect} Toolway reconnects automatically.`
+    const lastError = problem === undefined ? '' : ` Last error: ${problem}`
+    const detail = `${effect} Toolway reconnects automatically.${lastError}`
     const facts = { id: `store:${name}`, title, detail, revision: 'down', link: '/config', actions: [] }
     return [{ ...facts, kind: 'store', severity: 'critical' }]
   })

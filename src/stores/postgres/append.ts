@@ -1,5 +1,5 @@
 import { type ArchiveRecord, archiveNames, type ChainEnd } from '../../core/audit-archive.ts'
-import type { Postgres, Transaction } from './connection.ts'
+import { epochMs, type Postgres, type Transaction } from './connection.ts'
 
 const nameColumns = archiveNames.join(', ')
 const nameTypes = archiveNames.map((name) => `${name} text`).join(', ')
@@ -84,12 +84,12 @@ async function rowsOf(client: Transaction, chain: number, records: readonly Arch
 
 /** Marks the stored beginnings of these calls as ended, and returns them. */
 async function endEarlier(client: Transaction, chain: number, calls: readonly string[]): Promise<Map<string, Begin>> {
-  const begun = await client.query<{ call: string; seq: string; time: Date }>(
+  const begun = await client.query<{ call: string; seq: string; time: string }>(
     `UPDATE toolway.records SET shown = false
-     WHERE chain = $1 AND call = ANY($2) AND phase = 'before' AND shown RETURNING call, seq, time`,
+     WHERE chain = $1 AND call = ANY($2) AND phase = 'before' AND shown RETURNING call, seq, ${epochMs('time')} AS time`,
     [chain, calls.map(indexable)],
   )
-  return new Map(begun.map(({ call, seq, time }) => [call, { seq: Number(seq), time: time.toISOString() }]))
+  return new Map(begun.map(({ call, seq, time }) => [call, { seq: Number(seq), time: isoOf(Number(time)) }]))
 }
 
 const columnOf = (name: string, value: string): string => (name === 'tool' ? storable(value) : indexable(value))

@@ -13,7 +13,7 @@ import {
 import { type FilterConditionOptions, filterConditions, formatCursor, parseCursor } from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { isoOf, storable } from './append.ts'
-import type { Postgres } from './connection.ts'
+import { epochMs, type Postgres } from './connection.ts'
 
 /** Time limit for a search. The server cancels it before the client gives up, which shows that the server is up. */
 const searchTimeoutMs = 4_000
@@ -34,7 +34,7 @@ export const createArchive = (postgres: Postgres, { searchMs = searchTimeoutMs }
   async *records(chain) {
     for (let after = 0; ; ) {
       const rows = await postgres.query<FiledRow>(
-        `SELECT seq, line, time, shown, is_error, words, ${archiveNames.join(', ')} FROM toolway.records
+        `SELECT seq, line, ${epochMs('time')} AS time, shown, is_error, words, ${archiveNames.join(', ')} FROM toolway.records
          WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT ${recordsAtOnce}`,
         [chain, after],
       )
@@ -58,16 +58,16 @@ export const createArchive = (postgres: Postgres, { searchMs = searchTimeoutMs }
 })
 
 type FiledRow = Record<ArchiveName, string | null> &
-  Omit<ArchivedRecord, 'names' | 'time'> & { readonly seq: string; readonly time: Date }
+  Omit<ArchivedRecord, 'names' | 'time'> & { readonly seq: string; readonly time: string }
 
 function filedOf({ seq: _, line, time, shown, is_error, words, ...names }: FiledRow): ArchivedRecord {
-  return { line, time: time.getTime(), shown, is_error, words, names }
+  return { line, time: Number(time), shown, is_error, words, names }
 }
 
 interface FoundRow extends ArchiveHit {
   readonly chain: number
   readonly seq: string
-  readonly time: Date
+  readonly time: string
 }
 
 async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number): Promise<ArchivePage> {
@@ -78,13 +78,13 @@ async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number)
   const direction = newestFirst ? 'DESC' : 'ASC'
   const rows = await queryWithin<FoundRow>(
     postgres,
-    `SELECT ${found}, r.chain, r.seq, r.time ${among} WHERE ${where.sql}
+    `SELECT ${found}, r.chain, r.seq, ${epochMs('r.time')} AS time ${among} WHERE ${where.sql}
      ORDER BY r.time ${direction}, r.chain ${direction}, r.seq ${direction} LIMIT $${where.values.length + 1}`,
     [...where.values, limit + 1],
     searchMs,
   )
   const last = rows.length > limit ? rows[limit - 1] : undefined
-  const next = last && { time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }
+  const next = last && { time: Number(last.time), chain: last.chain, seq: Number(last.seq) }
   return { hits: rows.slice(0, limit).map(foundOf), next: next ? formatCursor(next, 'archive') : null }
 }
 

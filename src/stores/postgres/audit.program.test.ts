@@ -42,6 +42,43 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     expect(await verified(url)).toMatchObject({ ok: true, records: rows.length, problems: [] })
   })
 
+  test.each(['German', 'SQL, DMY', 'Postgres'])(
+    'B10: records are copied and read with the DateStyle %s',
+    async (style) => {
+      const url = await server.database()
+      await ask(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET datestyle = '${style}'`)
+      const one = await replica({ url, folder: await folder() })
+      const call = { call: 'c', agent: 'dev', principal: 'test', operation: 'call_tool', write: false }
+      one.audit.begin({ ...call, arguments: {} })
+      await one.shipped()
+      one.audit.end({ ...call, decision: 'ALLOW', is_error: false, latency_ms: 1 })
+      one.call('d')
+      await one.shipped()
+      expect(await verified(url)).toMatchObject({ ok: true, problems: [] })
+      const page = await one.postgres.ask(({ search }) => search({ limit: 1 }))
+      const rest = await one.postgres.ask(({ search }) => search({ limit: 9, before: page?.next ?? '' }))
+      expect([...(page?.hits ?? []), ...(rest?.hits ?? [])]).toMatchObject([
+        { begin: expect.stringContaining('"d"') },
+        { begin: expect.stringContaining('"c"') },
+      ])
+    },
+  )
+
+  test('B10: the log says that the encoding of an existing database cannot store a record', async () => {
+    const url = await server.database()
+    const one = await replica({ url, folder: await folder() })
+    await one.shipped()
+    await one[Symbol.asyncDispose]()
+    // As if the database had been created with LATIN1.
+    await ask(url, `UPDATE pg_database SET encoding = 8 WHERE datname = current_database()`)
+    const other = await replica({ url, folder: await folder() })
+    other.call('plain')
+    await other.shipped()
+    other.call('c', { agent: '\u{1f600}' })
+    const line = await until(() => other.log.lines.find(({ level }) => level === 'warn'), { what: 'the warning' })
+    expect(line.facts.why).toContain(`ENCODING 'UTF8'`)
+  })
+
   test('down from the start: nothing waits for it, and all records are copied once it is up', async () => {
     const url = await server.database()
     await server.stop()

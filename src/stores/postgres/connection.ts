@@ -92,7 +92,7 @@ function withLimit(error: unknown, queryMs: number): unknown {
 function verifying(url: string): string {
   const place = new URL(url)
   const mode = place.searchParams.get('sslmode')
-  if (mode !== null && ['prefer', 'require', 'verify-ca'].includes(mode)) {
+  if (mode !== null && ['allow', 'prefer', 'require', 'verify-ca'].includes(mode)) {
     place.searchParams.set('sslmode', 'verify-full')
   }
   return place.href
@@ -108,11 +108,19 @@ export function displayAddress(url: string): string {
 export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
   if (code === undefinedTable || code === undefinedSchema) return 'its tables do not exist yet; run `toolway migrate`'
+  if (code === untranslatable) return `${message}; ${encodingSentence('of the database')}`
   return message || errors?.[0]?.message || code || String(thrown)
 }
 
 const undefinedTable = '42P01'
 const undefinedSchema = '3F000'
+const untranslatable = '22P05'
+
+export const encodingSentence = (name: string): string =>
+  `the encoding ${name} cannot store every record; copying needs a database that was created with ENCODING 'UTF8'`
+
+/** SQL for a column's time in milliseconds. The driver reads dates only in PostgreSQL's default `DateStyle`. */
+export const epochMs = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::bigint`
 
 /** Advisory locks, held for one transaction. The first number is our namespace: "tool". */
 const ours = 0x746f6f6c

@@ -1,4 +1,4 @@
-import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
+import { advisoryLocks, encodingSentence, type Postgres, type Transaction } from './connection.ts'
 
 /** One change to the database schema. Never edit a migration that has been published. */
 export interface Migration {
@@ -141,6 +141,8 @@ export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted
       )`)
     }
     const from = await schemaVersion(client)
+    const encoding = from === 0 ? await wrongEncoding(client) : undefined
+    if (encoding) throw new Error(encoding)
     const missing = wanted.filter(({ number }) => number > from)
     if (!dryRun) for (const migration of missing) await apply(client, migration)
     const applied = missing.map(({ number, name }) => ({ number, name }))
@@ -162,6 +164,13 @@ export async function schemaVersion(client: Transaction): Promise<number> {
     'SELECT coalesce(max(number), 0) AS number FROM toolway.migrations',
   )
   return last?.number ?? 0
+}
+
+/** Says that the database cannot store all characters of audit records, and what to do; undefined if it can. */
+export async function wrongEncoding(client: Transaction): Promise<string | undefined> {
+  const [{ name = '' } = {}] = await client.query<{ name: string }>(`SELECT current_setting('server_encoding') AS name`)
+  // SQL_ASCII stores all bytes unchanged.
+  return ['UTF8', 'SQL_ASCII'].includes(name) ? undefined : encodingSentence(name)
 }
 
 export const currentSchemaVersion: number = Math.max(...migrations.map(({ number }) => number))

@@ -12,9 +12,12 @@ export interface RedisPubSubOptions {
   readonly log: Log
 }
 
+/** The channel of all messages between replicas. */
+export const pubSubChannel = ({ prefix }: Pick<SharedRedis, 'prefix'>): string => `${prefix}bulletin`
+
 /** Broadcast through a Redis channel. Messages are sealed, so those written without the secret have no effect. */
 export function redisPubSub({ redis, self, seal, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
-  const channel = `${redis.prefix}bulletin`
+  const channel = pubSubChannel(redis)
   const listeners = createTopicListeners(log)
   const subscription = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')
