@@ -161,14 +161,6 @@ describe('F11: the answer', () => {
   })
 })
 
-test('F11: each refusal of the operator is written down, however many there are', async () => {
-  const denial = { allowed: false, code: 'TOOL_BLOCKED', rule: 'r', reason: 'No.' } as const
-  const { handle, ends } = openPipeline({ decide: () => denial })
-  const caller = { ...callOf().caller, admin: true }
-  for (let count = 0; count < 700; count++) await handle(callOf({ caller })).catch(() => {})
-  expect(ends().filter(({ code }) => code === 'TOOL_BLOCKED')).toHaveLength(700)
-})
-
 test('F11: what carries other calls is no write itself, and neither is following or completing', async () => {
   const { handle, complete, relay, subscribe, ends } = openPipeline()
   const call = callOf()

@@ -6,7 +6,7 @@ import { type Decide, type Decision, type Denial, refusalOf } from '../core/deci
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
-import type { Note, Refusals, Who } from './refusals.ts'
+import type { Refusals, Who } from './refusals.ts'
 
 export const operations: Readonly<Record<Kind, Operation>> = {
   tool: 'call_tool',
@@ -47,7 +47,7 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
   return async (call, next) => {
     const decision = decided(call)
     const { allowed, rule } = decision
-    const note = allowed ? refusals.settle() : noteOf(call.caller, whoOf(call.caller), refusals)
+    const note = allowed ? refusals.settle() : refusals.admit(whoOf(call.caller))
     const subject = subjectOf(call, operation ?? operations[call.entry.kind], note !== undefined)
     const begun = log.begin({ ...subject, arguments: argumentsOf(call) })
     if (begun) await begun
@@ -96,9 +96,6 @@ export function endingOf(thrown: unknown): Ending {
 
 const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
 
-/** Counts a refusal and returns the note for its record. Refusals for the operator's own credential are not limited. */
-const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin ? {} : refusals.admit(who))
-
 const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
   agent,
   principal,
@@ -145,7 +142,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
 
   const recordFailure = (lookup: Lookup, thrown: unknown, start: number) => {
     // Retryable failures, such as an unreachable server, are not refusals and are not counted as such.
-    const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
+    const note = ToolwayError.from(thrown).kind.retryable ? {} : refusals.admit(whoOf(caller))
     // `brief` truncates the name in the record: the name is untrusted and can be of any length.
     const failed = { ...subject(lookup), ...named(lookup, thrown), brief: true } as const
     return log.end({ ...failed, ...endingOf(thrown), ...note, latency_ms: since(start) })

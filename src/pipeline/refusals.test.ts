@@ -5,8 +5,9 @@ import { temporaryFolder } from '../../tests/fixtures/folders.ts'
 import { runs } from '../../tests/fixtures/runs.ts'
 import { openLog, recordsIn } from '../audit/audit.fixture.ts'
 import { isEvent } from '../audit/record.ts'
+import { callOf } from '../core/call.fixture.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { emptyView, keptAudit, refusing } from './pipeline.fixture.ts'
+import { emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture.ts'
 import { burst, createRefusals, perMinute } from './refusals.ts'
 
 const codeOf = (attempt: Promise<unknown>): Promise<string> =>
@@ -197,4 +198,14 @@ test('F11, B7: five thousand denied calls with large arguments take less than tw
   const records = recordsIn(folder.path)
   expect(Buffer.byteLength(JSON.stringify(records))).toBeLessThan(2 * 1024 * 1024)
   expect(records.filter(isEvent).at(-1)).toMatchObject({ operation: 'refusals', suppressed: 5_000 - burst })
+})
+
+test('F11, B7: admins, such as clients with the token, are counted like everybody else', async () => {
+  const { handle, view, ends } = openPipeline({
+    decide: () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'r', reason: 'No.' }),
+  })
+  const caller = { ...callOf().caller, admin: true }
+  expect(await tally(burst + 7, () => handle(callOf({ caller })))).toEqual({ TOOL_BLOCKED: burst, RATE_LIMITED: 7 })
+  expect(await codeOf(view(caller).resolve('tool', 'x'))).toBe('RATE_LIMITED')
+  expect(ends()).toHaveLength(burst)
 })

@@ -10,7 +10,7 @@ import { speltOut } from '../lib/hidden-characters.ts'
 export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'address'>
 
 /** The number of earlier refusals that have no record of their own. */
-export type Note = Pick<AuditEnd, 'suppressed'>
+type Note = Pick<AuditEnd, 'suppressed'>
 
 /** Whether a refusal is audited; if it is not, how long until the next one will be. */
 type Counted =
