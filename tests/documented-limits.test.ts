@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { serverFindingKinds } from '../src/core/source-status.ts'
+import { burst, perMinute } from '../src/pipeline/refusals.ts'
+import { defaultListLimits } from '../src/upstream/listing/list-reader.ts'
 
 /** Paragraphs, each on one line. */
 async function paragraphsOf(path: string): Promise<string[]> {
@@ -31,3 +33,14 @@ test.each(serverFindingKinds)(
     expect(rows.filter((row) => row.includes(`\`${kind}\``))).not.toEqual([])
   },
 )
+
+test('V6: docs/security-model.md names the real limit for the entries of a list', async () => {
+  const limit = `${defaultListLimits.maxEntries.toLocaleString('en')} entries per list`
+  expect((await paragraphsOf('docs/security-model.md')).filter((text) => text.includes(limit))).not.toEqual([])
+})
+
+test('F11: docs/policy.md names the real number of denials that are recorded for one caller', async () => {
+  const [text = ''] = (await paragraphsOf('docs/policy.md')).filter((one) => one.includes('cannot fill the disk'))
+  expect([burst, perMinute / 60]).toEqual([600, 10])
+  expect(text).toContain(`${burst} denials are recorded at once and ten more every second`)
+})

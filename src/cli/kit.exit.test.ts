@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type ErrorCode, errorKinds, ToolwayError } from '../core/errors.ts'
 import { report } from './failure.ts'
 import { recordedShell } from './kit.fixture.ts'
-import { createOutput, exit, exitCodeHelp, exitCodeOf, UsageError } from './kit.ts'
+import { createOutput, exit, exitCodeHelp, exitCodeOf, relativeTo, UsageError } from './kit.ts'
 
 const codes = Object.keys(errorKinds) as ErrorCode[]
 
@@ -34,4 +34,13 @@ test.each([
   report(error, createOutput(shell), { command: 'toolway', cwd: shell.cwd, debug: false })
   expect(stderr()).toContain('It failed.')
   expect(stderr().includes('`toolway servers`')).toBe(pointsThere)
+})
+
+test.each([
+  ['/etc/toolway.yaml: read as YAML', '/', '/etc/toolway.yaml: read as YAML'],
+  ['/tmp/q/tmp/y.yaml', '/tmp', 'q/tmp/y.yaml'],
+  ['/srv/tmp/y.yaml', '/tmp', '/srv/tmp/y.yaml'],
+  ['"/tmp/a.yaml" overrides (/tmp/b.yaml)', '/tmp', '"a.yaml" overrides (b.yaml)'],
+])('B11: %j is shown in the folder %s as %j', (text, cwd, shown) => {
+  expect(relativeTo(text, cwd)).toBe(shown)
 })

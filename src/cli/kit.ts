@@ -27,9 +27,15 @@ export interface Shell {
 export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
-/** Makes all paths below the current folder that occur in the text relative to that folder. */
-export const relativeTo = (text: string, cwd: string): string =>
-  text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
+/**
+ * Makes all paths below the current folder that occur in the text relative to that folder. A path is recognized at its
+ * beginning only, because a longer path may contain the same names. Paths below a root stay absolute.
+ */
+export function relativeTo(text: string, cwd: string): string {
+  if (cwd.endsWith(sep)) return text
+  const begins = (at: number) => at === 0 || /[\s"'`([{<,;:=]/.test(text.charAt(at - 1))
+  return text.replaceAll(cwd + sep, (found, at: number) => (begins(at) ? '' : found))
+}
 
 export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, unwell: 5, interrupted: 130 } as const
 

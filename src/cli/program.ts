@@ -294,7 +294,7 @@ Examples:
     .option('--dry-run', 'show the migrations without applying them')
 
   command(program, 'validate', async () => (await import('./commands/validate.ts')).validate).description(
-    'check the configuration and show the effective settings',
+    'check the configuration and show the files, servers and agents in it',
   )
 
   command(program, 'doctor', async () => (await import('./doctor/doctor.ts')).doctor)

@@ -118,3 +118,16 @@ test('F13: a cache without a tool that it could be for is a warning; otherwise i
     warnings: [],
   })
 })
+
+test('S7: hosts that no URL of a program can have are warnings', async () => {
+  const valid = ['api.example.com', '*.example.com', '*', '10.0.0.*', '*.5', '127.0.0.1', '[::1]', 'localhost']
+  const allowNetwork = ['localhost:4798', 'https://x.org/api', 'X.org', '::1', '*.x.org:80', 'a b', ...valid]
+  expect(await warningsOf(JSON.stringify({ sandbox: { allowNetwork } }))).toEqual([
+    'sandbox.allowNetwork: localhost:4798 never matches; did you mean localhost, with any port?',
+    'sandbox.allowNetwork: https://x.org/api never matches; did you mean x.org, with any port?',
+    'sandbox.allowNetwork: X.org never matches; did you mean x.org, with any port?',
+    'sandbox.allowNetwork: ::1 never matches; did you mean [::1], with any port?',
+    'sandbox.allowNetwork: *.x.org:80 never matches; did you mean *.x.org, with any port?',
+    'sandbox.allowNetwork: a b never matches; list host names',
+  ])
+})

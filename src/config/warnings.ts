@@ -9,6 +9,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
   return [
     ...openToAll(config),
     ...neverMatches(config),
+    ...unreachableHosts(config),
     ...unknownModel(config),
     ...uselessAliases(config),
     ...withoutEffect(config, tree),
@@ -36,6 +37,20 @@ function neverMatches({ server: { allowedHosts, allowedOrigins } }: Config): str
     ),
     ...origins.map((origin) => warning('allowedOrigins', origin, originOf(origin) ?? originOf(`https://${origin}`))),
   ]
+}
+
+/** Warns about entries that are not the host of any URL, such as one with a port. Ports are not restricted. */
+const unreachableHosts = ({ sandbox: { allowNetwork } }: Config): string[] =>
+  allowNetwork.flatMap((entry) => {
+    const meant = [entry, `http://${entry}`, `http://[${entry}]`].flatMap(hostOf)[0]
+    if (meant === entry || (meant === undefined && entry.includes('*'))) return []
+    const advice = meant ? `did you mean ${meant}, with any port?` : 'list host names'
+    return [`sandbox.allowNetwork: ${entry} never matches; ${advice}`]
+  })
+
+function hostOf(url: string): readonly string[] {
+  const hostname = URL.parse(url)?.hostname
+  return hostname ? [hostname] : []
 }
 
 /** The Origin header that browsers send for a page; undefined if there is none. */

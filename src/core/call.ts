@@ -26,6 +26,8 @@ export interface Call {
   readonly timeoutKey?: string
   /** To be called when the server reports progress. Set only if progress extends the timeout (V4). */
   readonly progressed?: (() => void) | undefined
+  /** To be called before the source of the entry gets the call. Until then, nothing can have been sent to a server. */
+  readonly starting?: (() => void) | undefined
   readonly trail?: Trail
   readonly trace?: TraceContext
 }
@@ -104,6 +106,12 @@ function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const entries = Object.entries(value).map(([key, inner]) => [key, sorted(inner)] as const)
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Passes a call to the source of its entry. */
+export const runEntry: Handler = (call) => {
+  call.starting?.()
+  return call.entry.run(call)
 }
 
 /** Wraps a handler in interceptors, the first one outermost. The closures are built once, not per call. */

@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Handler } from '../core/call.ts'
 import { systemClock } from '../core/clock.ts'
+import { endWith } from '../core/deadline.ts'
 import type { Decide } from '../core/decision.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -183,4 +185,33 @@ test('a task request for a tool without tasks is refused', async () => {
 test('an entry without completions returns none', async () => {
   const result = await openPipeline().complete(callOf({ input: { arguments: Json.of({}), meta: {} } }))
   expect(result.body.value).toEqual({ completion: { values: [], total: 0, hasMore: false } })
+})
+
+describe('B9: whether a cancelled call has been passed to its server', () => {
+  const forever = new Promise<never>(() => {})
+
+  const startedBeforeEnd = async (changes: Parameters<typeof openPipeline>[0]): Promise<boolean> => {
+    const leaving = new AbortController()
+    let started = false
+    const starting = () => {
+      started = true
+    }
+    const entry = entryOf({ run: () => forever })
+    const answer = openPipeline(changes).handle(callOf({ entry, signal: leaving.signal, starting }))
+    await setImmediate()
+    leaving.abort(new ToolwayError('CANCELLED', 'The program ended.'))
+    await expect(answer).rejects.toMatchObject({ code: 'CANCELLED' })
+    return started
+  }
+
+  test('it has not while it waits for approval or in a queue', async () => {
+    const approval = approvalBy('r')
+    using _accepting = approval.approvals.accept()
+    expect(await startedBeforeEnd({ approval })).toBe(false)
+    expect(await startedBeforeEnd({ bulkhead: ({ signal }) => endWith(signal, forever) })).toBe(false)
+  })
+
+  test('it has while the server works on it', async () => {
+    expect(await startedBeforeEnd({})).toBe(true)
+  })
 })

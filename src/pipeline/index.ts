@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Access } from '../core/access.ts'
 import type { Audit, Operation } from '../core/audit.ts'
-import { type Call, type Caller, compose, type Handler, type Interceptor, type Peer } from '../core/call.ts'
+import { type Call, type Caller, compose, type Handler, type Interceptor, type Peer, runEntry } from '../core/call.ts'
 import type { ChatRequest } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
@@ -73,9 +73,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const repeated = [timeout(clock), options.retry]
   const perAttempt = [...attempt(watch), options.breaker, options.bulkhead, recheck(options.recheck, refuse)]
 
-  const handle = compose([...recorded(), ...checked, ...scanned, ...repeated, ...perAttempt], (call) =>
-    call.entry.run(call),
-  )
+  const handle = compose([...recorded(), ...checked, ...scanned, ...repeated, ...perAttempt], runEntry)
   const complete = compose(
     [...recorded('complete'), rateLimit(options.limits), ...repeated, ...perAttempt],
     (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),

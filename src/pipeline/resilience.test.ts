@@ -87,7 +87,7 @@ test('J3, F12: attempts count one by one, and what the breaker holds back is not
     return Promise.reject(failed('OUTCOME_UNKNOWN'))
   }
   const { handle, clock, state } = row(down, { attempts: 10 })
-  const traits = { readOnly: true, idempotent: true, timeoutMs: 30_000 }
+  const traits = { readOnly: false, idempotent: true, timeoutMs: 30_000 }
   const caught = expect(handle(callOf({ entry: entryOf({ traits }) }))).rejects.toMatchObject({
     code: 'CIRCUIT_OPEN',
     message: /Nothing was sent: .* Toolway made 4 attempts, and an earlier one may have run\.$/,

@@ -126,7 +126,7 @@ describe('how often and when', () => {
     expect(last.details.unsent).toBeUndefined()
   })
 
-  test.each(['resource', 'template', 'prompt'] as const)(
+  test.each(['resource', 'template', 'prompt', 'tool'] as const)(
     'F12: no attempt to read a %s may have had an effect',
     async (kind) => {
       const call = callOf({ entry: entryOf({ kind, traits: { ...plain, readOnly: true } }) })

@@ -61,7 +61,7 @@ const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits
 function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean, { entry }: Call): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
-  const mayHaveEffect = mayHaveRun && entry.kind === 'tool'
+  const mayHaveEffect = mayHaveRun && entry.kind === 'tool' && !entry.traits.readOnly
   const before = mayHaveEffect && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier one may have run' : ''
   const unsent = mayHaveRun ? undefined : details.unsent
   const sentence = `${message} Toolway made ${tried} attempts${before}.`

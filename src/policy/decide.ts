@@ -3,7 +3,7 @@ import type { Exposure } from '../core/access.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
-import { metaSource } from '../core/source.ts'
+import { builtInSources, metaSource } from '../core/source.ts'
 import { agentOrNone, inherited, noAgent, refusalOfNone } from './agents.ts'
 import type { Explanation } from './explanation.ts'
 import { compileRules } from './rules.ts'
@@ -149,10 +149,13 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
   return ({ server, name, traits }) => {
     if (traits.readOnly || !readOnly.has(server)) return undefined
     const rule = `mcpServers.${server}.readOnly`
-    const reason = `Write not allowed: the server ${server} is read-only, and ${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to list ${name} in mcpServers.${server}.readTools or to set mcpServers.${server}.trustAnnotations.`
+    const reason = `Write not allowed: the server ${server} is read-only, and ${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to ${declaredRead(server, name)}.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }
 }
+
+const declaredRead = (server: string, name: string): string =>
+  `list ${name} in mcpServers.${server}.readTools or to set mcpServers.${server}.trustAnnotations`
 
 /**
  * For read-only agents, denies everything that is not known to be a read, including Toolway's own tools and sinks.
@@ -165,7 +168,8 @@ function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: 
     const restriction = traits.readOnly || traits.carries ? undefined : restricted.get(agent)
     if (!restriction) return undefined
     const rule = `agents.${restriction.from}.readOnly`
-    const reason = `Write not allowed: the agent ${agent} is read-only (${rule}), and ${server}.${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to list ${name} in mcpServers.${server}.readTools or to set mcpServers.NAME.trustAnnotations.`
+    const remedy = builtInSources.includes(server) ? '' : `, or ask the operator to ${declaredRead(server, name)}`
+    const reason = `Write not allowed: the agent ${agent} is read-only (${rule}), and ${server}.${name} is not known to be a read-only tool. Use a read-only tool${remedy}.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }
 }

@@ -78,3 +78,10 @@ test('J2: a read-only server that can show no tool is a warning that names both 
   expect(reason).toContain('mcpServers.files.readTools')
   expect(reason).toContain('trustAnnotations')
 })
+
+test('J2: a read-only agent learns which settings of the server would allow the call, if there are any', () => {
+  const reasonOf = (server: string) =>
+    (decide('reader', entryOf({ server, name: 'x', traits: traits(false) })) as { reason: string }).reason
+  expect(reasonOf('files')).toMatch(/list x in mcpServers\.files\.readTools .* mcpServers\.files\.trustAnnotations\.$/)
+  for (const server of ['native', 'sink']) expect(reasonOf(server)).not.toContain('mcpServers')
+})

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
-import { describeChanges } from './config-difference.ts'
+import { compareConfigs, describeChanges } from './config-difference.ts'
 
 const configOf = (written: object = {}) => configSchema.parse(written) as unknown as Config
 const openly = () => true
@@ -61,4 +61,17 @@ test('a change of everything is bounded, and each value is cut to one harmless l
   )
   expect(described).toHaveLength('mcpServers.a.description:  → '.length + 100)
   expect(described).not.toMatch(/[\n\u001b]/)
+})
+
+test('G8: a changed folder for state is reported by the name of its setting alone', () => {
+  const storedIn = (path: string, common: string): Config => {
+    const config = configOf()
+    return { ...config, stores: { ...config.stores, path, common } }
+  }
+  const before = storedIn('/a', '/a')
+  for (const after of [storedIn('/b', '/b'), storedIn('/a', '/b')]) {
+    expect(compareConfigs(before, after).atNextStart).toEqual(['stores.path'])
+  }
+  const changes = describeChanges(before, storedIn('/b', '/b'), openly)
+  expect(changes).toEqual(['stores.path: /a → /b (after a restart)'])
 })

@@ -20,6 +20,8 @@ export interface ConfigDifference {
 const fixed = ['server', 'stores', 'audit', 'history', 'telemetry'] as const
 /** Keys in the `fixed` sections that nevertheless apply without a restart. */
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
+/** Keys that are not settings, with the setting that they follow from. */
+const derived: Readonly<Record<string, string>> = { 'stores.common': 'stores.path' }
 
 export function compareConfigs(before: Config, after: Config): ConfigDifference {
   const { mcpServers: old } = before
@@ -41,10 +43,11 @@ export function compareConfigs(before: Config, after: Config): ConfigDifference 
 
 const changedKeys = (section: string, before: object, after: object): string[] => {
   const [old, now] = [before, after] as Record<string, unknown>[]
-  return Object.keys({ ...old, ...now })
+  const keys = Object.keys({ ...old, ...now })
     .filter((key) => !isDeepStrictEqual(old?.[key], now?.[key]))
-    .map((key) => `${section}.${key}`)
+    .map((key) => derived[`${section}.${key}`] ?? `${section}.${key}`)
     .filter((key) => !live.has(key))
+  return [...new Set(keys)]
 }
 
 /** Returns the new configuration, but with the old values for settings that need a restart. */
@@ -82,7 +85,7 @@ export function describeChanges(before: Config, after: Config, mayShow: MayShow)
   const changes: string[] = []
 
   const compare = (path: readonly string[], old: unknown, now: unknown): void => {
-    if (isDeepStrictEqual(old, now)) return
+    if (isDeepStrictEqual(old, now) || derived[path.join('.')]) return
     const [section = '', name] = path
     const thing = path.length === 2 ? named[section] : undefined
     if (thing !== undefined && (old === undefined || now === undefined)) {

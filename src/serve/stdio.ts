@@ -105,7 +105,8 @@ export async function serveStdio(options: {
     if (hasMoreValues(line, maxValues)) return tooManyValues()
     const batch = session !== undefined && isBatch(line) ? readBatch(session, line) : undefined
     if (session !== undefined && batch !== undefined) {
-      track(answerAll(session, batch))
+      if ('kind' in batch) refuse(batch.id, batch.code, batch.message)
+      else track(answerAll(session, batch))
       return
     }
     const inbound = readInbound(line)

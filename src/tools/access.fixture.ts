@@ -1,6 +1,6 @@
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import type { Access, MissingServer, Served, View } from '../core/access.ts'
-import { type Call, type Caller, compose, type Interceptor, type Peer } from '../core/call.ts'
+import { type Call, type Caller, compose, type Interceptor, type Peer, runEntry } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -161,7 +161,7 @@ export function createTestGateway(options: TestGatewayOptions): TestGateway {
         },
         ...(options.interceptors ?? []),
       ],
-      (call) => call.entry.run(call),
+      runEntry,
     ),
     complete: () => Promise.reject(new ToolwayError('TOOL_NOT_FOUND', 'nothing to complete')),
     rejected() {},

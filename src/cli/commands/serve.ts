@@ -6,7 +6,6 @@ import { withoutBrackets } from '../../config/schema/server.ts'
 import type { Config } from '../../config/schema.ts'
 import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
-import { metaSource } from '../../core/source.ts'
 import { pluralize } from '../../lib/pluralize.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
@@ -117,15 +116,14 @@ function listeningOn(config: Config, options: ServeOptions): Config {
 }
 
 function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell) {
-  const tools = view(local).list('tool')
-  const toolsOf = (source: string) => tools.filter(({ entry }) => entry.server === source).length
   const tokenGenerated = loaded.config.auth.token === 'generated'
   return {
     version,
     url,
     servers: Object.values(loaded.config.mcpServers).filter(({ disabled }) => !disabled).length,
     nativeTools: servers().find(({ name }) => name === 'native')?.tools ?? 0,
-    metaTools: toolsOf(metaSource),
+    // As listed for clients: `describe_tools` is listed only in code mode.
+    metaTools: view(local).shown('meta').length,
     // Keep a token that the operator configured out of service logs.
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,

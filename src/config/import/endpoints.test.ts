@@ -91,3 +91,9 @@ test('endpoints that are not a list are refused', async () => {
   const { problems } = await project({ 'toolway.yaml': 'mcp_endpoints: { a: 1 }' })
   expect(brief(await problems())).toEqual(['1:16 mcp_endpoints: expected a list of servers'])
 })
+
+test('J2: an endpoint that is written as url gets the same path', async () => {
+  const text = 'mcp_endpoints: [{ name: a, url: "http://x.example" }, { name: b, url: "http://x.example/api" }]'
+  const { config } = await (await project({ 'executor.yaml': text })).load({ paths: ['executor.yaml'] })
+  expect(config.mcpServers).toMatchObject({ a: { url: 'http://x.example/mcp' }, b: { url: 'http://x.example/api' } })
+})

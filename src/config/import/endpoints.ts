@@ -13,12 +13,13 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
   const endpoints = tree.members.get('mcp_endpoints')
   otherSections(tree, ['mcp_endpoints'], report)
   const translate = (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode): BranchNode => {
-    const { endpoint, auth_token, read_only, ...rest } = Object.fromEntries(
+    const { endpoint, url, auth_token, read_only, ...rest } = Object.fromEntries(
       membersOf(branch(entry.at, fields), [...known, ...serverKeys], report),
     )
+    const address = endpoint ?? url
     const server = shape(entry.at, {
       ...rest,
-      ...(endpoint && { url: { at: endpoint.at, value: withPath(endpoint.value) } }),
+      ...(address && { url: { at: address.at, value: withPath(address.value) } }),
       ...(auth_token &&
         !isEmpty(auth_token.value) && {
           auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),

@@ -46,6 +46,8 @@ export const sandboxSection = z.strictObject({
     .describe('Minimum isolation; code does not run if it is not available.'),
   timeout: limit().prefault('30s').describe('Time limit for one run.'),
   memory: size({ least: '1MiB' }).prefault('64MiB').describe('Memory limit for one run, at least 1MiB.'),
-  allowNetwork: names('a host').default([]).describe('Hosts that code may connect to; empty: none.'),
+  allowNetwork: names('a host')
+    .default([])
+    .describe('Hosts that code may connect to, without a port; * matches any characters. Empty: none.'),
   allowPaths: z.array(path()).default([]).describe('Folders that code may read; empty: none.'),
 })

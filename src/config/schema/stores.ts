@@ -50,5 +50,5 @@ export const storesSection = z.strictObject({
     })
     .optional()
     .meta({ secret: 'section' })
-    .describe('Audit log that replicas share.'),
+    .describe('Audit log, history and sign-ins that replicas share.'),
 })

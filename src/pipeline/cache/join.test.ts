@@ -240,3 +240,18 @@ test('F13: a store that takes a moment changes nothing', async () => {
   expect(runs).toHaveLength(3)
   expect(stats()).toMatchObject({ hits: 1, misses: 2, joined: 9 })
 })
+
+test('B9: a joined call counts as passed to the server, because the call that it joined may have been', async () => {
+  const { handle, last } = openHeldBack()
+  let started = 0
+  const starting = () => {
+    started++
+  }
+  const first = handle(asking({ args: { path: 'a' } }))
+  await settled()
+  const joined = handle({ ...asking({ args: { path: 'a' } }), starting })
+  await settled()
+  expect(started).toBe(1)
+  last().answer(answer)
+  await Promise.all([first, joined])
+})

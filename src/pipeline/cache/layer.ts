@@ -66,6 +66,8 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     if (started?.mark !== found.mark) return begin(call, next, plan, { key, mark: found.mark, callersNow })
     counts.joined++
     if (call.trail) call.trail.cache = 'joined'
+    // The call that started the flight may have been sent, for this call too.
+    call.starting?.()
     const { flight } = started
     if (due !== undefined) return join(flight, call, next, plan, due)
     // The call that starts a flight is timed by a later interceptor; a joining call must be timed here.

@@ -244,3 +244,22 @@ describe('abuse: readers', () => {
     expect((await follow(fixture)).statusCode).toBe(200)
   })
 })
+
+test('G10: the servers are not sent again if only the rate of their calls has changed', async () => {
+  const fixture = await open()
+  const { heard, kinds, last } = await follow(fixture)
+  await heard('inbox')
+  let ms = 1_000
+  const withRate = (calls: number) => {
+    ms += 250
+    return [{ ...server, calls: { ...server.calls, calls, perSecond: (calls * 1000) / ms } }]
+  }
+  fixture.admin.servers = () => withRate(server.calls.calls)
+  await pass(fixture, 3_000)
+  await heard('overview', 4)
+  expect(kinds().filter((kind) => kind === 'servers')).toHaveLength(1)
+  fixture.admin.servers = () => withRate(server.calls.calls + 1)
+  await pass(fixture, 1_000)
+  await heard('servers', 2)
+  expect(last('servers')).toMatchObject([{ calls: { calls: server.calls.calls + 1 } }])
+})

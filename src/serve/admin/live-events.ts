@@ -32,8 +32,8 @@ interface Reader {
   readonly response: ServerResponse
   /** Calls that have not been sent yet, by id. */
   readonly pending: Map<string, CallView>
-  /** The server list that was last sent to this reader. */
-  servers: Buffer | undefined
+  /** The server list that was last sent to this reader, without rates. */
+  servers: string | undefined
   /** Whether the approvals have changed since they were last sent. */
   approvalsChanged: boolean
   /** The inbox that was last sent to this reader. */
@@ -69,19 +69,23 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
   }
 
   /** Computes a value with `make` once for all readers that have the same rights. */
-  const shared = (make: (caller: Caller) => unknown) => {
-    const made = new Map<string, Buffer>()
-    return ({ caller }: Reader): Buffer => {
+  const shared = <T>(make: (caller: Caller) => T) => {
+    const made = new Map<string, T>()
+    return ({ caller }: Reader): T => {
       const rights = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
-      const known = made.get(rights) ?? bytesOf(make(caller))
+      const known = made.get(rights) ?? make(caller)
       made.set(rights, known)
       return known
     }
   }
 
-  const sendServers = (reader: Reader, servers: Buffer) => {
-    if (reader.servers?.equals(servers)) return
-    if (send(reader, 'servers', servers)) reader.servers = servers
+  const readServers = (caller: Caller) => {
+    const servers = admin.servers(caller)
+    return { bytes: bytesOf(servers), state: JSON.stringify(servers, withoutRates) }
+  }
+
+  const sendServers = (reader: Reader, { bytes, state }: ReturnType<typeof readServers>) => {
+    if (reader.servers !== state && send(reader, 'servers', bytes)) reader.servers = state
   }
 
   const sendApprovals = (reader: Reader) => {
@@ -95,8 +99,8 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
 
   const tick = () => {
     const overview = ++ticks % ticksPerOverview === 0
-    const overviewOf = shared(admin.overview)
-    const serversOf = shared(admin.servers)
+    const overviewOf = shared((caller) => bytesOf(admin.overview(caller)))
+    const serversOf = shared(readServers)
     for (const reader of readers) {
       // Keep unsent calls while the reader is behind: a call shown as running must later be shown as ended.
       const { pending } = reader
@@ -178,7 +182,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
       const reader: Reader = { caller, response, ...unsent, sentAt: clock.monotonic() }
       // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
-      const servers = bytesOf(admin.servers(caller))
+      const servers = readServers(caller)
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())
       dashboards.claim(caller.principal)
       response.writeHead(200, {
@@ -204,6 +208,9 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
     },
   }
 }
+
+/** Leaves out rates, which change with the time even if nothing happens. */
+const withoutRates = (key: string, value: unknown): unknown => (key === 'perSecond' ? undefined : value)
 
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 

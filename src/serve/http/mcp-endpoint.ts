@@ -161,8 +161,10 @@ export function createMcpEndpoint(options: {
     const accepts = legacyAccepts(request)
     if (request.headers['mcp-session-id'] === undefined) return false
     const session = sessionOf(request, identity)
-    const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
-    if (messages === undefined) return false
+    const read = readBatch(session, body)
+    if (read === undefined) return false
+    if ('kind' in read) throw new HttpError(400, read.code, read.message)
+    const messages = read.map((inbound) => placed(inbound, request))
     const malformed = (fault: string) => recordMalformed(access, session.caller, fault)
     const common = { protocol: legacy, session, batch: messages, malformed }
     if (messages.every(({ kind }) => kind === 'response' || kind === 'notification')) {

@@ -120,3 +120,15 @@ describe('B2: batches of revision 2025-03-26', () => {
     expect((await raw({ body, headers: { 'mcp-session-id': 'unknown' } })).status).toBe(404)
   })
 })
+
+test.each([
+  [0, 'at least one'],
+  [101, 'at most 100'],
+])('B2: the refusal of a batch of %i messages says that it may have %s', async (count, limit) => {
+  const { post } = await openSession()
+  const { statusCode, body } = await post(...Array.from({ length: count }, (_, id) => ({ id, method: 'ping' })))
+  expect([statusCode, await body.json()]).toMatchObject([
+    400,
+    { id: null, error: { code: -32600, message: expect.stringContaining(limit) } },
+  ])
+})

@@ -6,7 +6,7 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Result } from '../../core/result.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { elements } from '../../lib/json-text.ts'
+import { eachElement, elements } from '../../lib/json-text.ts'
 import { quote } from '../../lib/short-text.ts'
 import { joined, type Pieces, toUtf8 } from '../../wire/bytes.ts'
 import { toLegacy } from '../../wire/convert-result.ts'
@@ -216,13 +216,24 @@ export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
 
-/** Parses a batch. Returns undefined if the revision has no batches, or the batch is empty, too large or not JSON. */
-export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
+/** Parses a batch. Returns undefined if the revision has no batches, or the text is not a JSON array. */
+export function readBatch(session: Session, bytes: Buffer): Batch | UnreadableMessage | undefined {
   if (session.revision !== revisionWithBatches) return undefined
-  const messages = elements(toUtf8(bytes), maxMessages)
-  if (messages === undefined || messages.length === 0) return undefined
-  return messages.map(readInbound)
+  const text = toUtf8(bytes)
+  let count = 0
+  const isWhole = eachElement(text, () => ++count <= maxMessages)
+  if (count > maxMessages) return invalidBatch(`A batch may have at most ${maxMessages} messages.`)
+  if (!isWhole) return undefined
+  if (count === 0) return invalidBatch('A batch must have at least one message.')
+  return elements(text)?.map(readInbound)
 }
+
+const invalidBatch = (message: string): UnreadableMessage => ({
+  kind: 'invalid',
+  id: null,
+  code: rpcCodes.request,
+  message,
+})
 
 /** Handles all messages in a batch concurrently. Resolves with the responses when all of them are complete. */
 export async function answerBatch(options: {

@@ -170,3 +170,18 @@ describe('models', () => {
     },
   )
 })
+
+test('S6: every refusal has a code, also of a body that cannot be read, a wrong method and an unknown path', async () => {
+  const { raw } = await open({ config: { maxBody: 1_000 } })
+  const path = '/v1/chat/completions'
+  const text = { 'content-type': 'text/plain' }
+  for (const [request, status] of [
+    [{ path, body: { messages: [hi, { ...hi, content: 'x'.repeat(2_000) }] } }, 413],
+    [{ path, body: { messages: [hi] }, headers: text }, 415],
+    [{ path, method: 'GET' }, 405],
+    [{ path: '/v1/nothing', method: 'GET' }, 404],
+  ] as const) {
+    const answer = await raw(request)
+    expect([answer.status, answer.json]).toMatchObject([status, { error: { code: 'invalid_request', param: null } }])
+  }
+})

@@ -1,12 +1,13 @@
 import { HttpError, rpcCodes } from '../errors.ts'
 
-/** The OpenAI API's error object. `code` is Toolway's code if the error has one. */
+/** The OpenAI API's error object. */
 export interface OpenAiError {
   readonly error: {
     readonly message: string
     readonly type: string
     readonly param: string | null
-    readonly code: string | null
+    /** Toolway's code if the error has one. */
+    readonly code: string
   }
 }
 
@@ -29,8 +30,10 @@ const types: Readonly<Record<number, string>> = {
 }
 
 export function errorOf({ status, message, details: { data } }: HttpError): OpenAiError {
-  const { code = null, param = null } = (data ?? {}) as Partial<OpenAiError['error']>
-  const type = types[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+  const isOurs = status >= 500
+  const usual = isOurs ? 'INTERNAL' : 'invalid_request'
+  const { code = usual, param = null } = (data ?? {}) as Partial<OpenAiError['error']>
+  const type = types[status] ?? (isOurs ? 'server_error' : 'invalid_request_error')
   return { error: { message, type, param, code } }
 }
 

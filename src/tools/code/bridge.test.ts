@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import type { Call } from '../../core/call.ts'
+import type { Call, Interceptor } from '../../core/call.ts'
+import { endWith } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type ResultBody, resultOf } from '../../core/result.ts'
@@ -224,4 +225,16 @@ test('B9: progress is sent after each call, if it was requested', async () => {
   ])
   await run(code, asked({}))
   expect(told).toHaveLength(2)
+})
+
+test('B9: a call that was not sent when the program ended is refused, one that was sent is unknown', async () => {
+  const waits: Interceptor = (call, next) =>
+    call.entry.name === 'waits' ? endWith(call.signal, new Promise<never>(() => {})) : next(call)
+  const held = gives('held', () => new Promise<ResultBody>(() => {}))
+  const { run } = createCodeTool({ servers: { s: [held, echo('waits')] }, interceptors: [waits] })
+  const answer = await run('await Promise.all([tools.s.waits(), tools.s.held()])', { args: { timeout_ms: 50 } })
+  expect(answer.calls).toMatchObject([
+    { tool: 's.waits', status: 'refused', code: 'CANCELLED' },
+    { tool: 's.held', status: 'unknown', code: 'CANCELLED' },
+  ])
 })

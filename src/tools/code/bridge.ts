@@ -73,8 +73,10 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
       const { entry } = await resolveTool(access.view(call.caller), question, { signal })
       record.named(`${entry.server}.${entry.name}`)
       const asked = { server: entry.server, tool: entry.name, args: question.args }
-      const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked }
-      sent = true
+      const starting = () => {
+        sent = true
+      }
+      const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked, starting }
       const result = await waitFor(runNestedCall(access, { ...call, signal }, asked, carried), signal)
       const text = textFor(result, `${asked.server}.${asked.tool}`, room.left)
       record.end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)

@@ -41,6 +41,7 @@ export interface NestedCallContext {
   readonly runsPrograms?: true
   /** Called while a server is starting, instead of sending progress notifications. */
   readonly waiting?: Wait['progress']
+  readonly starting?: Call['starting']
 }
 
 /** Runs a call inside another call. The new call has its own decision, limits and audit record, but the same peer. */
@@ -71,6 +72,7 @@ export async function runNestedCall(
     signal: call.signal,
     peer: carried.peer ?? call.peer,
     trace: call.trace,
+    starting: carried.starting,
     // The caller's timeout includes the time that the server took to start, so subtract that time.
     wholeTimeoutMs: timeoutMs,
     timeoutMs: timeoutMs && Math.max(1, Math.round(timeoutMs - (performance.now() - began))),

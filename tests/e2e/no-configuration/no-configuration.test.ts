@@ -112,3 +112,27 @@ test.concurrent('B6: to people it prints endpoint, token and a snippet to paste,
   expect(await exit).toEqual([0, null])
   expect(output).toBe('')
 })
+
+test.concurrent('B11: the banner counts the tools that clients are shown', async () => {
+  await using open = new AsyncDisposableStack()
+  const { cwd, env } = await emptyPlace(open)
+  const child = spawn(process.execPath, [...toolwayWords, 'serve', '--port', '0'], { cwd, env, stdio: 'pipe' })
+  const exit = once(child, 'exit')
+  open.defer(async () => {
+    child.kill()
+    await exit
+  })
+  let said = ''
+  const add = (text: string) => {
+    said += text
+  }
+  child.stdout.setEncoding('utf8').on('data', add)
+  child.stderr.setEncoding('utf8').on('data', add)
+  const counted = () => /, (\d+) native tools?, (\d+) meta-tools\n/.exec(said)
+  await until(() => counted() !== null, { what: 'the banner' })
+  const [, url = ''] = /Endpoint +(\S+)/.exec(said) ?? []
+  const [, token = ''] = /Token +(\S+)/.exec(said) ?? []
+  await using client = await connect('v2', { endpoint: { url, token } })
+  const [, native, meta] = counted() ?? []
+  expect(Number(native) + Number(meta)).toBe((await client.listTools()).length)
+})

@@ -1,7 +1,10 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { entryOf } from '../../../core/call.fixture.ts'
+import { systemClock } from '../../../core/clock.ts'
+import { retry } from '../../../pipeline/retry.ts'
 import { UnsafeUrl, vetUrl } from '../../../policy/guards/url.ts'
-import { bodyOf, refusalOf, runTool } from '../../access.fixture.ts'
+import { bodyOf, callOf, refusalOf, runTool } from '../../access.fixture.ts'
 import { fetchTool } from './fetch.ts'
 import type { Vet } from './guarded-get.ts'
 import { gives, leads, loopback, site } from './site.fixture.ts'
@@ -242,4 +245,15 @@ describe('fetch, guarded', () => {
       `127.0.0.1:${gone.port} could not be read (ECONNREFUSED). Check the URL, or try again later.`,
     )
   })
+})
+
+test('F12: a URL that redirects too often is not fetched again', async () => {
+  await using web = await site({ '/loop': leads('/loop') })
+  const tool = fetchTool({ vet: local, config })
+  const repeated = retry({ attempts: 2, budget: 1, backoff: 1, clock: systemClock })
+  const entry = entryOf({ traits: { readOnly: tool.readOnly, idempotent: tool.idempotent, timeoutMs: 30_000 } })
+  const call = callOf(entry, { url: `${web.origin}/loop` })
+  const error = await refusalOf(repeated(call, () => runTool(tool, { url: `${web.origin}/loop` })))
+  expect(error.message).toMatch(/more than 5 times/)
+  expect(web.asked).toHaveLength(6)
 })

@@ -33,7 +33,8 @@ export async function guardedGet(text: string, options: GetOptions): Promise<Got
     if ('got' in answer) return answer.got
     target = answer.location.href
   }
-  throw new ToolwayError('SERVER_UNAVAILABLE', `The URL redirects more than ${maxRedirects} times; try another URL.`)
+  const sentence = `The URL redirects more than ${maxRedirects} times; try another URL.`
+  throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { requestOnly: true })
 }
 
 async function hop(text: string, options: GetOptions): Promise<{ readonly got: Got } | { readonly location: URL }> {

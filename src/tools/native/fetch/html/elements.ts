@@ -14,7 +14,7 @@ export const blocks = set(
 )
 
 /** Elements that are surrounded by blank lines. */
-export const paragraphs = set('p h1 h2 h3 h4 h5 h6 pre blockquote table ul ol dl article section figure hr')
+export const paragraphs = set('p h1 h2 h3 h4 h5 h6 pre blockquote table caption ul ol dl article section figure hr')
 
 /** The open elements that each start tag closes implicitly (`closed`), up to the nearest container (`within`). */
 const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; readonly within: ReadonlySet<string> }>> = {

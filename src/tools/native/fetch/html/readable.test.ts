@@ -25,7 +25,7 @@ describe('readable text', () => {
     ['quotes', '<blockquote><p>a<p>b</blockquote>c', '> a\n>\n> b\n\nc'],
     ['quotes in text', 'a<blockquote>b<blockquote>c</blockquote></blockquote>d', 'a\n\n> b\n>\n> > c\n\nd'],
     ['code', '<pre>  a\n    b &lt;c&gt;</pre>', '```\n  a\n    b <c>\n```'],
-    ['tables', '<table><tr><th>A<th>B<tr><td>1<td><p>2</p><p>3</p></table>', 'A | B\n1 | 2 3'],
+    ['tables', '<table><tr><th>A<th>B<tr><td>1<td><p>2</p><p>3</p></table>', '| A | B |\n| --- | --- |\n| 1 | 2 3 |'],
     ['images', '<img src=x alt="A cat"> <img src=y>', '[image: A cat]'],
     ['rules', 'a<hr>b', 'a\n\n---\n\nb'],
     ['entities', '&lt;b&gt; &amp;amp; &#65;&#x42; &hellip; &nope; &copy 5&nbsp;€', '<b> &amp; AB … &nope; © 5 €'],
@@ -150,4 +150,20 @@ describe('readable text', () => {
     stop.abort(new Error('enough'))
     await expect(reading).rejects.toThrow('enough')
   })
+})
+
+test.each([
+  ['empty cells', '<table><tr><th><th>B<tr><td>1<td></table>', '| | B |\n| --- | --- |\n| 1 | |'],
+  [
+    'bars in cells',
+    '<table><tr><td>a|b<td><a href="/x|y">c</a></table>',
+    '| a\\|b | [c](https://example.com/x%7Cy) |\n| --- | --- |',
+  ],
+  ['tables in cells', '<table><tr><td>a<td><table><tr><td>b<td>c</table></table>', '| a | b c |\n| --- | --- |'],
+  ['a caption', '<table><caption>T</caption><tr><td>a<td>b</table>', 'T\n\n| a | b |\n| --- | --- |'],
+  ['a table in a quote', '<blockquote><table><tr><td>a<td>b</table></blockquote>', '> | a | b |\n> | --- | --- |'],
+  ['text around a table', 'x<table><tr><td><td><tr><td>a<td>b</table>y', 'x\n\n| a | b |\n| --- | --- |\n\ny'],
+  ['rows of one cell', '<table><tr><td>a<tr><td>b</table>', 'a\nb'],
+])('S2: tables become Markdown tables, with %s', async (_, html, text) => {
+  expect(await read(html)).toBe(text)
 })

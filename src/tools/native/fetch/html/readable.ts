@@ -5,7 +5,7 @@ import { createWriter, type Writer } from './writer.ts'
 
 export interface Readable {
   readonly title: string
-  /** The text in approximate Markdown: headings, links, lists, quotes and code. Bars separate table cells. */
+  /** The text in approximate Markdown: headings, links, lists, quotes, code and tables. */
   readonly text: string
 }
 
@@ -20,6 +20,10 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
   const writer = createWriter(maxCharacters)
   const open = createOpenElements()
   const lists: { ordered: boolean; count: number }[] = []
+  /** The open row of a table. A table inside a cell has no rows: its text is part of the cell. */
+  let row: { count: number } | undefined
+  /** Whether the open table has a line below its first row, as Markdown requires. */
+  let hasHead = false
   let base = address
   let title = ''
   let inTitle = false
@@ -80,15 +84,14 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
           writer.line()
           writer.text('```')
         }
+      case 'table':
+        if (!row) hasHead = false
+        return undefined
+      case 'tr':
+        return row ? undefined : tableRow()
       case 'td':
       case 'th':
-        return set(
-          () => writer.cell(true),
-          () => {
-            writer.cell(false)
-            writer.text(' | ')
-          },
-        )
+        return tableCell()
       default:
         return undefined
     }
@@ -102,6 +105,41 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     return () => {
       inLink = false
       end()
+    }
+  }
+
+  const tableRow = (): (() => void) => {
+    const from = writer.mark()
+    const own = { count: 0 }
+    row = own
+    return () => {
+      row = undefined
+      if (own.count > 1) writer.text(' |')
+      let isEmpty = false
+      writer.replace(from, (text) => {
+        isEmpty = /^[\s>|]*$/.test(text)
+        if (isEmpty) return ''
+        // The only cell of a row is plain text: it is part of the layout, or a title.
+        return own.count > 1 ? text : text.replace(/^([\s>]*)\| /, '$1')
+      })
+      // The line break before the row was removed with it.
+      if (isEmpty) writer.line(!hasHead)
+      if (isEmpty || own.count < 2 || hasHead) return
+      hasHead = true
+      writer.line()
+      writer.text(`|${' --- |'.repeat(own.count)}`)
+    }
+  }
+
+  const tableCell = (): (() => void) => {
+    if (row && !writer.inCell) {
+      row.count++
+      writer.text(' | ')
+    }
+    writer.cell(true)
+    return () => {
+      writer.cell(false)
+      writer.text(' ')
     }
   }
 
@@ -139,7 +177,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     text: writer
       .toString()
       // The lookbehind keeps the time linear: without it, each position in a run of spaces would be tried as a start.
-      .replace(/(?<![ \t|])[ \t|]+$/gm, '')
+      .replace(/(?<![ \t])[ \t]+$/gm, '')
       .trim(),
   }
 }
@@ -149,9 +187,12 @@ function set(now: () => unknown, later: () => unknown): () => void {
   return () => void later()
 }
 
+/** Characters that would end a link, or the cell of a table. */
+const escapes: Readonly<Record<string, string>> = { '(': '%28', ')': '%29', '|': '%7C' }
+
 /** Begins a Markdown link. Leaves plain text if the URL cannot be fetched or the label is empty. */
 function link(writer: Writer, target: URL | undefined): (() => void) | undefined {
-  const href = target?.href.replaceAll('(', '%28').replaceAll(')', '%29') ?? ''
+  const href = target?.href.replace(/[()|]/g, (sign) => escapes[sign] ?? sign) ?? ''
   if (!/^(?:https?|mailto):/.test(href) || href.length > maxLink) return undefined
   const from = writer.mark()
   return () =>

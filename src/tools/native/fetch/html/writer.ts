@@ -37,7 +37,8 @@ export function createWriter(maxCharacters: number) {
         settle()
         return put(text.replaceAll('\n', `\n${margin(indents.length)}`))
       }
-      const words = text.replace(/[\s\u00a0]+/g, ' ')
+      const spelt = text.replace(/[\s\u00a0]+/g, ' ')
+      const words = cells > 0 ? spelt.replaceAll('|', '\\|') : spelt
       if (words.startsWith(' ')) spaced = true
       const trimmed = words.trim()
       if (trimmed === '') return
@@ -58,6 +59,9 @@ export function createWriter(maxCharacters: number) {
     /** Begins or ends a table cell. While a cell is open, everything stays on one line. */
     cell(open: boolean): void {
       cells = Math.max(0, cells + (open ? 1 : -1))
+    },
+    get inCell() {
+      return cells > 0
     },
     mark: () => pieces.length,
     replace(from: number, change: (text: string) => string): void {
