@@ -73,6 +73,29 @@ inBrowser('G10: keyboard', () => {
     await expect.poll(() => focused(page)).toBe('browser')
   })
 
+  test('G10: rows open by click, middle click and Ctrl+click, also in browsers that cannot position rows', async () => {
+    const { page, context } = await shared.at('/servers')
+    // As in Safari.
+    await page.evaluate(`{
+      const style = new CSSStyleSheet()
+      style.replaceSync('tr { position: static !important }')
+      document.adoptedStyleSheets = [style]
+    }`)
+    const cell = page.getByRole('row', { name: 'browser' }).getByRole('cell').nth(1)
+    const clicks: Parameters<typeof cell.click>[0][] = [{ button: 'middle' }, { modifiers: ['Control'] }]
+    for (const click of clicks) {
+      const [other] = await Promise.all([context.waitForEvent('page'), cell.click(click)])
+      await other.waitForURL('**/servers/browser')
+      await other.close()
+    }
+    await page.getByRole('button', { name: 'Add server' }).click()
+    await page.getByRole('dialog').waitFor()
+    await press(page, 'Escape')
+    await cell.click()
+    await page.getByRole('heading', { level: 1, name: 'browser' }).waitFor()
+    await page.evaluate('document.adoptedStyleSheets = []')
+  })
+
   test('G10: Escape returns to the row even if it is pressed as soon as the page of the item appears', async () => {
     const { page } = await shared.at('/servers')
     await page.getByRole('link', { name: 'browser', exact: true }).focus()
