@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { exampleOf } from './check-format.ts'
 import type { ControlProps } from './field-props.ts'
 import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
+import { memberOf } from './path.ts'
 
 const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   id,
@@ -35,7 +36,7 @@ export function TextControl(props: ControlProps) {
   if (isBinary(schema)) return <FileControl {...props} />
   if (typeof schema.format !== 'string') return <textarea {...inputProps} rows={1} />
   // Preact's types do not allow an input type that is a variable.
-  return <input {...inputProps} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
+  return <input {...inputProps} type={(memberOf(inputTypes, schema.format) ?? 'text') as 'text'} />
 }
 
 /** Whether a text holds bytes in base64, as its schema says. */

@@ -3,7 +3,7 @@ import type { Field } from './field.ts'
 import type { FieldProps, RenderField } from './field-props.ts'
 import { Add, Group } from './group.tsx'
 import { initialValue } from './initial-value.ts'
-import { withMember } from './path.ts'
+import { memberOf, withMember } from './path.ts'
 import { isObject } from './schema.ts'
 
 type ObjectProps = FieldProps & {
@@ -37,7 +37,7 @@ export function Members({ field, renderField, value, root, path, problems, depth
     schema,
     root,
     required,
-    value: object[name],
+    value: memberOf(object, name),
     path: [...path, name],
     problems,
     depth: depth + 1,

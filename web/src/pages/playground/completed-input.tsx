@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { type CompletionRequest, complete } from '../../api/playground.ts'
+import { memberOf } from '../../schema-form/path.ts'
 
 interface CompletedInputProps extends Omit<CompletionRequest, 'argument' | 'context'> {
   readonly argument: string
@@ -57,7 +58,7 @@ export function CompletedInput({ kind, name, argument, description, required, va
         list={`${id}-list`}
         autocomplete="off"
         aria-required={required}
-        value={values[argument] ?? ''}
+        value={memberOf(values, argument) ?? ''}
         onFocus={({ currentTarget }) => suggest(currentTarget.value)}
         onInput={({ currentTarget }) => {
           onChange(currentTarget.value)

@@ -3,6 +3,7 @@ import type { PromptView, ResourceView, TryResult } from '../../../../src/serve/
 import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Card } from '../../components/page.tsx'
+import { memberOf } from '../../schema-form/path.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
 import { TryOutcome } from '../tools/try-outcome.tsx'
@@ -73,7 +74,7 @@ interface EntryFormProps {
 function EntryForm({ title, description, kind, entry, fields, button, requestOf }: EntryFormProps) {
   const values = useSignal<Readonly<Record<string, string>>>({})
   const playground = usePlayground()
-  const missing = fields.filter(({ name, required }) => required && (values.value[name] ?? '') === '')
+  const missing = fields.filter(({ name, required }) => required && (memberOf(values.value, name) ?? '') === '')
   return (
     <div class="grid-2 try">
       <Card title={title}>
