@@ -218,10 +218,10 @@ function problemOf(error: unknown): OAuthError {
   throw error
 }
 
-/** The error if a sign-in is needed. The caller may be a model, so the message says what to ask the operator for. */
+/** The error if a sign-in is needed. Callers and operators read it, so it says who can sign in. */
 function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
-  const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`
+  const sentence = `${server} ${why}. The operator signs in with: toolway auth ${server}${whose}`
   return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
 }
 

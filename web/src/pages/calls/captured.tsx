@@ -49,7 +49,8 @@ function NotCaptured({ args }: { readonly args: unknown }) {
       {isObject(args) ? <JsonTree value={args} open={2} /> : <p class="quiet">The audit record has none.</p>}
       <p class="quiet small">
         {isObject(args) && 'From the audit record. '}
-        Set <code>capture: true</code> on the server or agent to also keep results.
+        The result was not captured, or is no longer kept. <code>capture: true</code> on the server or agent keeps the
+        results of recent calls in memory.
       </p>
     </section>
   )
