@@ -26,6 +26,7 @@ export function TextControl(props: ControlProps) {
   const inputProps = {
     ...attributes(props),
     class: 'input',
+    dir: 'auto' as const,
     placeholder,
     value: toInputText(value),
     autocomplete: 'off' as const,

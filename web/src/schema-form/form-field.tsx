@@ -1,4 +1,5 @@
 import { useId } from 'preact/hooks'
+import { showDirections } from '../format/show-directions.ts'
 import { BooleanControl, ChoiceControl, JsonControl, NumberControl, TextControl } from './controls.tsx'
 import { describeConstraints, describeType } from './describe.ts'
 import { type Field, fieldOf } from './field.ts'
@@ -63,8 +64,8 @@ function SingleField({
         {remove && <Remove label={label} remove={remove} />}
       </div>
       {noted && (
-        <p id={`${id}-note`} class="field-note">
-          {description}
+        <p id={`${id}-note`} class="field-note" dir="auto">
+          {showDirections(description)}
         </p>
       )}
       <Control field={field} {...control} />

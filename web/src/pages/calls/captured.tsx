@@ -6,6 +6,7 @@ import { Note } from '../../components/states.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { indentJson, parseExactly } from '../../format/exact-json.ts'
 import { formatBytes, formatProgress, pluralize } from '../../format/number.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
 import '../playground/playground.css'
@@ -28,7 +29,7 @@ export function CapturedContent({ call }: { readonly call: CallDetail }) {
           <h3>{error ? 'Error' : 'Result'}</h3>
           {error && (
             <Note tone="bad">
-              <p>{error.message}</p>
+              <p dir="auto">{showDirections(error.message)}</p>
               <p class="quiet small">{error.code}</p>
             </Note>
           )}

@@ -3,6 +3,7 @@ import type { PromptView, ResourceView, TryResult } from '../../../../src/serve/
 import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Card } from '../../components/page.tsx'
+import { showDirections } from '../../format/show-directions.ts'
 import { memberOf } from '../../schema-form/path.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
@@ -85,7 +86,11 @@ function EntryForm({ title, description, kind, entry, fields, button, requestOf 
             if (missing.length === 0) void playground.start(requestOf(values.value))
           }}
         >
-          {description !== '' && <p class="description">{description}</p>}
+          {description !== '' && (
+            <p class="description" dir="auto">
+              {showDirections(description)}
+            </p>
+          )}
           <p>
             <code class="breakable">{kind === 'resource' ? requestOf(values.value).name : entry}</code>
           </p>
