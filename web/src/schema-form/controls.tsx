@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { showDirections } from '../format/show-directions.ts'
 import { exampleOf } from './check-format.ts'
 import type { ControlProps } from './field-props.ts'
 import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
@@ -113,8 +114,14 @@ export function BooleanControl(props: ControlProps) {
   )
 }
 
-export function ChoiceControl(props: ControlProps & { readonly values: readonly unknown[] }) {
-  const { value, values, required, onChange } = props
+interface ChoiceProps extends ControlProps {
+  readonly values: readonly unknown[]
+  /** What is shown instead of the values. */
+  readonly titles?: readonly (string | undefined)[]
+}
+
+export function ChoiceControl(props: ChoiceProps) {
+  const { value, values, titles = [], required, onChange } = props
   const index = values.findIndex((one) => JSON.stringify(one) === JSON.stringify(value))
   return (
     <select
@@ -128,7 +135,7 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
       <option value="">{required ? 'choose…' : 'not set'}</option>
       {values.map((one, position) => (
         <option key={JSON.stringify(one)} value={String(position)}>
-          {toInputText(one)}
+          {showDirections(titles[position] ?? toInputText(one))}
         </option>
       ))}
     </select>

@@ -66,6 +66,7 @@ function Elicitation({ asker, params, send }: AnswerProps & { readonly asker: st
         <bdi>{showDirections(String(params.message ?? ''))}</bdi>
       </p>
       <ArgumentEditor
+        titled
         schema={schema}
         value={value.value}
         problems={attempted.value ? problems : problems.filter(({ missing }) => !missing)}
