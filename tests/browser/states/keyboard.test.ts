@@ -143,6 +143,24 @@ inBrowser('G10: keyboard', () => {
     }
   })
 
+  test('G10: over plain HTTP, where browsers offer no clipboard interface, a new key can be copied', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/keys' })
+    const { page } = visitor
+    await page.evaluate(`{
+      Object.defineProperty(navigator, 'clipboard', { value: undefined })
+      addEventListener('copy', () => (window.copied = document.activeElement.value))
+    }`)
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await dialog.getByLabel('Name').fill('plain')
+    await press(page, 'Enter')
+    await dialog.getByText('shown only once').waitFor()
+    await dialog.getByRole('button', { name: /^Copy/ }).press('Enter')
+    await dialog.getByRole('button', { name: 'Copied' }).waitFor()
+    expect(await page.evaluate('window.copied')).toMatch(/^twk_plain_a{43}$/)
+    expect(await focused(page)).toBe('Copied')
+  })
+
   test('G10: on a phone the menu opens and closes', async () => {
     const phone = { at: emptyPage, viewport: { width: 360, height: 740 } }
     await using visitor = await visit(browser, server.origin, 'operator', phone)
