@@ -17,7 +17,7 @@ test('B6: without a grant a call fails with the command to run, and succeeds aft
   const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
   await expect(ask(oauth, config)).rejects.toMatchObject({
     code: 'AUTH_REQUIRED',
-    message: 'files needs a sign-in. Ask the operator to run: toolway auth files',
+    message: 'files needs a sign-in. The operator signs in with: toolway auth files',
   })
   // The need for a sign-in is remembered, so the server is not asked again.
   await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })

@@ -256,13 +256,15 @@ function problemOf(error: unknown): OAuthError {
 }
 
 /**
- * The error if there is no valid token. The caller may be a model, so the message says what to ask the operator for. A
- * sign-in is not possible for a server with the client's own credentials (`itself`).
+ * The error if there is no valid token. Callers and operators read it, so it says who can do what. A sign-in is not
+ * possible for a server with the client's own credentials (`itself`).
  */
 function authRequired({ server, principal }: GrantHolder, why: string, itself: boolean, cause: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
-  const remedy = itself ? `check mcpServers.${server}.auth` : `run: toolway auth ${server}${whose}`
-  const sentence = `${server} ${why}. Ask the operator to ${remedy}`
+  const remedy = itself
+    ? `The operator has to check mcpServers.${server}.auth`
+    : `The operator signs in with: toolway auth ${server}${whose}`
+  const sentence = `${server} ${why}. ${remedy}`
   return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
 }
 

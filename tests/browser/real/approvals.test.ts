@@ -23,7 +23,9 @@ inBrowser('V8: approvals', () => {
     await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token)
     const { page } = visitor
     const call = (message: string) => client.callTool('orders__echo', { message })
-    const waiting = page.getByRole('listitem', { name: 'default wants to call orders.echo' })
+    const waiting = page
+      .getByRole('listitem', { name: 'default wants to call orders.echo' })
+      .filter({ has: page.getByRole('timer') })
 
     // On the first page, with nothing but the keyboard.
     const first = call('first \u202eorder')
@@ -49,6 +51,7 @@ inBrowser('V8: approvals', () => {
     const third = call('third')
     await waiting.getByRole('button', { name: 'Allow for this session' }).click()
     await third
+    await page.getByRole('heading', { level: 1 }).hover()
     expect((await call('fourth')).isError).toBeFalsy()
     await page.getByText('No calls are waiting for approval').waitFor()
 

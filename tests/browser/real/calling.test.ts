@@ -90,17 +90,19 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('an elicitation and a sampling request are answered in the page', async () => {
+  test('V11: an elicitation and a sampling request are answered in the page', async () => {
     const visitor = await setup.shared.at()
     const { page } = visitor
     await visitor.follow('/tools/everything__trigger-elicitation-request?view=try')
     await title(page, 'everything__trigger-elicitation-request')
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     const question = page.getByRole('region', { name: 'Question from the server' })
-    await question.getByLabel('name', { exact: true }).fill('Ada Lovelace')
+    // Fields and values have their titles, and a character that changes the direction of text is visible.
+    await question.getByLabel('String', { exact: true }).fill('Ada \u202eLovelace')
+    await question.getByLabel('Legacy Titled Single Select Enum', { exact: true }).selectOption({ label: 'Dogs' })
     await expectWhole(visitor)
     await question.getByRole('button', { name: 'Send answer' }).click()
-    await page.getByTestId('outcome').getByText('Ada Lovelace').first().waitFor()
+    await page.getByTestId('outcome').getByText('Ada \\u{202e}Lovelace').first().waitFor()
 
     await visitor.follow('/tools/everything__trigger-sampling-request?view=try')
     await page.getByLabel('prompt').fill('Say hello')

@@ -85,6 +85,27 @@ inBrowser('V11: the list of calls', () => {
     expect(await link.count()).toBe(1)
   })
 
+  test('G10: targets can be read on a phone and beside an open call, and the page never scrolls sideways', async () => {
+    await using server = await openScene('usual')
+    const phone = { at: '/calls?outcome=denied', viewport: { width: 320, height: 740 } }
+    await using visitor = await visit(browser, server.origin, 'operator', phone)
+    const { page } = visitor
+    const width = async () => (await page.getByRole('columnheader', { name: 'Target' }).boundingBox())?.width ?? 0
+    const link = page.locator('tbody').getByRole('link').first()
+    await link.waitFor()
+    expect(await width()).toBeGreaterThan(75)
+    // The stream never starts.
+    await page.route('**/admin/api/events', () => undefined)
+    await page.reload()
+    await page.getByRole('banner').getByText('Reconnecting').waitFor()
+    await link.waitFor()
+    expect(await visitor.overflow()).toBe(0)
+    await page.setViewportSize({ width: 1100, height: 740 })
+    await link.click()
+    await page.getByRole('complementary', { name: 'Call' }).waitFor()
+    expect(await width()).toBeGreaterThan(100)
+  })
+
   test('a call shows what was captured at 390 px and in the dark', async () => {
     await using server = await openScene('usual')
     const options = { at: '/calls', colorScheme: 'dark', viewport: { width: 390, height: 800 } } as const

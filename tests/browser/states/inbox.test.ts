@@ -29,6 +29,7 @@ inBrowser('V7: the inbox', () => {
     expect(await menu.getByText('waiting').count()).toBe(0)
     await approvals.first().getByRole('button', { name: 'Allow once' }).click()
     await menu.getByText('4 need attention').waitFor()
+    await page.getByRole('heading', { level: 1 }).hover()
     await expect.poll(() => approvals.count()).toBe(1)
     await items.nth(1).getByRole('button', { name: 'Sign in' }).waitFor()
     await items.nth(2).getByRole('link', { name: 'Show requests' }).waitFor()

@@ -73,6 +73,29 @@ inBrowser('G10: keyboard', () => {
     await expect.poll(() => focused(page)).toBe('browser')
   })
 
+  test('G10: rows open by click, middle click and Ctrl+click, also in browsers that cannot position rows', async () => {
+    const { page, context } = await shared.at('/servers')
+    // As in Safari.
+    await page.evaluate(`{
+      const style = new CSSStyleSheet()
+      style.replaceSync('tr { position: static !important }')
+      document.adoptedStyleSheets = [style]
+    }`)
+    const cell = page.getByRole('row', { name: 'browser' }).getByRole('cell').nth(1)
+    const clicks: Parameters<typeof cell.click>[0][] = [{ button: 'middle' }, { modifiers: ['Control'] }]
+    for (const click of clicks) {
+      const [other] = await Promise.all([context.waitForEvent('page'), cell.click(click)])
+      await other.waitForURL('**/servers/browser')
+      await other.close()
+    }
+    await page.getByRole('button', { name: 'Add server' }).click()
+    await page.getByRole('dialog').waitFor()
+    await press(page, 'Escape')
+    await cell.click()
+    await page.getByRole('heading', { level: 1, name: 'browser' }).waitFor()
+    await page.evaluate('document.adoptedStyleSheets = []')
+  })
+
   test('G10: Escape returns to the row even if it is pressed as soon as the page of the item appears', async () => {
     const { page } = await shared.at('/servers')
     await page.getByRole('link', { name: 'browser', exact: true }).focus()
@@ -118,6 +141,24 @@ inBrowser('G10: keyboard', () => {
       await dialog.waitFor({ state: 'detached' })
       expect(String(await focused(page)).trim()).toBe('Create a key')
     }
+  })
+
+  test('G10: over plain HTTP, where browsers offer no clipboard interface, a new key can be copied', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/keys' })
+    const { page } = visitor
+    await page.evaluate(`{
+      Object.defineProperty(navigator, 'clipboard', { value: undefined })
+      addEventListener('copy', () => (window.copied = document.activeElement.value))
+    }`)
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await dialog.getByLabel('Name').fill('plain')
+    await press(page, 'Enter')
+    await dialog.getByText('shown only once').waitFor()
+    await dialog.getByRole('button', { name: /^Copy/ }).press('Enter')
+    await dialog.getByRole('button', { name: 'Copied' }).waitFor()
+    expect(await page.evaluate('window.copied')).toMatch(/^twk_plain_a{43}$/)
+    expect(await focused(page)).toBe('Copied')
   })
 
   test('G10: on a phone the menu opens and closes', async () => {

@@ -32,7 +32,8 @@ export function selectableAgents(all: readonly string[]): readonly string[] {
 }
 
 /** The tooltip on buttons that require admin rights. */
-export const adminRequired = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
+export const adminRequired =
+  'Requires admin rights. Sign in with an admin key, or with the token that “toolway serve” prints.'
 
 const sessionEnded = new ApiError(
   0,

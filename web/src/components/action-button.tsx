@@ -11,6 +11,7 @@ interface ActionButtonProps {
   readonly kind?: 'primary' | 'danger' | 'danger tiny' | ''
   /** Set if the action needs no admin rights. */
   readonly everyone?: boolean
+  readonly disabled?: boolean
   /** The title and text of a confirmation dialog, if one is needed. */
   readonly confirm?: { readonly title: string; readonly text: string } | undefined
   run(): Promise<unknown>
@@ -20,7 +21,8 @@ interface ActionButtonProps {
  * A button for an action. It requires admin rights, asks for confirmation if needed, and is disabled while the action
  * is running.
  */
-export function ActionButton({ name, label, icon, kind = '', everyone = false, confirm, run }: ActionButtonProps) {
+export function ActionButton({ name, label, icon, kind = '', everyone = false, ...rest }: ActionButtonProps) {
+  const { disabled = false, confirm, run } = rest
   const confirming = useSignal(false)
   const busy = useSignal(false)
   const allowed = everyone || isAdmin.value
@@ -30,7 +32,7 @@ export function ActionButton({ name, label, icon, kind = '', everyone = false, c
     busy.value = false
   }
   const onClick = () => {
-    if (!allowed || busy.value) return
+    if (!allowed || disabled || busy.value) return
     if (confirm) confirming.value = true
     else void perform()
   }
@@ -40,7 +42,7 @@ export function ActionButton({ name, label, icon, kind = '', everyone = false, c
         type="button"
         class={`button ${kind}`}
         aria-label={label}
-        aria-disabled={!allowed || busy.value}
+        aria-disabled={!allowed || disabled || busy.value}
         title={allowed ? undefined : adminRequired}
         onClick={onClick}
       >

@@ -1,3 +1,4 @@
+import { showDirections } from '../format/show-directions.ts'
 import { CopyButton } from './copy-button.tsx'
 
 interface CodeBlockProps {
@@ -12,8 +13,8 @@ export function CodeBlock({ text, label, wrap = false }: CodeBlockProps) {
     <div class="code">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard */}
       {/* biome-ignore lint/a11y/useSemanticElements: it contains no form fields */}
-      <pre class={wrap ? 'wrap' : ''} tabIndex={0} role="group" aria-label={label}>
-        <code>{text}</code>
+      <pre class={wrap ? 'wrap' : ''} dir="auto" tabIndex={0} role="group" aria-label={label}>
+        <code>{showDirections(text)}</code>
       </pre>
       <CopyButton text={text} label={`Copy: ${label}`} />
     </div>

@@ -9,14 +9,8 @@ interface CopyButtonProps {
 
 export function CopyButton({ text, label }: CopyButtonProps) {
   const state = useSignal<'ready' | 'done' | 'failed'>('ready')
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text)
-      state.value = 'done'
-    } catch {
-      // Browsers allow access to the clipboard only over HTTPS and on localhost, so copying may fail.
-      state.value = 'failed'
-    }
+  const copy = async ({ currentTarget }: { readonly currentTarget: HTMLElement }) => {
+    state.value = (await writeClipboard(text)) || copySelected(text, currentTarget) ? 'done' : 'failed'
     setTimeout(() => {
       state.value = 'ready'
     }, 2000)
@@ -30,4 +24,28 @@ export function CopyButton({ text, label }: CopyButtonProps) {
       </span>
     </button>
   )
+}
+
+/** Browsers have this interface only over HTTPS and on localhost. */
+async function writeClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Copies a selected text, which works over plain HTTP, too. It is beside the button: a dialog blocks the page around it. */
+function copySelected(text: string, button: HTMLElement): boolean {
+  const field = document.createElement('textarea')
+  field.className = 'hidden'
+  field.readOnly = true
+  field.value = text
+  button.after(field)
+  field.select()
+  const copied = document.execCommand('copy')
+  field.remove()
+  button.focus()
+  return copied
 }

@@ -1,5 +1,6 @@
 import { ExactNumber } from '../format/exact-json.ts'
 import { pluralize } from '../format/number.ts'
+import { showDirections } from '../format/show-directions.ts'
 import './json-tree.css'
 
 interface TreeProps {
@@ -14,7 +15,7 @@ export function JsonTree({ value, name, open = 2 }: TreeProps) {
   if (typeof value !== 'object' || value === null || value instanceof ExactNumber) {
     return (
       <div class="tree-leaf">
-        {name !== undefined && <span class="tree-name">{name}: </span>}
+        {name !== undefined && <span class="tree-name">{showDirections(name)}: </span>}
         <Leaf value={value} />
       </div>
     )
@@ -33,7 +34,7 @@ export function JsonTree({ value, name, open = 2 }: TreeProps) {
   return (
     <details class="tree-branch" open={open > 0}>
       <summary>
-        <span class="tree-name">{name}</span>
+        <span class="tree-name">{showDirections(name)}</span>
         <span class="quiet small"> {pluralize(members.length, list ? 'item' : 'key')}</span>
       </summary>
       {body}
@@ -44,13 +45,13 @@ export function JsonTree({ value, name, open = 2 }: TreeProps) {
 function JsonLeafText({ name, text }: { readonly name: string | undefined; readonly text: string }) {
   return (
     <div class="tree-leaf">
-      {name !== undefined && <span class="tree-name">{name}: </span>}
+      {name !== undefined && <span class="tree-name">{showDirections(name)}: </span>}
       <span class="quiet">{text}</span>
     </div>
   )
 }
 
 function Leaf({ value }: { readonly value: unknown }) {
-  if (typeof value === 'string') return <span class="tree-text">{value === '' ? '""' : value}</span>
+  if (typeof value === 'string') return <bdi class="tree-text">{value === '' ? '""' : showDirections(value)}</bdi>
   return <span class="tree-word">{String(value)}</span>
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { ApiError } from '../api/request.ts'
 import type { Resource } from '../api/resource.ts'
+import { showDirections } from '../format/show-directions.ts'
 import { Icon } from './icon.tsx'
 
 export function Loading({ what }: { readonly what: string }) {
@@ -24,7 +25,7 @@ export function LoadError({ error, what, retry }: LoadErrorProps) {
   return (
     <Note tone="bad">
       <p>
-        <strong>Could not load {what}.</strong> {error.message}
+        <strong>Could not load {what}.</strong> <bdi>{showDirections(error.message)}</bdi>
       </p>
       <p class="quiet small">
         {error.code}

@@ -60,7 +60,7 @@ export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, ..
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section class={matrix ? 'table matrix' : 'table'} aria-label={label} tabIndex={0}>
-      <table onKeyDown={moveBetweenRows}>
+      <table onKeyDown={moveBetweenRows} onMouseDown={keepFromScrolling} onClick={openRow} onAuxClick={openRow}>
         <caption class="hidden">{label}</caption>
         <thead>
           <tr>
@@ -124,13 +124,34 @@ function SortButton({
   )
 }
 
-/** A link that makes the whole row clickable. */
+/** A link that makes the whole row clickable. It is the row's only focusable element. */
 export function RowLink({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
   return (
     <a class="row-link" href={href}>
       {children}
     </a>
   )
+}
+
+/** The row's link, if the event is on a part of the row that does nothing else. */
+function linkOfRow({ target }: Event): HTMLAnchorElement | null | undefined {
+  if (!(target instanceof Element) || target.closest('a, button, dialog, input, label, select')) return null
+  return target.closest('tr')?.querySelector<HTMLAnchorElement>('a.row-link')
+}
+
+/** Opens the row's link as a click on it would: the middle button and modifier keys open it in another tab. */
+function openRow(event: MouseEvent): void {
+  const link = linkOfRow(event)
+  const isMiddle = event.button === 1
+  // The end of a drag that selects text is a click, too.
+  if (!link || (event.button !== 0 && !isMiddle) || getSelection()?.isCollapsed === false) return
+  if (isMiddle || event.ctrlKey || event.metaKey || event.shiftKey) window.open(link.href, '_blank', 'noopener')
+  else link.click()
+}
+
+/** Pressing the middle button would scroll the page with the pointer. */
+function keepFromScrolling(event: MouseEvent): void {
+  if (event.button === 1 && linkOfRow(event)) event.preventDefault()
 }
 
 const moves: Readonly<Record<string, (at: number, last: number) => number>> = {

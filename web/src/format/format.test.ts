@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { formatDuration, formatLongDuration, formatTimeLeft } from './duration.ts'
 import { formatBudget, formatCount, formatProgress, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
+import { showDirections } from './show-directions.ts'
 import { formatClockTime, formatDateTime, formatRelativeTime, fromLocalInput, toLocalInput } from './time.ts'
+
+test('G10: direction controls in foreign text are spelt out, other invisible characters are kept', () => {
+  expect(showDirections('a \u202egnp.exe\u202c \u2067b\u2069')).toBe('a \\u{202e}gnp.exe\\u{202c} \\u{2067}b\\u{2069}')
+  const honest = '👩\u200d💻 می\u200cخواهم \u200fעברית'
+  expect(showDirections(honest)).toBe(honest)
+  expect(formatProgress({ progress: 1, total: 2, message: '\u202edone' })).toBe('1 of 2 \\u{202e}done')
+})
 
 describe('G10: numbers', () => {
   test('counts have thousands separators, large ones are compact', () => {

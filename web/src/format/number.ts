@@ -1,3 +1,5 @@
+import { showDirections } from './show-directions.ts'
+
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
 const twoDigits = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
@@ -22,7 +24,7 @@ interface Progress {
 export function formatProgress({ progress, total, message }: Progress): string {
   const isWaiting = progress !== null && progress < 0.01 && total === null && message !== null
   const amount = progress === null || isWaiting ? '' : `${progress}${total === null ? '' : ` of ${total}`}`
-  return [amount, message].filter(Boolean).join(' ')
+  return [amount, message && showDirections(message)].filter(Boolean).join(' ')
 }
 
 const units = ['B', 'KiB', 'MiB', 'GiB'] as const

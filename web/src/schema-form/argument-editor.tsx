@@ -13,6 +13,8 @@ interface EditorProps {
   readonly schema: Schema
   readonly value: unknown
   readonly problems: readonly Problem[]
+  /** Whether properties are labelled with their titles. */
+  readonly titled?: boolean
   /**
    * `text` is given if the value was typed as JSON, because the JSON may contain numbers that JavaScript would round.
    */
@@ -24,7 +26,8 @@ interface EditorProps {
 const names = { form: 'Form', json: 'JSON' } as const
 
 /** Edits a tool's arguments, as a form generated from its schema or as JSON. */
-export function ArgumentEditor({ schema, value, problems, onChange, onInvalidJson }: EditorProps) {
+export function ArgumentEditor({ onInvalidJson, ...form }: EditorProps) {
+  const { value, onChange } = form
   const view = useSignal<keyof typeof names>('form')
   const switchView = (name: keyof typeof names) => {
     if (name === view.value) return
@@ -37,14 +40,14 @@ export function ArgumentEditor({ schema, value, problems, onChange, onInvalidJso
       {view.value === 'json' ? (
         <RawJson value={value} onChange={onChange} onInvalidJson={onInvalidJson} />
       ) : (
-        <SchemaForm schema={schema} value={value} problems={problems} onChange={onChange} />
+        <SchemaForm {...form} />
       )}
     </Tabs>
   )
 }
 
 /** A form that is generated from a schema. */
-export function SchemaForm({ schema, value, problems, onChange }: Omit<EditorProps, 'onInvalidJson'>) {
+export function SchemaForm({ schema, value, problems, titled = false, onChange }: Omit<EditorProps, 'onInvalidJson'>) {
   const field = fieldOf(schema, schema)
   const props = {
     label: 'arguments',
@@ -62,7 +65,7 @@ export function SchemaForm({ schema, value, problems, onChange }: Omit<EditorPro
     return <p class="quiet">This tool takes no arguments.</p>
   return (
     <div class="form">
-      <Members {...props} field={field} renderField={(props) => <FormField {...props} />} />
+      <Members {...props} field={field} titled={titled} renderField={(props) => <FormField {...props} />} />
     </div>
   )
 }

@@ -35,6 +35,16 @@ describe('G10: validation of form values', () => {
     expect(told(value, schema)).toEqual(expected === undefined ? [] : [expected])
   })
 
+  test('G10: properties named like members of all objects are missing unless they are set', () => {
+    const properties = { constructor: { type: 'string' }, valueOf: { type: 'object' }, season: { type: 'integer' } }
+    const schema = { type: 'object', properties, required: ['season', 'toString'] }
+    expect(told({ season: 1, toString: 1 }, schema)).toEqual([])
+    expect(told({}, { ...schema, required: ['constructor', 'toString'] })).toEqual([
+      'constructor is required',
+      'toString is required',
+    ])
+  })
+
   test('reports the path of each problem', () => {
     const schema = {
       type: 'object',

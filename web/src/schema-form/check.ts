@@ -1,7 +1,7 @@
 import { ExactNumber } from '../format/exact-json.ts'
 import { formatProblem } from './check-format.ts'
 import { type Field, fieldOf } from './field.ts'
-import type { Path } from './path.ts'
+import { memberOf, type Path } from './path.ts'
 import { isObject, requiredOf, type Schema } from './schema.ts'
 import type { Variant } from './variants.ts'
 
@@ -69,10 +69,12 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
 function checkMembers(run: Check, value: Schema, field: Field & { kind: 'object' }, path: Path): readonly Problem[] {
   const { properties, additional, schema } = field
   const known = new Set(properties.map(({ name }) => name))
-  const missing = requiredOf(schema).filter((name) => !known.has(name) && value[name] === undefined)
+  const missing = requiredOf(schema).filter((name) => !known.has(name) && memberOf(value, name) === undefined)
   const extra = Object.keys(value).filter((name) => !known.has(name))
   return [
-    ...properties.flatMap(({ name, schema, required }) => check(run, value[name], schema, [...path, name], required)),
+    ...properties.flatMap(({ name, schema, required }) =>
+      check(run, memberOf(value, name), schema, [...path, name], required),
+    ),
     ...missing.map((name) => missingProblem([...path, name])),
     ...extra.flatMap((name) =>
       schema.additionalProperties === false

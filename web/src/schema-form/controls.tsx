@@ -1,7 +1,9 @@
 import { useSignal } from '@preact/signals'
+import { showDirections } from '../format/show-directions.ts'
 import { exampleOf } from './check-format.ts'
 import type { ControlProps } from './field-props.ts'
 import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
+import { memberOf } from './path.ts'
 
 const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   id,
@@ -25,6 +27,7 @@ export function TextControl(props: ControlProps) {
   const inputProps = {
     ...attributes(props),
     class: 'input',
+    dir: 'auto' as const,
     placeholder,
     value: toInputText(value),
     autocomplete: 'off' as const,
@@ -35,7 +38,7 @@ export function TextControl(props: ControlProps) {
   if (isBinary(schema)) return <FileControl {...props} />
   if (typeof schema.format !== 'string') return <textarea {...inputProps} rows={1} />
   // Preact's types do not allow an input type that is a variable.
-  return <input {...inputProps} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
+  return <input {...inputProps} type={(memberOf(inputTypes, schema.format) ?? 'text') as 'text'} />
 }
 
 /** Whether a text holds bytes in base64, as its schema says. */
@@ -111,8 +114,14 @@ export function BooleanControl(props: ControlProps) {
   )
 }
 
-export function ChoiceControl(props: ControlProps & { readonly values: readonly unknown[] }) {
-  const { value, values, required, onChange } = props
+interface ChoiceProps extends ControlProps {
+  readonly values: readonly unknown[]
+  /** What is shown instead of the values. */
+  readonly titles?: readonly (string | undefined)[]
+}
+
+export function ChoiceControl(props: ChoiceProps) {
+  const { value, values, titles = [], required, onChange } = props
   const index = values.findIndex((one) => JSON.stringify(one) === JSON.stringify(value))
   return (
     <select
@@ -126,7 +135,7 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
       <option value="">{required ? 'choose…' : 'not set'}</option>
       {values.map((one, position) => (
         <option key={JSON.stringify(one)} value={String(position)}>
-          {toInputText(one)}
+          {showDirections(titles[position] ?? toInputText(one))}
         </option>
       ))}
     </select>

@@ -1,4 +1,5 @@
 import { typeOf } from './field.ts'
+import { memberOf } from './path.ts'
 import { resolveSchema, type Schema } from './schema.ts'
 import { variantsOf } from './variants.ts'
 
@@ -15,7 +16,7 @@ export function describeType(schemaOrRef: unknown, root: Schema, depth = 0): str
   if (type === 'array' && depth < 3 && schema.items !== undefined && !Array.isArray(schema.items)) {
     return `list of ${describeType(schema.items, root, depth + 1)}`
   }
-  return (type && typeNames[type]) ?? 'anything'
+  return (type && memberOf(typeNames, type)) ?? 'anything'
 }
 
 const typeNames: Readonly<Record<string, string>> = {

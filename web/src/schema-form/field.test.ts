@@ -37,7 +37,16 @@ describe('G10: form fields of schemas', () => {
 
   test('constants with titles are a choice', () => {
     const schema = { oneOf: [{ const: 'asc', title: 'Ascending' }, { const: 'desc' }] }
-    expect(fieldOf(schema, {})).toMatchObject({ kind: 'choice', values: ['asc', 'desc'] })
+    expect(fieldOf(schema, {})).toMatchObject({
+      kind: 'choice',
+      values: ['asc', 'desc'],
+      titles: ['Ascending', undefined],
+    })
+  })
+
+  test('V11: the values of an elicitation are shown with their names in enumNames', () => {
+    const schema = { enum: [null, 'red', 'green'], enumNames: ['None', 'Rot', 5] }
+    expect(fieldOf(schema, {}, false)).toMatchObject({ values: ['red', 'green'], titles: ['Rot', undefined] })
   })
 
   test('null is offered only for required values', () => {

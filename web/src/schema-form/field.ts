@@ -11,7 +11,7 @@ export interface Property {
 export type Field = Readonly<{ schema: Schema }> &
   (
     | { readonly kind: 'text' | 'number' | 'boolean' | 'null' | 'any' }
-    | { readonly kind: 'choice'; readonly values: readonly unknown[] }
+    | { readonly kind: 'choice'; readonly values: readonly unknown[]; readonly titles: readonly (string | undefined)[] }
     | { readonly kind: 'fixed'; readonly value: unknown }
     | { readonly kind: 'object'; readonly properties: readonly Property[]; readonly additional: unknown }
     | { readonly kind: 'list'; readonly prefixItems: readonly unknown[]; readonly items: unknown }
@@ -29,11 +29,12 @@ export function fieldOf(schemaOrRef: unknown, root: Schema, required = true, nes
   const schema = resolveSchema(schemaOrRef, root)
   if (nestingLeft === 0) return { kind: 'any', schema: {} }
   if ('const' in schema) return { kind: 'fixed', schema, value: schema.const }
-  if (Array.isArray(schema.enum)) return choice(schema, schema.enum, required)
+  if (Array.isArray(schema.enum)) return choice(schema, schema.enum, enumTitles(schema), required)
   const variants = variantsOf(schema, root).filter(({ schema: { type } }) => required || type !== 'null')
   if (variants.length > 1 && variants.every(({ schema }) => 'const' in schema)) {
     const values = variants.map((variant) => variant.schema.const)
-    return choice(schema, values, required)
+    const titles = variants.map(({ schema: { title } }) => title)
+    return choice(schema, values, titles, required)
   }
   if (variants.length > 1) return { kind: 'variants', schema, variants }
   if (variants[0]) return fieldOf(withUnionTexts(variants[0].schema, schema), root, required, nestingLeft - 1)
@@ -48,11 +49,20 @@ const withUnionTexts = (variant: Schema, { title, description, default: value }:
   ...variant,
 })
 
-const choice = (schema: Schema, values: readonly unknown[], required: boolean): Field => ({
-  kind: 'choice',
-  schema,
-  values: required ? values : values.filter((value) => value !== null),
-})
+/** The titles of the values in `enum`, in a keyword of MCP's elicitation. */
+const enumTitles = ({ enumNames }: Schema): readonly unknown[] => (Array.isArray(enumNames) ? enumNames : [])
+
+function choice(schema: Schema, values: readonly unknown[], titles: readonly unknown[], required: boolean): Field {
+  const options = values
+    .map((value, index) => ({ value, title: titles[index] }))
+    .filter(({ value }) => required || value !== null)
+  return {
+    kind: 'choice',
+    schema,
+    values: options.map(({ value }) => value),
+    titles: options.map(({ title }) => (typeof title === 'string' ? title : undefined)),
+  }
+}
 
 function fieldByType(schema: Schema): Field {
   switch (typeOf(schema)) {

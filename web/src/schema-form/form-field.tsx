@@ -1,4 +1,5 @@
 import { useId } from 'preact/hooks'
+import { showDirections } from '../format/show-directions.ts'
 import { BooleanControl, ChoiceControl, JsonControl, NumberControl, TextControl } from './controls.tsx'
 import { describeConstraints, describeType } from './describe.ts'
 import { type Field, fieldOf } from './field.ts'
@@ -41,6 +42,8 @@ function SingleField({
   const id = useId()
   const problem = problems.find((one) => samePath(one.path, path))
   const { description } = field.schema
+  // The values behind the titles matter to nobody who answers a question.
+  const isTitled = field.kind === 'choice' && field.titles.some((title) => title !== undefined)
   const noted = typeof description === 'string'
   const described = [noted && `${id}-note`, problem && `${id}-problem`].filter(Boolean).join(' ') || undefined
   const control = {
@@ -58,13 +61,13 @@ function SingleField({
         <label for={id}>{label}</label>
         {required && !remove && <span class="required">required</span>}
         <span class="quiet small">
-          {[describeType(schema, root), ...describeConstraints(field.schema, root)].join(' · ')}
+          {[...(isTitled ? [] : [describeType(schema, root)]), ...describeConstraints(field.schema, root)].join(' · ')}
         </span>
         {remove && <Remove label={label} remove={remove} />}
       </div>
       {noted && (
-        <p id={`${id}-note`} class="field-note">
-          {description}
+        <p id={`${id}-note`} class="field-note" dir="auto">
+          {showDirections(description)}
         </p>
       )}
       <Control field={field} {...control} />
@@ -86,7 +89,7 @@ function Control({ field, ...control }: ControlProps & { readonly field: Field }
     case 'boolean':
       return <BooleanControl {...control} />
     case 'choice':
-      return <ChoiceControl {...control} values={field.values} />
+      return <ChoiceControl {...control} values={field.values} titles={field.titles} />
     case 'fixed':
       return <ChoiceControl {...control} values={[field.value]} />
     case 'null':

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { Icon } from '../components/icon.tsx'
+import { showDirections } from '../format/show-directions.ts'
 import type { Problem } from './check.ts'
 import type { FieldProps } from './field-props.ts'
 import { type Path, samePath } from './path.ts'
@@ -22,7 +23,11 @@ export function Group({ props, type, note, children }: GroupProps) {
         <span class="quiet small">{type}</span>
         {remove && <Remove label={label} remove={remove} />}
       </legend>
-      {typeof note === 'string' && <p class="field-note">{note}</p>}
+      {typeof note === 'string' && (
+        <p class="field-note" dir="auto">
+          {showDirections(note)}
+        </p>
+      )}
       <div class="group-body">{children}</div>
       <OwnProblems label={label} path={path} problems={problems} />
     </fieldset>

@@ -1,14 +1,17 @@
 import { useSignal } from '@preact/signals'
+import { showDirections } from '../format/show-directions.ts'
 import type { Field } from './field.ts'
 import type { FieldProps, RenderField } from './field-props.ts'
 import { Add, Group } from './group.tsx'
 import { initialValue } from './initial-value.ts'
-import { withMember } from './path.ts'
-import { isObject } from './schema.ts'
+import { memberOf, withMember } from './path.ts'
+import { isObject, resolveSchema, type Schema } from './schema.ts'
 
 type ObjectProps = FieldProps & {
   readonly field: Field & { readonly kind: 'object' }
   readonly renderField: RenderField
+  /** Whether properties are labelled with their titles, for people who need not know their names. */
+  readonly titled?: boolean
 }
 
 /** An object. If it is optional, it is omitted until the user adds it. */
@@ -28,16 +31,17 @@ export function ObjectField({ field, renderField, ...props }: ObjectProps) {
 }
 
 /** The properties of an object, and additional ones if the schema allows them. */
-export function Members({ field, renderField, value, root, path, problems, depth, onChange }: ObjectProps) {
+export function Members({ field, renderField, titled = false, ...props }: ObjectProps) {
+  const { value, root, path, problems, depth, onChange } = props
   const object = isObject(value) ? value : {}
   const known = new Set(field.properties.map(({ name }) => name))
   const additionalNames = Object.keys(object).filter((name) => !known.has(name))
   const memberProps = (name: string, schema: unknown, required: boolean): FieldProps => ({
-    label: name,
+    label: (titled && titleOf(schema, root)) || name,
     schema,
     root,
     required,
-    value: object[name],
+    value: memberOf(object, name),
     path: [...path, name],
     problems,
     depth: depth + 1,
@@ -66,6 +70,11 @@ export function Members({ field, renderField, value, root, path, problems, depth
       )}
     </>
   )
+}
+
+function titleOf(schema: unknown, root: Schema): string | undefined {
+  const { title } = resolveSchema(schema, root)
+  return typeof title === 'string' ? showDirections(title) : undefined
 }
 
 function AddProperty({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {

@@ -4,6 +4,10 @@ export type Path = readonly (string | number)[]
 export const samePath = (a: Path, b: Path): boolean =>
   a.length === b.length && a.every((part, index) => part === b[index])
 
+/** An object's own member: names such as `constructor` must not find what all objects inherit. */
+export const memberOf = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+
 /** A copy of an object with a changed member; undefined removes the member. The other members keep their order. */
 export function withMember(object: unknown, name: string, value: unknown): Readonly<Record<string, unknown>> {
   const members = typeof object === 'object' && object !== null ? Object.entries(object) : []

@@ -12,11 +12,12 @@ export function SearchButton() {
     <button
       type="button"
       class="button search-button"
+      aria-label="Search"
       title={`Search (${isMac ? '⌘K' : 'Ctrl+K'})`}
       aria-keyshortcuts="Control+K Meta+K"
       onClick={() => (searchShown.value = true)}
     >
-      <Icon name="search" size={14} /> Search
+      <Icon name="search" size={14} /> <span>Search</span>
     </button>
   )
 }

@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks'
+import { showDirections } from '../../format/show-directions.ts'
 import { CodeBlock } from '../code-block.tsx'
 import { type Block, type Cell, parseBlocks } from './blocks.ts'
 import { type Inline, parseInline } from './inline.ts'
@@ -20,22 +21,28 @@ const isBounded = (text: string): boolean =>
  */
 export function Markdown({ text }: { readonly text: string }) {
   const blocks = useMemo(() => (isBounded(text) ? parseBlocks(text) : undefined), [text])
-  return <div class="markdown">{blocks ? <Blocks blocks={blocks} /> : <p>{text}</p>}</div>
+  return <div class="markdown">{blocks ? <Blocks blocks={blocks} /> : <p dir="auto">{showDirections(text)}</p>}</div>
 }
 
-const Blocks = ({ blocks }: { readonly blocks: readonly Block[] }) => (
+interface BlocksProps {
+  readonly blocks: readonly Block[]
+  /** Whether they are in a list or quote, which has the direction of its first letter. */
+  readonly nested?: boolean
+}
+
+const Blocks = ({ blocks, nested = false }: BlocksProps) => (
   <>
     {blocks.map((block, index) => (
-      <BlockView key={`${index} ${block.kind}`} block={block} />
+      <BlockView key={`${index} ${block.kind}`} block={block} nested={nested} />
     ))}
   </>
 )
 
-function BlockView({ block }: { readonly block: Block }) {
+function BlockView({ block, nested }: { readonly block: Block; readonly nested: boolean }) {
   switch (block.kind) {
     case 'paragraph':
       return (
-        <p>
+        <p dir={nested ? undefined : 'auto'}>
           <Formatted text={block.text} />
         </p>
       )
@@ -45,17 +52,23 @@ function BlockView({ block }: { readonly block: Block }) {
       return <CodeBlock text={block.text} label={block.language === '' ? 'Code' : `Code (${block.language})`} />
     case 'quote':
       return (
-        <blockquote>
-          <Blocks blocks={block.blocks} />
+        <blockquote dir="auto">
+          <Blocks blocks={block.blocks} nested />
         </blockquote>
       )
     case 'list': {
       const items = block.items.map((blocks, index) => (
         <li key={index}>
-          <Blocks blocks={blocks} />
+          <Blocks blocks={blocks} nested />
         </li>
       ))
-      return block.start === undefined ? <ul>{items}</ul> : <ol start={block.start}>{items}</ol>
+      return block.start === undefined ? (
+        <ul dir="auto">{items}</ul>
+      ) : (
+        <ol dir="auto" start={block.start}>
+          {items}
+        </ol>
+      )
     }
     case 'table':
       return (
@@ -83,7 +96,7 @@ function BlockView({ block }: { readonly block: Block }) {
 function Heading({ level, text }: { readonly level: number; readonly text: string }) {
   const Element = (['h3', 'h4', 'h5'] as const)[level - 1] ?? 'h6'
   return (
-    <Element class={`heading level-${level}`}>
+    <Element class={`heading level-${level}`} dir="auto">
       <Formatted text={text} />
     </Element>
   )
@@ -94,7 +107,7 @@ function Row({ cells, isHead = false }: { readonly cells: readonly Cell[]; reado
   return (
     <tr>
       {cells.map(({ text, align }, index) => (
-        <Element key={index} class={align && `align-${align}`}>
+        <Element key={index} class={align && `align-${align}`} dir="auto">
           <Formatted text={text} />
         </Element>
       ))}
@@ -124,9 +137,9 @@ const Inlines = ({ content, inLink = false }: InlinesProps) => (
 function InlineView({ node, inLink }: { readonly node: Inline; readonly inLink: boolean }) {
   switch (node.kind) {
     case 'text':
-      return <>{node.text}</>
+      return <>{showDirections(node.text)}</>
     case 'code':
-      return <code>{node.text}</code>
+      return <code>{showDirections(node.text)}</code>
     case 'strong':
       return (
         <strong>

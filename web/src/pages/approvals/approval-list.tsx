@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
-import { useId } from 'preact/hooks'
+import type { RefObject } from 'preact'
+import { useId, useRef } from 'preact/hooks'
 import type { AnswerApproval, ApprovalView } from '../../../../src/serve/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { removeLiveApproval } from '../../api/live.ts'
@@ -8,53 +9,93 @@ import { BreakableName } from '../../components/breakable-name.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { withNotice } from '../../components/notices.tsx'
+import { Note } from '../../components/states.tsx'
 import { RelativeTime } from '../../components/times.tsx'
 import { formatTimeLeft } from '../../format/duration.ts'
 import { pathTo } from '../../routing/route.ts'
 import { now } from '../../shell/now.ts'
+import { type ListedApproval, updateListed } from './held-approvals.ts'
 
 type ApprovalDecision = AnswerApproval['decision']
 
+/** The approvals in a list, and a reference to its element. */
+interface HeldApprovals {
+  readonly listed: readonly ListedApproval[]
+  readonly list: RefObject<HTMLUListElement | null>
+  /** Whether buttons work: not in the moment after the list has moved. */
+  isSettled(): boolean
+}
+
+/** How long buttons do nothing after the list has moved: a click may have been meant for what was there before. */
+const settleMs = 500
+
+/** Keeps approvals that ended in the list for some seconds, and while the pointer, the focus or a dialog is in it. */
+export function useHeldApprovals(waiting: readonly ApprovalView[]): HeldApprovals {
+  const list = useRef<HTMLUListElement>(null)
+  const listed = useRef<readonly ListedApproval[]>([])
+  const movedAt = useRef(Number.NEGATIVE_INFINITY)
+  const before = listed.current
+  const inUse = list.current?.matches(':hover, :has(:focus-visible, dialog[open])') ?? false
+  listed.current = updateListed(before, waiting, { now: Date.now(), inUse })
+  if (before.some(({ approval }, at) => listed.current[at]?.approval.id !== approval.id)) movedAt.current = Date.now()
+  // Render again until those that ended are gone.
+  if (listed.current.some(({ endedAt }) => endedAt !== undefined)) now.value
+  return { listed: listed.current, list, isSettled: () => Date.now() - movedAt.current >= settleMs }
+}
+
 /** The calls that wait for a person, each with the buttons to answer it. */
-export function ApprovalList({ approvals }: { readonly approvals: readonly ApprovalView[] }) {
+export function ApprovalList({ held: { listed, list, isSettled } }: { readonly held: HeldApprovals }) {
   return (
-    <ul class="stack approvals" aria-label="Calls waiting for approval">
-      {approvals.map((approval) => (
-        <ApprovalItem key={approval.id} approval={approval} />
+    <ul ref={list} class="stack approvals" aria-label="Calls waiting for approval">
+      {listed.map(({ approval, endedAt }) => (
+        <ApprovalItem key={approval.id} approval={approval} ended={endedAt !== undefined} isSettled={isSettled} />
       ))}
     </ul>
   )
 }
 
 /** The first approvals, and a link to all if there are more. */
-export function FirstApprovals({ approvals }: { readonly approvals: readonly ApprovalView[] }) {
+export function FirstApprovals({ held }: { readonly held: HeldApprovals }) {
+  const { listed } = held
   return (
     <>
-      <ApprovalList approvals={approvals.slice(0, 3)} />
-      {approvals.length > 3 && <a href={pathTo('approvals')}>All {approvals.length} approvals</a>}
+      <ApprovalList held={{ ...held, listed: listed.slice(0, 3) }} />
+      {listed.length > 3 && (
+        <a href={pathTo('approvals')}>All {listed.filter(({ endedAt }) => endedAt === undefined).length} approvals</a>
+      )}
     </>
   )
 }
 
 const done: Readonly<Record<ApprovalDecision, string>> = {
   once: 'Allowed',
-  session: 'Allowed for the session:',
+  session: 'Allowed for the session',
   deny: 'Denied',
 }
 
-function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
+interface ApprovalItemProps {
+  readonly approval: ApprovalView
+  readonly ended: boolean
+  isSettled(): boolean
+}
+
+function ApprovalItem({ approval, ended, isSettled }: ApprovalItemProps) {
   const { id, agent, principal, session, server, tool, rule, askedAt, until, mayAnswer } = approval
   const denying = useSignal(false)
+  const answered = useSignal<ApprovalDecision | undefined>(undefined)
   const name = `${server}.${tool}`
   const answer = (decision: ApprovalDecision, reason?: string) =>
     withNotice(
       async () => {
-        const answered = await actions.answerApproval(id, { decision, reason })
+        await actions.answerApproval(id, { decision, reason })
+        answered.value = decision
         removeLiveApproval(id)
-        return answered
       },
-      () => `${done[decision]} ${name}.`,
+      () => `${done[decision]}: ${name}.`,
     )
+  const allow = async (decision: ApprovalDecision) => {
+    if (isSettled()) await answer(decision)
+  }
   return (
     <li class="card approval" aria-label={`${agent} wants to call ${name}`}>
       <div class="card-head">
@@ -64,7 +105,11 @@ function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
             <BreakableName name={name} />
           </code>
         </h3>
-        <Countdown from={askedAt} until={until} />
+        {ended ? (
+          <span class="quiet nowrap">{answered.value ? done[answered.value] : 'No longer waiting'}</span>
+        ) : (
+          <Countdown from={askedAt} until={until} />
+        )}
       </div>
       <div class="card-body stack">
         <CodeBlock text={approval.arguments} label={`Arguments for ${name}`} wrap />
@@ -84,9 +129,21 @@ function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
         </dl>
         {mayAnswer ? (
           <div class="row">
-            <ActionButton name="Allow once" icon="check" kind="primary" everyone run={() => answer('once')} />
-            <ActionButton name="Allow for this session" everyone run={() => answer('session')} />
-            <button type="button" class="button danger" onClick={() => (denying.value = true)}>
+            <ActionButton
+              name="Allow once"
+              icon="check"
+              kind="primary"
+              everyone
+              disabled={ended}
+              run={() => allow('once')}
+            />
+            <ActionButton name="Allow for this session" everyone disabled={ended} run={() => allow('session')} />
+            <button
+              type="button"
+              class="button danger"
+              aria-disabled={ended}
+              onClick={() => (denying.value = !ended && isSettled())}
+            >
               Deny…
             </button>
           </div>
@@ -96,6 +153,7 @@ function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
         {denying.value && (
           <DenyDialog
             name={name}
+            ended={ended}
             onClose={() => (denying.value = false)}
             deny={(reason) => void answer('deny', reason)}
           />
@@ -116,16 +174,22 @@ function Countdown({ from, until }: { readonly from: number; readonly until: num
 
 interface DenyDialogProps {
   readonly name: string
+  readonly ended: boolean
   onClose(): void
   deny(reason: string | undefined): void
 }
 
-function DenyDialog({ name, onClose, deny }: DenyDialogProps) {
+function DenyDialog({ name, ended, onClose, deny }: DenyDialogProps) {
   const reason = useSignal('')
   const id = useId()
   return (
     <Dialog title={`Deny ${name}`} onClose={onClose}>
       <form method="dialog" class="stack">
+        {ended && (
+          <Note tone="bad">
+            <p>This call no longer waits: it was cancelled, timed out or was answered elsewhere.</p>
+          </Note>
+        )}
         <label for={id}>Reason, which the model reads (optional)</label>
         <textarea
           id={id}
@@ -137,9 +201,14 @@ function DenyDialog({ name, onClose, deny }: DenyDialogProps) {
         />
         <div class="actions">
           <button type="submit" class="button">
-            Cancel
+            {ended ? 'Close' : 'Cancel'}
           </button>
-          <button type="submit" class="button danger" onClick={() => deny(reason.value.trim() || undefined)}>
+          <button
+            type="submit"
+            class="button danger"
+            disabled={ended}
+            onClick={() => deny(reason.value.trim() || undefined)}
+          >
             Deny
           </button>
         </div>

@@ -3,19 +3,20 @@ import { liveApprovals } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
-import { ApprovalList } from './approval-list.tsx'
+import { ApprovalList, useHeldApprovals } from './approval-list.tsx'
 
 export function Approvals() {
   const loaded = useResource(queries.approvals, 'approvals', { pollWhenOffline: true, live: liveApprovals })
   const approvals = { ...loaded, data: liveApprovals.value ?? loaded.data }
+  const held = useHeldApprovals(approvals.data ?? [])
   return (
     <Page title="Approvals" note="Calls that wait for a person. The first answer counts.">
       <Loaded resource={approvals} what="the approvals">
-        {(data) =>
-          data.length > 0 ? (
+        {() =>
+          held.listed.length > 0 ? (
             <>
               <h2 class="hidden">Waiting</h2>
-              <ApprovalList approvals={data} />
+              <ApprovalList held={held} />
             </>
           ) : (
             <div class="card">

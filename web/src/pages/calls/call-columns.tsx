@@ -43,7 +43,11 @@ export function callColumns(narrow: boolean): readonly Column<CallView>[] {
       cell: ({ outcome, code }) => (
         <>
           <StatusBadge status={outcomeStatuses[outcome]} />
-          {code !== null && <span class="sub">{code}</span>}
+          {code !== null && (
+            <span class="sub breakable">
+              <BreakableName name={code} />
+            </span>
+          )}
         </>
       ),
     },

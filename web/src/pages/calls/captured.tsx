@@ -6,6 +6,7 @@ import { Note } from '../../components/states.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { indentJson, parseExactly } from '../../format/exact-json.ts'
 import { formatBytes, formatProgress, pluralize } from '../../format/number.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
 import '../playground/playground.css'
@@ -28,7 +29,7 @@ export function CapturedContent({ call }: { readonly call: CallDetail }) {
           <h3>{error ? 'Error' : 'Result'}</h3>
           {error && (
             <Note tone="bad">
-              <p>{error.message}</p>
+              <p dir="auto">{showDirections(error.message)}</p>
               <p class="quiet small">{error.code}</p>
             </Note>
           )}
@@ -49,7 +50,8 @@ function NotCaptured({ args }: { readonly args: unknown }) {
       {isObject(args) ? <JsonTree value={args} open={2} /> : <p class="quiet">The audit record has none.</p>}
       <p class="quiet small">
         {isObject(args) && 'From the audit record. '}
-        Set <code>capture: true</code> on the server or agent to also keep results.
+        The result was not captured, or is no longer kept. <code>capture: true</code> on the server or agent keeps the
+        results of recent calls in memory.
       </p>
     </section>
   )

@@ -119,6 +119,7 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
       <textarea
         class="input"
         aria-label="Message"
+        dir="auto"
         placeholder="Enter to send, Shift+Enter for a new line"
         rows={3}
         value={text.value}

@@ -10,6 +10,7 @@ import { StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { isSendKey } from './composer.tsx'
@@ -39,8 +40,8 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
   return (
     <li class="turn stack tight">
       {draft.value === undefined ? (
-        <p class="question">
-          <span class="hidden">You: </span>
+        <p class="question" dir="auto">
+          <bdi class="hidden">You: </bdi>
           {question}
           {images.map((image, index) => (
             <ImageView key={index} image={image} />
@@ -56,6 +57,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
         >
           <textarea
             class="input"
+            dir="auto"
             aria-label="Edit the message"
             rows={3}
             value={draft.value}
@@ -83,7 +85,9 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
       {thinking !== '' && (
         <details>
           <summary class="quiet small">Reasoning</summary>
-          <p class="message-text quiet">{thinking}</p>
+          <p class="message-text quiet" dir="auto">
+            {showDirections(thinking)}
+          </p>
         </details>
       )}
       {text !== '' && (
@@ -99,7 +103,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
       ))}
       {error && (
         <Note tone="bad">
-          <p>{error.message}</p>
+          <p dir="auto">{showDirections(error.message)}</p>
           <p class="quiet small">{error.code}</p>
         </Note>
       )}
@@ -180,8 +184,14 @@ function ToolRuns({ runs }: { readonly runs: readonly ToolRun[] }) {
               {run.ms !== undefined && <span class="quiet">{formatDuration(run.ms)}</span>}
             </summary>
             <div class="stack tight">
-              <pre class="message-text small">{JSON.stringify(run.arguments, undefined, 2)}</pre>
-              {run.text !== '' && <p class="message-text small">{run.text}</p>}
+              <pre class="message-text small" dir="auto">
+                {showDirections(JSON.stringify(run.arguments, undefined, 2))}
+              </pre>
+              {run.text !== '' && (
+                <p class="message-text small" dir="auto">
+                  {showDirections(run.text)}
+                </p>
+              )}
             </div>
           </details>
           {run.id !== undefined && (

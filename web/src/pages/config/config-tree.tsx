@@ -16,7 +16,7 @@ export function ConfigTree({ config }: { readonly config: Readonly<Record<string
     <Card
       title="Effective configuration"
       side={
-        <span class="row">
+        <div class="row">
           <SearchField label="Search keys and values" />
           <button
             type="button"
@@ -27,7 +27,7 @@ export function ConfigTree({ config }: { readonly config: Readonly<Record<string
             {expanded.value ? 'Collapse all' : 'Expand all'}
           </button>
           <CopyButton text={JSON.stringify(config, null, 2)} label="Copy the configuration as JSON" />
-        </span>
+        </div>
       }
     >
       <p class="quiet small">

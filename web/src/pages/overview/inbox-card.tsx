@@ -9,7 +9,7 @@ import { Card } from '../../components/page.tsx'
 import { ElapsedTime } from '../../components/times.tsx'
 import { pluralize } from '../../format/number.ts'
 import { notifications, setNotifications } from '../../shell/notifications.ts'
-import { FirstApprovals } from '../approvals/approval-list.tsx'
+import { FirstApprovals, useHeldApprovals } from '../approvals/approval-list.tsx'
 import { actionOutcome } from '../servers/action-outcome.ts'
 
 /** What the link to an item's page says, for kinds that are dealt with there. */
@@ -28,10 +28,11 @@ const tones = { critical: 'tone-bad', warning: 'tone-warn', info: 'tone-info' } 
 /** What needs a person, with the actions beside it. Renders nothing until the inbox is known, which only admins get. */
 export function InboxCard() {
   const inbox = liveInbox.value
+  const known = new Set(inbox?.items.map(({ id }) => id))
+  const approvals = (liveApprovals.value ?? []).filter(({ id }) => known.has(`approval:${id}`))
+  const held = useHeldApprovals(approvals)
   if (!inbox) return null
   const { dismissed, left } = inbox
-  const listed = new Set(inbox.items.map(({ id }) => id))
-  const approvals = (liveApprovals.value ?? []).filter(({ id }) => listed.has(`approval:${id}`))
   const shown = new Set(approvals.map(({ id }) => `approval:${id}`))
   const items = inbox.items.filter(({ id }) => !shown.has(id))
   const hidden = [
@@ -41,9 +42,9 @@ export function InboxCard() {
   ].filter(Boolean)
   return (
     <Card title="Needs attention" side={<NotificationButton />} flush>
-      {approvals.length > 0 && (
+      {held.listed.length > 0 && (
         <div class="inbox-approvals stack">
-          <FirstApprovals approvals={approvals} />
+          <FirstApprovals held={held} />
         </div>
       )}
       {items.length > 0 && (

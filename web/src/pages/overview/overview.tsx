@@ -11,7 +11,7 @@ import { formatLongDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
 import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
-import { FirstApprovals } from '../approvals/approval-list.tsx'
+import { FirstApprovals, useHeldApprovals } from '../approvals/approval-list.tsx'
 import { Alerts } from './alerts.tsx'
 import { BudgetCard } from './budget-card.tsx'
 import { Connect } from './connect.tsx'
@@ -81,12 +81,12 @@ export function Overview() {
 
 /** Calls that wait for a person, for users who have no inbox. Renders nothing if there are none. */
 function WaitingApprovals() {
-  const approvals = liveApprovals.value ?? []
-  if (approvals.length === 0 || isAdmin.value) return null
+  const held = useHeldApprovals(liveApprovals.value ?? [])
+  if (held.listed.length === 0 || isAdmin.value) return null
   return (
     <section class="stack" aria-label="Approvals">
       <h2>Waiting for approval</h2>
-      <FirstApprovals approvals={approvals} />
+      <FirstApprovals held={held} />
     </section>
   )
 }

@@ -3,6 +3,7 @@ import type { PlaygroundEvent } from '../../../../src/serve/admin/contract.ts'
 import { answerAsk } from '../../api/playground.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { withNotice } from '../../components/notices.tsx'
+import { showDirections } from '../../format/show-directions.ts'
 import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
 import { problemsOf } from '../../schema-form/check.ts'
 import { initialValue } from '../../schema-form/initial-value.ts'
@@ -61,9 +62,11 @@ function Elicitation({ asker, params, send }: AnswerProps & { readonly asker: st
   return (
     <>
       <p>
-        <strong>{asker === 'Toolway' ? 'Toolway' : 'The server'} asks:</strong> {String(params.message ?? '')}
+        <strong>{asker === 'Toolway' ? 'Toolway' : 'The server'} asks:</strong>{' '}
+        <bdi>{showDirections(String(params.message ?? ''))}</bdi>
       </p>
       <ArgumentEditor
+        titled
         schema={schema}
         value={value.value}
         problems={attempted.value ? problems : problems.filter(({ missing }) => !missing)}
@@ -81,14 +84,14 @@ function OpenUrl({ params, send }: AnswerProps) {
   return (
     <>
       <p>
-        <strong>The server asks you to open a page:</strong> {String(params.message ?? '')}
+        <strong>The server asks you to open a page:</strong> <bdi>{showDirections(String(params.message ?? ''))}</bdi>
       </p>
       {safe ? (
         <a href={url} target="_blank" rel="noopener noreferrer">
-          {url}
+          {showDirections(url)}
         </a>
       ) : (
-        <code>{url}</code>
+        <code>{showDirections(url)}</code>
       )}
       <Choices accept="Continue" onAccept={() => void send({ result: { action: 'accept' } })} send={send} />
     </>

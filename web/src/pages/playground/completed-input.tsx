@@ -1,6 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { type CompletionRequest, complete } from '../../api/playground.ts'
+import { showDirections } from '../../format/show-directions.ts'
+import { memberOf } from '../../schema-form/path.ts'
 
 interface CompletedInputProps extends Omit<CompletionRequest, 'argument' | 'context'> {
   readonly argument: string
@@ -49,15 +51,20 @@ export function CompletedInput({ kind, name, argument, description, required, va
         <label for={id}>{argument}</label>
         {required && <span class="required">required</span>}
       </div>
-      {description !== '' && <p class="field-note">{description}</p>}
+      {description !== '' && (
+        <p class="field-note" dir="auto">
+          {showDirections(description)}
+        </p>
+      )}
       <input
         id={id}
         class="input"
+        dir="auto"
         type="text"
         list={`${id}-list`}
         autocomplete="off"
         aria-required={required}
-        value={values[argument] ?? ''}
+        value={memberOf(values, argument) ?? ''}
         onFocus={({ currentTarget }) => suggest(currentTarget.value)}
         onInput={({ currentTarget }) => {
           onChange(currentTarget.value)

@@ -5,6 +5,7 @@ import { type PagedList, usePages } from '../../api/paged.ts'
 import { LoadMore } from '../../components/load-more.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { showDirections } from '../../format/show-directions.ts'
 import { query } from '../../routing/location.ts'
 import { updateQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -115,7 +116,9 @@ const promptColumns: readonly Column<PromptView>[] = [
     cell: ({ name, description }) => (
       <>
         <RowLink href={linkTo(name)}>{name}</RowLink>
-        <span class="sub">{description}</span>
+        <span class="sub" dir="auto">
+          {showDirections(description)}
+        </span>
       </>
     ),
   },

@@ -3,6 +3,8 @@ import type { PromptView, ResourceView, TryResult } from '../../../../src/serve/
 import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Card } from '../../components/page.tsx'
+import { showDirections } from '../../format/show-directions.ts'
+import { memberOf } from '../../schema-form/path.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
 import { TryOutcome } from '../tools/try-outcome.tsx'
@@ -73,7 +75,7 @@ interface EntryFormProps {
 function EntryForm({ title, description, kind, entry, fields, button, requestOf }: EntryFormProps) {
   const values = useSignal<Readonly<Record<string, string>>>({})
   const playground = usePlayground()
-  const missing = fields.filter(({ name, required }) => required && (values.value[name] ?? '') === '')
+  const missing = fields.filter(({ name, required }) => required && (memberOf(values.value, name) ?? '') === '')
   return (
     <div class="grid-2 try">
       <Card title={title}>
@@ -84,7 +86,11 @@ function EntryForm({ title, description, kind, entry, fields, button, requestOf 
             if (missing.length === 0) void playground.start(requestOf(values.value))
           }}
         >
-          {description !== '' && <p class="description">{description}</p>}
+          {description !== '' && (
+            <p class="description" dir="auto">
+              {showDirections(description)}
+            </p>
+          )}
           <p>
             <code class="breakable">{kind === 'resource' ? requestOf(values.value).name : entry}</code>
           </p>

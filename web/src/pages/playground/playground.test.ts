@@ -17,6 +17,7 @@ test('V11: the examples of RFC 6570 for text values', () => {
     ['X{.x,y}', 'X.1024.768'],
     ['{var:3}', 'val'],
     ['{empty}{missing}', ''],
+    ['{constructor}{?valueOf}', ''],
   ] as const) {
     expect([template, expandTemplate(template, values)]).toEqual([template, expected])
   }

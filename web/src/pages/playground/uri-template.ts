@@ -1,3 +1,5 @@
+import { memberOf } from '../../schema-form/path.ts'
+
 const expression = /\{([+#./;?&]?)([^{}]+)\}/g
 
 /** The names of a URI template's variables, without duplicates. */
@@ -34,7 +36,7 @@ export const expandTemplate = (template: string, values: Readonly<Record<string,
     const parts = list.split(',').flatMap((variable) => {
       const name = nameOf(variable)
       const length = /:(\d+)$/.exec(variable)?.[1]
-      const value = (values[name] ?? '').slice(0, length === undefined ? undefined : Number(length))
+      const value = (memberOf(values, name) ?? '').slice(0, length === undefined ? undefined : Number(length))
       if (value === '') return []
       const text = reserved ? encodeURI(value).replaceAll('%25', '%') : encodeStrictly(value)
       return [named ? `${name}=${text}` : text]

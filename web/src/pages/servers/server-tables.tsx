@@ -14,6 +14,7 @@ import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ClockTime, RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { query } from '../../routing/location.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -275,7 +276,11 @@ const offerColumns: readonly Column<Offer>[] = [
       <>
         <BreakableName name={name} />
         {uri !== null && <span class="sub mono">{uri}</span>}
-        {description !== '' && <span class="sub">{description}</span>}
+        {description !== '' && (
+          <span class="sub" dir="auto">
+            {showDirections(description)}
+          </span>
+        )}
       </>
     ),
   },

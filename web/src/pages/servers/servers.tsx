@@ -18,6 +18,7 @@ import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ElapsedTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatRate, formatShare, pluralize } from '../../format/number.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 import { parseRange } from '../../routing/time-range.ts'
@@ -144,7 +145,11 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
         <RowLink href={pathTo('servers', name)}>
           <BreakableName name={name} />
         </RowLink>
-        {description !== '' && <span class="sub">{description}</span>}
+        {description !== '' && (
+          <span class="sub" dir="auto">
+            {showDirections(description)}
+          </span>
+        )}
       </>
     ),
   },

@@ -1,6 +1,7 @@
 import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { indentJson } from '../../format/exact-json.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import './content-block.css'
 import { dataUrl } from './media.ts'
@@ -27,8 +28,8 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
     case 'resource_link':
       return (
         <p>
-          Resource <code>{String(block.uri)}</code>{' '}
-          {typeof block.name === 'string' && <span class="quiet">{block.name}</span>}
+          Resource <code>{showDirections(String(block.uri))}</code>{' '}
+          {typeof block.name === 'string' && <bdi class="quiet">{showDirections(block.name)}</bdi>}
         </p>
       )
     case 'resource': {
@@ -36,7 +37,7 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
       return (
         <div class="stack tight">
           <p>
-            Resource <code>{String(resource.uri)}</code>
+            Resource <code>{showDirections(String(resource.uri))}</code>
           </p>
           {typeof resource.text === 'string' ? (
             <CodeBlock text={resource.text} label="Resource text" wrap />

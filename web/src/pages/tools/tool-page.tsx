@@ -14,6 +14,7 @@ import { allowedStatus, deniedStatus, pinStatuses } from '../../components/statu
 import { Table } from '../../components/table.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { pluralize } from '../../format/number.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -112,7 +113,9 @@ function Definition({ tool }: { readonly tool: ToolDetail }) {
         {raw.value ? (
           <CodeBlock text={JSON.stringify(tool.definition, null, 2)} label="Definition" />
         ) : (
-          <p class="description">{tool.description}</p>
+          <p class="description" dir="auto">
+            {showDirections(tool.description)}
+          </p>
         )}
       </Card>
       <div class="grid-2">

@@ -15,6 +15,7 @@ import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { parseSort, sortKey } from '../../components/table-sort.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { formatCount } from '../../format/number.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -129,7 +130,9 @@ const toolColumns: readonly Column<ToolView>[] = [
         <RowLink href={pathTo('tools', name)}>
           <BreakableName name={name} />
         </RowLink>
-        <span class="sub">{description.slice(0, maxShown)}</span>
+        <span class="sub" dir="auto">
+          {showDirections(description.slice(0, maxShown))}
+        </span>
       </>
     ),
   },

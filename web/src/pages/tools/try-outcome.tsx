@@ -7,6 +7,7 @@ import { StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { formatDuration } from '../../format/duration.ts'
+import { showDirections } from '../../format/show-directions.ts'
 import { pathTo } from '../../routing/route.ts'
 import { objectAt } from '../../schema-form/schema.ts'
 import { ContentBlock } from './content-block.tsx'
@@ -54,7 +55,7 @@ interface CallErrorProps {
 function CallError({ error: { code, message, rule } }: CallErrorProps) {
   return (
     <Note tone="bad">
-      <p>{message}</p>
+      <p dir="auto">{showDirections(message)}</p>
       <dl class="facts">
         <dt>Code</dt>
         <dd>
