@@ -131,6 +131,7 @@ inBrowser('V7, V9: sign-in to servers that require OAuth', () => {
       .getByText(/^1 tool/)
       .first()
       .waitFor()
+    page.once('dialog', (question) => void question.accept())
     await page.keyboard.press('Escape')
     await go(page, 'Servers')
     expect(await rows(page, 'Servers', 'needs sign-in').count()).toBe(0)
