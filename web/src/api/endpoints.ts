@@ -44,7 +44,7 @@ import type {
   WhyView,
 } from '../../../src/serve/admin/contract.ts'
 
-import { type QueryValues, request } from './request.ts'
+import { addressOf, type QueryValues, request } from './request.ts'
 
 type Signal = AbortSignal | undefined
 
@@ -96,6 +96,10 @@ export const queries = {
   preview: (edit: ConfigEdit) => (signal: Signal) =>
     request<EditProposal>('config/preview', { method: 'POST', body: edit, signal }),
 }
+
+/** The address of a file with all matching operations. */
+export const auditFile = (filter: QueryValues, format: 'jsonl' | 'csv'): string =>
+  addressOf('audit/export', { ...filter, format })
 
 export interface NewKey {
   readonly id: string

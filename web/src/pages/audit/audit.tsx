@@ -1,5 +1,5 @@
 import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
-import { queries } from '../../api/endpoints.ts'
+import { auditFile, queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
@@ -44,7 +44,17 @@ function AuditLog() {
     <Page
       title="Audit"
       note="Every call and denial. Arguments are recorded and redacted as configured."
-      actions={<RefreshButton onClick={audit.first.reload} busy={audit.first.loading} />}
+      actions={
+        <>
+          <a class="button" href={auditFile(filter, 'jsonl')} title="All matching operations as JSON Lines" download>
+            Export JSON
+          </a>
+          <a class="button" href={auditFile(filter, 'csv')} title="All matching operations for spreadsheets" download>
+            Export CSV
+          </a>
+          <RefreshButton onClick={audit.first.reload} busy={audit.first.loading} />
+        </>
+      }
     >
       <HashChain />
       <AuditFilters />
