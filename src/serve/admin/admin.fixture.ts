@@ -95,6 +95,10 @@ function createTestAdmin() {
       return { mode: 'quarantine', pins: [], total: 0, open: 0, nextCursor: null }
     },
     pin: () => views.pin,
+    async approvePins(caller, definitions) {
+      note('approve-pins', definitions, caller)
+      return { approved: definitions.length }
+    },
     async approvePin(caller, label, hash) {
       note('approve', { label, hash }, caller)
       return views.pin

@@ -51,6 +51,7 @@ const bodies: Record<string, object> = {
   'policy/replay': { edit },
   keys: { id: 'ci' },
   'keys/{id}/rotate': {},
+  'pins/approve': { definitions: [{ label: 'files.read', ...decision }] },
   'pins/{label}/approve': decision,
   'pins/{label}/block': decision,
 }

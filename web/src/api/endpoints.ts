@@ -4,6 +4,7 @@ import type {
   AnsweredApproval,
   AppliedEdit,
   ApprovalView,
+  ApprovedPins,
   AuditPage,
   CallDetail,
   CallView,
@@ -23,6 +24,7 @@ import type {
   Overview,
   PinDetail,
   PinPage,
+  PinView,
   PolicyPreview,
   PolicySettings,
   PromptPage,
@@ -124,6 +126,9 @@ export const actions = {
   /** A decision about exactly one definition. */
   pin: (label: string, decision: 'approve' | 'block', hash: string) =>
     post<PinDetail>(`pins/${encode(label)}/${decision}`, { hash }),
+  /** Approves exactly these definitions. */
+  approvePins: (pins: readonly PinView[]) =>
+    post<ApprovedPins>('pins/approve', { definitions: pins.map(({ label, hash }) => ({ label, hash })) }),
   /** The action of an inbox item. */
   inbox: (path: string, body: unknown) =>
     post<{ readonly url?: unknown; readonly state?: unknown } | undefined>(path, body),

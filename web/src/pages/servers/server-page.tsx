@@ -225,7 +225,12 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
           )}
         </dd>
       </dl>
-      {isAdmin.value && <a href={withQuery(pathTo('audit'), { server: server.name })}>View audit records</a>}
+      {isAdmin.value && (
+        <p class="row">
+          <a href={withQuery(pathTo('audit'), { server: server.name })}>View audit records</a>
+          <a href={withQuery(pathTo('pins'), { server: server.name })}>View definitions</a>
+        </p>
+      )}
     </Card>
   )
 }
