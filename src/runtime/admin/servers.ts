@@ -8,7 +8,7 @@ import { costOf } from '../../core/tokens.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { commandLine } from '../../lib/shell-words.ts'
 import { quote } from '../../lib/short-text.ts'
-import type { ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
+import type { GrantView, ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
 import type { AdminService, ServerAction } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
 import type { Generation } from '../generation.ts'
@@ -17,7 +17,7 @@ import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers, visibleTools } from './visibility.ts'
 
-type ServersAdmin = Pick<AdminService, 'servers' | 'server' | 'control' | 'signIn' | 'signedIn'>
+type ServersAdmin = Pick<AdminService, 'servers' | 'server' | 'control' | 'grants' | 'signIn' | 'signedIn' | 'signOut'>
 
 /** How long a response waits for an action to finish. After that, clients poll the server's state. */
 const maxWaitMs = 15_000
@@ -70,6 +70,16 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     if (await settles(work, maxWaitMs, clock)) await work
   }
 
+  const grantsOf = async (name: string): Promise<readonly GrantView[]> => {
+    const kept = (await oauth?.list()) ?? []
+    return kept
+      .filter(({ server }) => server === name)
+      .map(({ principal, issuer, scopes, grantedAt, expiresAt = null, renewable }) => ({
+        principal: principal === '' ? null : principal,
+        ...{ issuer, scopes, grantedAt, expiresAt, renewable },
+      }))
+  }
+
   return {
     servers: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
     server(caller, name) {
@@ -102,6 +112,21 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       const action = { operation: 'sign_in_server', server: name }
       const url = await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect))
       return { url }
+    },
+    grants: grantsOf,
+    async signOut(caller, name, principal) {
+      find(caller, name)
+      if (!oauth) throw isBuiltIn(name)
+      const action = {
+        operation: 'sign_out_server',
+        server: name,
+        ...(principal !== undefined && { arguments: { principal } }),
+      }
+      await audited(audit, caller, action, () => oauth.forget(name, principal))
+      // Without a grant this fails, and then the server's state says that it needs a sign-in.
+      const server = serverOf(name)
+      if (server) await settled(actions.refresh(server)).catch(() => {})
+      return grantsOf(name)
     },
     async signedIn(params) {
       if (!oauth) throw invalidArguments('This gateway does not support signing in to servers.')

@@ -71,6 +71,11 @@ function createTestAdmin() {
       note('sign-in', { name, redirect: redirect.href }, caller)
       return { url: 'https://id.example.com/authorize?x=y' }
     },
+    grants: async () => [views.grant],
+    async signOut(caller, name, principal) {
+      note('sign-out', { name, principal }, caller)
+      return []
+    },
     async signedIn(answer) {
       note('signed-in', Object.fromEntries(answer))
       if (answer.get('state') === 'known') return 'files'

@@ -26,6 +26,10 @@ export interface AdminService
   signIn?(caller: Caller, name: string, redirect: URL): Promise<view.SignInView>
   /** Completes a sign-in with the query parameters from the redirect, and returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>
+  /** The OAuth grants that are stored for a server. Admins only. */
+  grants(name: string): Promise<readonly view.GrantView[]>
+  /** Deletes a server's OAuth grants, or that of one principal. Returns those that are left. */
+  signOut(caller: Caller, name: string, principal?: string): Promise<readonly view.GrantView[]>
   tools(caller: Caller, asked: view.ToolsQuery): view.ToolPage
   tool(caller: Caller, name: string): Promise<view.ToolDetail>
   /** Calls the tool through the pipeline, as an agent that the caller may act as. */

@@ -135,6 +135,15 @@ inBrowser('V7, V9: sign-in to servers that require OAuth', () => {
     await page.keyboard.press('Escape')
     await go(page, 'Servers')
     expect(await rows(page, 'Servers', 'needs sign-in').count()).toBe(0)
+
+    // The sign-in can be ended, at once.
+    await press(page, page.getByRole('link', { name: 'added', exact: true }))
+    await page.getByText(`granted by ${issuer.url}`).waitFor()
+    await expectWhole(visitor)
+    await press(page, button(page, 'Sign out of added'))
+    await press(page, dialog.getByRole('button', { name: 'Sign out' }))
+    await health(page, 'needs sign-in')
+    await page.getByText('granted by').waitFor({ state: 'detached' })
     expect(visitor.troubles).toEqual([])
   })
 })

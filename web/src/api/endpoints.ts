@@ -16,6 +16,7 @@ import type {
   ConfigView,
   EditProposal,
   FoundServerView,
+  GrantView,
   InboxView,
   IssuedKeyView,
   KeysView,
@@ -69,6 +70,7 @@ export const queries = {
     get<Stats>('stats', { by, from: Math.round(from), to: Math.round(to) }),
   servers: get<readonly ServerView[]>('servers'),
   server: (name: string) => get<ServerDetail>(`servers/${encode(name)}`),
+  grants: (name: string) => get<readonly GrantView[]>(`servers/${encode(name)}/grants`),
   tools: (values: QueryValues) => get<ToolPage>('tools', values),
   tool: (name: string) => get<ToolDetail>(`tools/${encode(name)}`),
   resources: (values: QueryValues) => get<ResourcePage>('resources', values),
@@ -116,6 +118,9 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
+  /** An empty principal stands for the grant that all callers share. */
+  signOut: (name: string, principal: string) =>
+    post<readonly GrantView[]>(`servers/${encode(name)}/sign-out`, { principal }),
   runAgain: (id: string) => request<TryResult>(`calls/${encode(id)}/run`, { method: 'POST', exact: true }),
   answerApproval: (id: string, answer: AnswerApproval) => post<AnsweredApproval>(`approvals/${encode(id)}`, answer),
   createKey: (key: NewKey) => post<IssuedKeyView>('keys', key),
