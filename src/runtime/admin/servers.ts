@@ -17,11 +17,16 @@ import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers, visibleTools } from './visibility.ts'
 
-type ServersAdmin = Pick<AdminService, 'servers' | 'server' | 'control' | 'grants' | 'signIn' | 'signedIn' | 'signOut'>
+type ServersAdmin = Pick<
+  AdminService,
+  'servers' | 'server' | 'control' | 'refreshServers' | 'grants' | 'signIn' | 'signedIn' | 'signOut'
+>
 
 /** How long a response waits for an action to finish. After that, clients poll the server's state. */
 const maxWaitMs = 15_000
 const maxConnections = 100
+/** How many servers are refreshed at the same time. Refreshing may start a process. */
+const maxRefreshing = 8
 const maxOffers = 500
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
@@ -104,6 +109,28 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       const operation = { operation: `${action}_server`, server: name }
       await audited(audit, caller, operation, () => settled(actions[action](server)))
       return viewOf(caller, find(caller, name))
+    },
+    async refreshServers(caller) {
+      const { mcpServers } = current().loaded.config
+      const isOn = ({ name, control }: UpstreamServer) => !mcpServers[name]?.disabled && !control.paused
+      const all = visibleServers(caller, current()).flatMap(({ name }) => serverOf(name) ?? [])
+      const waiting = all.filter(isOn)
+      const servers = waiting.length
+      const failed: string[] = []
+      let running = servers
+      const refreshNext = async () => {
+        for (let server = waiting.shift(); server; server = waiting.shift()) {
+          const { name } = server
+          const refresh = () => actions.refresh(server as UpstreamServer)
+          await audited(audit, caller, { operation: 'refresh_server', server: name }, refresh)
+          // A refresh does not reject; the server's state says why it failed.
+          const { health } = visibleServers(caller, current()).find((one) => one.name === name)?.status ?? {}
+          if (health === 'unhealthy' || health === 'needs-auth') failed.push(name)
+          running--
+        }
+      }
+      await settled(Promise.all(Array.from({ length: maxRefreshing }, refreshNext)))
+      return { servers, failed, running }
     },
     async signIn(caller, name, redirect) {
       find(caller, name)

@@ -71,6 +71,10 @@ function createTestAdmin() {
       note('sign-in', { name, redirect: redirect.href }, caller)
       return { url: 'https://id.example.com/authorize?x=y' }
     },
+    async refreshServers(caller) {
+      note('refresh-servers', undefined, caller)
+      return { servers: 2, failed: [], running: 0 }
+    },
     grants: async () => [views.grant],
     async signOut(caller, name, principal) {
       note('sign-out', { name, principal }, caller)

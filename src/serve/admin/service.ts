@@ -22,6 +22,8 @@ export interface AdminService
   server(caller: Caller, name: string): view.ServerDetail
   /** Resolves when the action is done, or after a maximum waiting time. */
   control(caller: Caller, name: string, action: ServerAction): Promise<view.ServerView>
+  /** Refreshes the lists of all servers that are turned on, a few at a time. Resolves as `control` does. */
+  refreshServers(caller: Caller): Promise<view.RefreshedServers>
   /** Starts an OAuth sign-in that ends with a redirect to `redirect`. Undefined if signing in is not supported. */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<view.SignInView>
   /** Completes a sign-in with the query parameters from the redirect, and returns the server's name. */

@@ -101,6 +101,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       scene.servers[scene.servers.indexOf(server)] = next
       return viewOf(next)
     },
+    refreshServers: async () => ({ servers: scene.servers.length, failed: [], running: 0 }),
     grants: async () => [],
     signOut: async () => [],
     tools(_, { query, server, cursor, limit }) {

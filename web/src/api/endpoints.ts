@@ -29,6 +29,7 @@ import type {
   PolicyPreview,
   PolicySettings,
   PromptPage,
+  RefreshedServers,
   RegistryServerView,
   ReloadEvent,
   ResourcePage,
@@ -117,6 +118,7 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 /** The admin API requests that have side effects. */
 export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
+  refreshServers: () => post<RefreshedServers>('refresh'),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
   /** An empty principal stands for the grant that all callers share. */
   signOut: (name: string, principal: string) =>

@@ -23,6 +23,10 @@ export const serversRoutes: readonly Route[] = [
     answer: serverDetail,
     run: ({ caller, target }, { admin }) => admin.server(caller, target),
   }),
+  adminRoute('POST', 'refresh', 'Refreshes the tools, resources and prompts of all servers', {
+    answer: catalog.refreshedServers,
+    run: ({ caller }, { admin }) => admin.refreshServers(caller),
+  }),
   ...Object.entries(actions).map(([action, summary]) =>
     adminRoute('POST', `servers/{name}/${action}`, summary, {
       answer: catalog.serverView,

@@ -41,6 +41,13 @@ const serverFields = {
 export const serverView = named('ServerView', 'A server and its state.', serverFields)
 export type ServerView = ViewOf<typeof serverView>
 
+export const refreshedServers = named('RefreshedServers', 'The result of refreshing all servers.', {
+  servers: z.int().min(0).describe('How many servers are refreshed.'),
+  failed: z.array(z.string()).describe('Those that could not be refreshed.'),
+  running: z.int().min(0).describe('How many were still being refreshed when the response was sent.'),
+})
+export type RefreshedServers = ViewOf<typeof refreshedServers>
+
 export const signInView = named('SignInView', 'The URL to sign in at.', {
   url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),
 })
