@@ -1,3 +1,5 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
 import { auditFile, queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
@@ -66,6 +68,7 @@ function AuditLog() {
       <div class={selected ? 'split' : ''}>
         <div class="card split-list">
           <RecordSource page={audit.pages.at(0)} />
+          <SlowSearch loading={audit.first.loading} />
           <Loaded resource={audit.first} what="the audit log">
             {() =>
               rows.length === 0 ? (
@@ -91,6 +94,25 @@ function useLinkedRecords(isMissing: boolean): readonly AuditRow[] | undefined {
   }
   const { data } = useResource(load, `${from}`)
   return data?.from === from ? data?.rows : undefined
+}
+
+/** How long a search may take before the page explains why. */
+const slowSearchMs = 3000
+
+/** Explains why a search takes long. */
+function SlowSearch({ loading }: { readonly loading: boolean }) {
+  const slow = useSignal(false)
+  useEffect(() => {
+    slow.value = false
+    const timer = loading ? setTimeout(() => (slow.value = true), slowSearchMs) : undefined
+    return () => clearTimeout(timer)
+  }, [loading])
+  return (
+    <p class="quiet" role="status" hidden={!slow.value}>
+      {slow.value &&
+        'Still searching. Toolway indexes records before it searches them; the first search of a long log can take a minute.'}
+    </p>
+  )
 }
 
 /** Says whether the records shown are from this replica or from all replicas. Renders nothing without an archive. */
