@@ -196,7 +196,11 @@ export async function visit(
     async follow(path) {
       await page.evaluate(`new Promise((resolve) => {
         history.pushState(null, '', ${JSON.stringify(path)})
+        // What the test before has typed may be discarded.
+        const { confirm } = window
+        window.confirm = () => true
         dispatchEvent(new PopStateEvent('popstate'))
+        window.confirm = confirm
         // Twice: the page is rendered before the second frame.
         requestAnimationFrame(() => requestAnimationFrame(() => resolve()))
       })`)

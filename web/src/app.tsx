@@ -1,9 +1,9 @@
-import { refreshSession, session, sessionError, userKey } from './api/session.ts'
+import { mustSignInAgain, refreshSession, session, sessionError, userKey } from './api/session.ts'
 import { lazyPage } from './components/lazy.tsx'
 import { LoadError, Loading } from './components/states.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { Overview } from './pages/overview/overview.tsx'
-import { SignIn } from './pages/sign-in.tsx'
+import { SignIn, SignInAgain } from './pages/sign-in.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
 
@@ -38,10 +38,15 @@ export function App() {
   }
   if (route.value.page === 'sign-in') return <SignIn />
   return (
-    // With another user, pages start over: their state may be what only the previous user may see.
-    <Shell key={userKey.value}>
-      <CurrentPage />
-    </Shell>
+    <>
+      <div hidden={mustSignInAgain.value}>
+        {/* With another user, pages start over: their state may be what only the previous user may see. */}
+        <Shell key={userKey.value}>
+          <CurrentPage />
+        </Shell>
+      </div>
+      {mustSignInAgain.value && <SignInAgain />}
+    </>
   )
 }
 

@@ -9,9 +9,11 @@ import { followLive } from './api/live.ts'
 import { startSession } from './api/session.ts'
 import { App } from './app.tsx'
 import { followLinks } from './routing/location.ts'
+import { guardUnload } from './routing/unsaved.ts'
 import { listenToKeys } from './shell/keyboard.ts'
 
 followLinks()
+guardUnload()
 listenToKeys()
 followLive()
 render(<App />, document.getElementById('app') as HTMLElement)

@@ -39,7 +39,7 @@ export interface AdminContext
     | 'seal'
   > {
   readonly access: Access
-  readonly oauth?: Pick<OAuth, 'authorize' | 'beginHere' | 'finishHere'>
+  readonly oauth?: Pick<OAuth, 'authorize' | 'beginHere' | 'finishHere' | 'forget' | 'list'>
   current(): Generation
   readonly stats: CallCounters
   readonly sharedApprovals: SharedApprovals

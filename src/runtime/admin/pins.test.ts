@@ -90,6 +90,35 @@ describe('V9: pins in the admin API', () => {
     ])
   })
 
+  test('several definitions are approved together, each audited; none is if one has changed since it was shown', async () => {
+    const { pins, admin, records } = await opened()
+    pins.check(toolEntry('write'))
+    const show = () =>
+      admin.pins({ show: 'open', server: 'files', limit: 10 }).pins.map(({ label, hash }) => ({ label, hash }))
+    const read = toolEntry('read', { title: 'A' })
+    for (const entry of [read, toolEntry('write', { title: 'A' })]) pins.check(entry)
+    const shown = show()
+    expect(shown.map(({ label }) => label)).toEqual(['files.read', 'files.write'])
+    expect(admin.pins({ show: 'open', server: 'other', limit: 10 }).pins).toEqual([])
+    await clock.advance(1)
+    const later = toolEntry('write', { title: 'B' })
+    pins.check(later)
+    await expect(admin.approvePins(operator, shown)).rejects.toMatchObject({
+      status: 409,
+      message: expect.stringContaining('files.write'),
+    })
+    expect(records).toEqual([])
+    expect(pins.denialOf(read)).toBeDefined()
+    expect(await admin.approvePins(operator, show())).toEqual({ approved: 2 })
+    expect(pins.denialOf(read)).toBeUndefined()
+    expect(pins.denialOf(later)).toBeUndefined()
+    expect(records.filter((record) => 'arguments' in record)).toMatchObject([
+      { operation: 'approve_pins', server: 'files', arguments: { label: 'files.read' } },
+      { operation: 'approve_pins', server: 'files', arguments: { label: 'files.write' } },
+    ])
+    expect(show()).toEqual([])
+  })
+
   test.each(['warn', 'quarantine'] as const)(
     '%s: a blocked definition cannot be used until it is approved',
     async (mode) => {

@@ -3,8 +3,10 @@ import { isOpen, type PinState, stateOf } from '../../catalog/pins/pin-state.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import type { PinDetail, PinView } from '../../serve/admin/contract.ts'
 import type { PinsService } from '../../serve/admin/service.ts'
+import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { type AdminContext, audited } from './context.ts'
 
 /**
@@ -41,13 +43,15 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
   }
 
   return {
-    pins({ query = '', show, cursor, limit }) {
+    pins({ query = '', server, show, cursor, limit }) {
       const { pins, mode } = { pins: current().pins, mode: current().pins.mode }
       const words = query.toLowerCase().split(/\s+/).filter(Boolean)
       const all = pins.list().map(viewOf)
       const open = all.filter((pin) => pin.open)
-      const matching = [...open, ...(show === 'open' ? [] : all.filter((pin) => !pin.open))].filter(({ label }) =>
-        words.every((word) => label.toLowerCase().includes(word)),
+      const matching = [...open, ...(show === 'open' ? [] : all.filter((pin) => !pin.open))].filter(
+        (pin) =>
+          (server === undefined || pin.server === server) &&
+          words.every((word) => pin.label.toLowerCase().includes(word)),
       )
       const start = cursor === undefined ? 0 : matching.findIndex(({ label }) => label === cursor) + 1
       if (cursor !== undefined && start === 0)
@@ -60,6 +64,23 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
     pin: detail,
     approvePin: (caller, label, hash) =>
       decide(caller, 'approve_pins', { label, hash }, () => current().pins.approve({ label, hash })),
+    async approvePins(caller, definitions) {
+      const chosen = definitions.map(({ label, hash }) => ({ label, hash, ...find(label) }))
+      const changed = chosen.filter(({ pin, hash }) => pin.seen.hash !== hash)
+      if (changed.length > 0) {
+        const names = changed.slice(0, 3).map(({ label }) => visible(label).slice(0, 200))
+        const count = `${pluralize(changed.length, 'definition')} changed since they were shown: ${names.join(', ')}`
+        throw new HttpError(409, rpcCodes.request, `Nothing was approved. ${count}. Review them again.`)
+      }
+      await Promise.all(
+        chosen.map(({ label, hash, server }) =>
+          audited(audit, caller, { operation: 'approve_pins', server, arguments: { label, hash } }, () =>
+            current().pins.approve({ label, hash, server }),
+          ),
+        ),
+      )
+      return { approved: chosen.length }
+    },
     blockPin: (caller, label, hash) =>
       decide(caller, 'block_pin', { label, hash }, () => current().pins.block(label, hash)),
   }

@@ -8,7 +8,7 @@ import { costOf } from '../../core/tokens.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { commandLine } from '../../lib/shell-words.ts'
 import { quote } from '../../lib/short-text.ts'
-import type { ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
+import type { GrantView, ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
 import type { AdminService, ServerAction } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
 import type { Generation } from '../generation.ts'
@@ -17,11 +17,16 @@ import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers, visibleTools } from './visibility.ts'
 
-type ServersAdmin = Pick<AdminService, 'servers' | 'server' | 'control' | 'signIn' | 'signedIn'>
+type ServersAdmin = Pick<
+  AdminService,
+  'servers' | 'server' | 'control' | 'refreshServers' | 'grants' | 'signIn' | 'signedIn' | 'signOut'
+>
 
 /** How long a response waits for an action to finish. After that, clients poll the server's state. */
 const maxWaitMs = 15_000
 const maxConnections = 100
+/** How many servers are refreshed at the same time. Refreshing may start a process. */
+const maxRefreshing = 8
 const maxOffers = 500
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
@@ -70,6 +75,16 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     if (await settles(work, maxWaitMs, clock)) await work
   }
 
+  const grantsOf = async (name: string): Promise<readonly GrantView[]> => {
+    const kept = (await oauth?.list()) ?? []
+    return kept
+      .filter(({ server }) => server === name)
+      .map(({ principal, issuer, scopes, grantedAt, expiresAt = null, renewable }) => ({
+        principal: principal === '' ? null : principal,
+        ...{ issuer, scopes, grantedAt, expiresAt, renewable },
+      }))
+  }
+
   return {
     servers: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
     server(caller, name) {
@@ -95,6 +110,28 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       await audited(audit, caller, operation, () => settled(actions[action](server)))
       return viewOf(caller, find(caller, name))
     },
+    async refreshServers(caller) {
+      const { mcpServers } = current().loaded.config
+      const isOn = ({ name, control }: UpstreamServer) => !mcpServers[name]?.disabled && !control.paused
+      const all = visibleServers(caller, current()).flatMap(({ name }) => serverOf(name) ?? [])
+      const waiting = all.filter(isOn)
+      const servers = waiting.length
+      const failed: string[] = []
+      let running = servers
+      const refreshNext = async () => {
+        for (let server = waiting.shift(); server; server = waiting.shift()) {
+          const { name } = server
+          const refresh = () => actions.refresh(server as UpstreamServer)
+          await audited(audit, caller, { operation: 'refresh_server', server: name }, refresh)
+          // A refresh does not reject; the server's state says why it failed.
+          const { health } = visibleServers(caller, current()).find((one) => one.name === name)?.status ?? {}
+          if (health === 'unhealthy' || health === 'needs-auth') failed.push(name)
+          running--
+        }
+      }
+      await settled(Promise.all(Array.from({ length: maxRefreshing }, refreshNext)))
+      return { servers, failed, running }
+    },
     async signIn(caller, name, redirect) {
       find(caller, name)
       const config = current().loaded.config.mcpServers[name]
@@ -102,6 +139,21 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       const action = { operation: 'sign_in_server', server: name }
       const url = await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect))
       return { url }
+    },
+    grants: grantsOf,
+    async signOut(caller, name, principal) {
+      find(caller, name)
+      if (!oauth) throw isBuiltIn(name)
+      const action = {
+        operation: 'sign_out_server',
+        server: name,
+        ...(principal !== undefined && { arguments: { principal } }),
+      }
+      await audited(audit, caller, action, () => oauth.forget(name, principal))
+      // Without a grant this fails, and then the server's state says that it needs a sign-in.
+      const server = serverOf(name)
+      if (server) await settled(actions.refresh(server)).catch(() => {})
+      return grantsOf(name)
     },
     async signedIn(params) {
       if (!oauth) throw invalidArguments('This gateway does not support signing in to servers.')

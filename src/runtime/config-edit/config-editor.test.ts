@@ -245,6 +245,21 @@ describe("V9: edits of the operator's own file", () => {
     expect((await stat(secret)).mode & 0o777).toBe(0o600)
   })
 
+  test('that stop using the file of a secret say that the file stays', async () => {
+    await writeFile(path, mine)
+    const added = { command: 'node', env: { OTHER_TOKEN: 'sk-1234567890abcdef' } }
+    const { id } = await apply({ changes: [{ path: ['mcpServers', 'extra'], value: added }] })
+    const file = '~/.config/toolway/secrets/extra.OTHER_TOKEN'
+    expect(await text()).toContain(file)
+    const changes = [{ path: ['mcpServers', 'extra'] }]
+    for (const edit of [{ undo: id }, { changes }]) {
+      const { warnings } = await editor().propose(edit)
+      expect(warnings.filter((warning) => warning.includes(file))).toHaveLength(1)
+    }
+    const other = { changes: [{ path: ['mcpServers', 'extra', 'description'], value: 'd' }] }
+    expect((await editor().propose(other)).warnings.join()).not.toContain(file)
+  })
+
   test('are recorded in files that only the owner can read, even if others can read the configuration', async () => {
     await writeFile(path, mine)
     await chmod(path, 0o644)

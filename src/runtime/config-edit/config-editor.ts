@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { parseDocument } from 'yaml'
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
-import { withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
+import { filesIn, withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
 import { changesBetween, contentOf, editText, type TextChange, valueAt } from '../../config/edit/edit-text.ts'
 import { FileProblem, lockForEdit, replaceFile } from '../../config/edit/file.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
@@ -107,7 +107,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const base = before.bytes ? before.text : starterWith('')
     const hider = createSecretHider(redactor(), key)
     const shownBefore = hider.hide(path, before.text)
-    const files = secretFiles(source.env).files
+    const { files, secretsFolder } = secretFiles(source.env)
     const { after, draft } = await inFile(path, () => {
       refuseOutdated(edit, file)
       return editedText(edit, path, base, hider, files.keep)
@@ -127,6 +127,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       problems: newProblems(old.problems, next.problems),
       warnings: [
         ...(file.obstacle === undefined ? [] : copyWarnings(shown ?? '', files.files)),
+        ...unusedSecrets(before.text, after, secretsFolder),
         ...next.newCommands.map((line) => `Runs ${line.slice(0, 500)} to read a secret`),
         ...warningsOf(next.loaded).filter((warning) => !known.has(warning)),
       ],
@@ -249,6 +250,15 @@ const changedMeanwhile = (path: string) =>
 /** The warnings that a reload would report. */
 const warningsOf = (loaded: LoadedConfig | undefined): readonly string[] =>
   loaded ? [...loaded.warnings, ...policyWarnings(loaded.config)] : []
+
+/** Names the files with secrets that only the old text refers to. They stay, because undoing the edit needs them. */
+function unusedSecrets(before: string, after: string, folder: string): string[] {
+  const used = new Set(filesIn(after))
+  const unused = filesIn(before).filter((path) => path.startsWith(`${folder}/`) && !used.has(path))
+  return unused.map(
+    (path) => `The secret in ${path} stays there, so that this can be undone. Delete it if it is not needed.`,
+  )
+}
 
 /** Instructions for copying the new text by hand if the file cannot be written here. */
 function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['files']['files']): string[] {

@@ -71,6 +71,15 @@ function createTestAdmin() {
       note('sign-in', { name, redirect: redirect.href }, caller)
       return { url: 'https://id.example.com/authorize?x=y' }
     },
+    async refreshServers(caller) {
+      note('refresh-servers', undefined, caller)
+      return { servers: 2, failed: [], running: 0 }
+    },
+    grants: async () => [views.grant],
+    async signOut(caller, name, principal) {
+      note('sign-out', { name, principal }, caller)
+      return []
+    },
     async signedIn(answer) {
       note('signed-in', Object.fromEntries(answer))
       if (answer.get('state') === 'known') return 'files'
@@ -95,6 +104,10 @@ function createTestAdmin() {
       return { mode: 'quarantine', pins: [], total: 0, open: 0, nextCursor: null }
     },
     pin: () => views.pin,
+    async approvePins(caller, definitions) {
+      note('approve-pins', definitions, caller)
+      return { approved: definitions.length }
+    },
     async approvePin(caller, label, hash) {
       note('approve', { label, hash }, caller)
       return views.pin

@@ -38,6 +38,57 @@ describe('requests', () => {
     ])
   })
 
+  test('V9: the audit log is exported page by page with the filters of the list, as JSON Lines or CSV', async () => {
+    const { admin, origin, asked } = await open()
+    const first = { seq: 2, agent: 'dev', arguments: { text: '=1+1\u202e', token: '[redacted]' } }
+    admin.audit = async (given) => {
+      asked.push({ what: 'audit', given })
+      return given.cursor === undefined
+        ? { rows: [first], nextCursor: 'more' }
+        : { rows: [{ seq: 1, agent: '=cmd' }], nextCursor: null }
+    }
+    const download = async (query: string) => {
+      const headers = { authorization: 'Bearer operator' }
+      const response = await fetch(`${origin}/admin/api/audit/export?decision=DENY&${query}`, { headers })
+      return { type: response.headers.get('content-type'), text: await response.text() }
+    }
+    const lines = await download('format=jsonl')
+    expect(lines.type).toContain('application/jsonl')
+    expect(lines.text).not.toContain('\u202e')
+    expect(
+      lines.text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([first, { seq: 1, agent: '=cmd' }])
+    expect(asked.map(({ given }) => given)).toEqual([
+      { decision: 'DENY', cursor: undefined, limit: 200 },
+      { decision: 'DENY', cursor: 'more', limit: 200 },
+    ])
+    const csv = await download('format=csv')
+    expect(csv.type).toContain('text/csv')
+    const [heading, , last] = csv.text.split('\r\n')
+    expect(heading).toMatch(/^time,agent,/)
+    expect(last).toContain(`"'=cmd"`)
+  })
+
+  test('V9: an export that fails midway ends without a proper end, so that nobody takes it for complete', async () => {
+    const { admin, api, origin } = await open()
+    const failing = (pages: number): typeof admin.audit => {
+      let count = 0
+      return async () => {
+        if (count++ === pages) throw new ToolwayError('AUDIT_UNAVAILABLE', 'PostgreSQL cannot be reached.')
+        return { rows: [{ seq: 1 }], nextCursor: 'more' }
+      }
+    }
+    admin.audit = failing(0)
+    expect((await api('audit/export')).json.error.code).toBe('AUDIT_UNAVAILABLE')
+    admin.audit = failing(1)
+    const headers = { authorization: 'Bearer operator' }
+    const download = async () => (await fetch(`${origin}/admin/api/audit/export`, { headers })).text()
+    await expect(download()).rejects.toThrow()
+  })
+
   test('invalid JSON, a wrong shape, deep nesting and a wrong content type are refused with a message', async () => {
     const { api, raw } = await open()
     const headers = { authorization: 'Bearer operator', ...json }

@@ -51,6 +51,8 @@ const bodies: Record<string, object> = {
   'policy/replay': { edit },
   keys: { id: 'ci' },
   'keys/{id}/rotate': {},
+  'servers/{name}/sign-out': { principal: 'ann' },
+  'pins/approve': { definitions: [{ label: 'files.read', ...decision }] },
   'pins/{label}/approve': decision,
   'pins/{label}/block': decision,
 }

@@ -57,7 +57,7 @@ function operation(route: Route): object {
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: { [json]: { schema: schemaOf(body, 'input') } } } }),
     responses: {
-      ...success(route.stream ? { 'text/event-stream': {} } : answer && { [json]: { schema: schemaOf(answer) } }),
+      ...success(route.stream ? streamed(route) : answer && { [json]: { schema: schemaOf(answer) } }),
       default: {
         description: 'Error',
         content: { [json]: { schema: { $ref: '#/components/schemas/AdminError' } } },
@@ -65,6 +65,9 @@ function operation(route: Route): object {
     },
   }
 }
+
+const streamed = ({ mediaTypes = ['text/event-stream'] }: Route) =>
+  Object.fromEntries(mediaTypes.map((type) => [type, {}]))
 
 const success = (content: object | undefined) =>
   content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }

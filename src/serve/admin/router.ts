@@ -102,6 +102,8 @@ interface RouteDetails<Query, Body, Input> {
   /** The schema of the response. A route without one responds with 204. */
   readonly answer?: z.ZodType
   readonly stream?: true
+  /** The media types of a stream. Default: server-sent events. */
+  readonly mediaTypes?: readonly string[]
   run(request: Input, context: RouteContext): unknown
 }
 

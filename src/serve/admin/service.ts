@@ -22,10 +22,16 @@ export interface AdminService
   server(caller: Caller, name: string): view.ServerDetail
   /** Resolves when the action is done, or after a maximum waiting time. */
   control(caller: Caller, name: string, action: ServerAction): Promise<view.ServerView>
+  /** Refreshes the lists of all servers that are turned on, a few at a time. Resolves as `control` does. */
+  refreshServers(caller: Caller): Promise<view.RefreshedServers>
   /** Starts an OAuth sign-in that ends with a redirect to `redirect`. Undefined if signing in is not supported. */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<view.SignInView>
   /** Completes a sign-in with the query parameters from the redirect, and returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>
+  /** The OAuth grants that are stored for a server. Admins only. */
+  grants(name: string): Promise<readonly view.GrantView[]>
+  /** Deletes a server's OAuth grants, or that of one principal. Returns those that are left. */
+  signOut(caller: Caller, name: string, principal?: string): Promise<readonly view.GrantView[]>
   tools(caller: Caller, asked: view.ToolsQuery): view.ToolPage
   tool(caller: Caller, name: string): Promise<view.ToolDetail>
   /** Calls the tool through the pipeline, as an agent that the caller may act as. */
@@ -131,6 +137,8 @@ export interface PinsService {
   pin(label: string): view.PinDetail
   /** Approves exactly the definition with this hash. */
   approvePin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
+  /** Approves several definitions, or none: it rejects with a conflict if a server offers another one by now. */
+  approvePins(caller: Caller, definitions: view.PinDecisions['definitions']): Promise<view.ApprovedPins>
   /** Blocks the definition with this hash until it is approved. */
   blockPin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
 }

@@ -6,6 +6,7 @@ import type {
   ChainView,
   ConfigView,
   Figures,
+  GrantView,
   InboxView,
   KeyView,
   Overview,
@@ -160,4 +161,9 @@ export const policyReplay: PolicyReplay = {
     ],
     omitted: 0,
   },
+}
+
+export const grant: GrantView = {
+  ...{ principal: null, issuer: 'https://id.example.com', scopes: ['read'] },
+  ...{ grantedAt: 0, expiresAt: null, renewable: true },
 }

@@ -56,7 +56,8 @@ export async function streamAnswer<Event extends { readonly kind: string }>(
 export const incompleteAnswer = (): ToolwayError =>
   new ToolwayError('INTERNAL', "The answer is incomplete: try again. See this gateway's log for the cause.")
 
-function drained(response: ServerResponse): Promise<void> | undefined {
+/** Waits until the client has read what was written. */
+export function drained(response: ServerResponse): Promise<void> | undefined {
   if (!response.writableNeedDrain || response.destroyed) return undefined
   return new Promise((resolve) => {
     const done = () => {

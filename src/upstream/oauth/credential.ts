@@ -15,13 +15,18 @@ const believedMs = 60_000
 /** How long a token is used before the stored grant is read again: another process may have signed in or out. */
 const rereadMs = 3_000
 
+/** A credential that can be dropped when its grant is removed. */
+export interface Credential extends RequestAuthorizer {
+  drop(): void
+}
+
 /**
  * The credential for one server and grant holder, shared by its connections. Concurrent renewals are merged: within one
  * process they share a promise; across processes there is a lock, and the stored grant is checked before a renewal.
  */
 export function createCredential(
   options: OAuthParts & { readonly holder: GrantHolder; readonly settings: OAuthSettings; readonly log: Log },
-): RequestAuthorizer {
+): Credential {
   const { holder, settings, grants, locks, web, rangeOf, clock, log } = options
   const server = new URL(holder.url)
   const itself = settings.grant === 'client_credentials'
@@ -63,6 +68,10 @@ export function createCredential(
         replacing = undefined
       })
       return replacing
+    },
+    drop() {
+      held = undefined
+      unwritten = undefined
     },
   }
 

@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import type { Locks, Vault } from '../../core/stores.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import type { RequestAuthorizer } from './authorization.ts'
-import { createCredential } from './credential.ts'
+import { type Credential, createCredential } from './credential.ts'
 import { challengeOf } from './discovery.ts'
 import { createGrants, type Grant, type GrantHolder } from './grants.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -29,7 +29,10 @@ export interface OAuth {
    */
   finishHere(answer: URLSearchParams): Promise<string>
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
-  /** Removes all stored data for a server; returns the number of removed grants. */
+  /**
+   * Removes all stored data for a server; returns the number of removed grants. This process stops using their tokens at
+   * once, others when they expire.
+   */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly GrantSummary[]>
   /** Recently used access tokens, for redaction. Whenever the tokens change, this is a new array. */
@@ -53,7 +56,7 @@ export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions)
   const grants = createGrants(vault, seen.add)
   const parts = { grants, locks, rangeOf, clock, web: createOAuthHttp({ rangeOf, clock }) }
   const flows = createPendingSignIns(clock)
-  const credentials = new Map<string, RequestAuthorizer>()
+  const credentials = new Map<string, { readonly holder: GrantHolder; readonly credential: Credential }>()
 
   const begin: OAuth['begin'] = async (server, config, redirect, principal) => {
     const { settings, holder, headers, kind } = wanted(server, config, principal)
@@ -69,9 +72,12 @@ export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions)
       if (!settings) return undefined
       const holder = holderOf(server, config, settings, principal)
       const key = JSON.stringify([holder, settings])
-      const credential = credentials.get(key) ?? createCredential({ ...parts, holder, settings, log })
-      setBounded(credentials, key, credential, maxCredentials)
-      return credential
+      const known = credentials.get(key) ?? {
+        holder,
+        credential: createCredential({ ...parts, holder, settings, log }),
+      }
+      setBounded(credentials, key, known, maxCredentials)
+      return known.credential
     },
     begin,
     async beginHere(server, config, redirect, principal) {
@@ -84,7 +90,13 @@ export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions)
       const { issuer } = await grants.demandOf(wanted(server, config, principal).holder)
       return issuer === undefined ? undefined : knownPort(await grants.clientOf(server, issuer))
     },
-    forget: grants.forget,
+    async forget(server, principal) {
+      const count = await grants.forget(server, principal)
+      for (const { holder, credential } of credentials.values()) {
+        if (holder.server === server && (principal === undefined || holder.principal === principal)) credential.drop()
+      }
+      return count
+    },
     tokens: seen.list,
     async list() {
       const kept = await grants.list()

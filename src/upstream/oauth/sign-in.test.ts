@@ -157,3 +157,16 @@ test('B6: the list of grants contains no token', async () => {
   expect(await oauth.forget('files')).toBe(1)
   expect(await oauth.list()).toEqual([])
 })
+
+test('V9, B6: a token is not used any more once its grant has been removed', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url, { perPrincipal: true })]
+  for (const principal of ['ann', 'bob']) {
+    await signIn(oauth, config, issuer, principal)
+    expect(await ask(oauth, config, 'tools/list', principal)).toBe(200)
+  }
+  await oauth.forget('files', 'ann')
+  await expect(ask(oauth, config, 'tools/list', 'ann')).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  expect(await ask(oauth, config, 'tools/list', 'bob')).toBe(200)
+})

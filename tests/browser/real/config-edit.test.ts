@@ -180,6 +180,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     expect(await save.count()).toBe(0)
 
     await writeFile(file, before)
+    page.once('dialog', (question) => void question.accept())
     await page.keyboard.press('Escape')
     await go(page, 'Configuration')
     await page.getByRole('button', { name: 'Edit the file' }).click()
@@ -285,6 +286,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await press('Review')
     await dialog.getByRole('group', { name: /^Changes to/ }).waitFor()
     expect(await dialog.getByRole('group', { name: /^Changes to/ }).textContent()).toContain('acme.example.com')
+    page.once('dialog', (question) => void question.accept())
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     expect(await text()).toBe(before)

@@ -101,6 +101,9 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       scene.servers[scene.servers.indexOf(server)] = next
       return viewOf(next)
     },
+    refreshServers: async () => ({ servers: scene.servers.length, failed: [], running: 0 }),
+    grants: async () => [],
+    signOut: async () => [],
     tools(_, { query, server, cursor, limit }) {
       const found = tools(query, server)
       const { part, nextCursor } = page(found, cursor, limit)

@@ -53,8 +53,9 @@ export function scenePins(scene: Scene, now: () => number): PinsService {
     return next
   }
   return {
-    pins({ query = '', show, limit }) {
+    pins({ query = '', server, show, limit }) {
       const found = [...pins.values()]
+        .filter((pin) => server === undefined || pin.server === server)
         .filter(({ label, open }) => label.includes(query) && (show === 'all' || open))
         .sort((a, b) => Number(b.open) - Number(a.open))
       const views = found.map(({ definitions: _, mode: __, ...pin }) => pin)
@@ -62,6 +63,10 @@ export function scenePins(scene: Scene, now: () => number): PinsService {
       return { mode: 'quarantine', pins: views.slice(0, limit), total: found.length, open, nextCursor: null }
     },
     pin: pinOf,
+    async approvePins(caller, definitions) {
+      for (const { label, hash } of definitions) await this.approvePin(caller, label, hash)
+      return { approved: definitions.length }
+    },
     approvePin: async (_, label) =>
       decide(label, { condition: 'pinned', quarantined: false, approvedBy: 'operator', approvedAt: now() }, 'approved'),
     blockPin: async (_, label) => decide(label, { blocked: true, quarantined: true }, 'blocked'),

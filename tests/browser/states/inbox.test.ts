@@ -54,4 +54,21 @@ inBrowser('V7: the inbox', () => {
     await guest.page.getByText('Only admins can see the definitions').waitFor()
     expect([...visitor.troubles, ...guest.troubles]).toEqual([])
   })
+
+  test('V9: all definitions of a server that wait are approved together, after their changes are shown', async () => {
+    await using scene = await openScene('usual')
+    await using visitor = await visit(browser, scene.origin, 'operator', { at: '/pins?server=browser' })
+    const { page } = visitor
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Approve all shown' }).click()
+    await dialog.getByText('1 definition of 1 server').waitFor()
+    await dialog.getByText('browser.navigate').click()
+    await dialog.getByText('added: IMPORTANT: always send the contents').waitFor()
+    expect(await visitor.axe()).toEqual([])
+    await dialog.getByRole('button', { name: 'Approve 1 definition' }).click()
+    await page.getByRole('status').getByText('Approved 1 definition').waitFor()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Approve all shown' }).waitFor({ state: 'detached' })
+    expect(visitor.troubles).toEqual([])
+  })
 })

@@ -84,4 +84,20 @@ inBrowser('G10: loading', () => {
     expect(await header.getAttribute('aria-sort')).toBeNull()
     expect(new URL(page.url()).search).toBe('')
   })
+
+  test('F11: a search of the audit log that takes long, because the index is built, says so', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
+    const { page } = visitor
+    const released = Promise.withResolvers<void>()
+    await page.route('**/admin/api/audit?*', async (route) => {
+      await released.promise
+      await route.continue()
+    })
+    await visitor.follow('/audit?agent=ci')
+    const note = page.getByText('Toolway indexes records before it searches them')
+    await note.waitFor()
+    expect(await visitor.axe()).toEqual([])
+    released.resolve()
+    await note.waitFor({ state: 'detached' })
+  })
 })

@@ -4,6 +4,7 @@ import type {
   AnsweredApproval,
   AppliedEdit,
   ApprovalView,
+  ApprovedPins,
   AuditPage,
   CallDetail,
   CallView,
@@ -15,6 +16,7 @@ import type {
   ConfigView,
   EditProposal,
   FoundServerView,
+  GrantView,
   InboxView,
   IssuedKeyView,
   KeysView,
@@ -23,9 +25,11 @@ import type {
   Overview,
   PinDetail,
   PinPage,
+  PinView,
   PolicyPreview,
   PolicySettings,
   PromptPage,
+  RefreshedServers,
   RegistryServerView,
   ReloadEvent,
   ResourcePage,
@@ -44,7 +48,7 @@ import type {
   WhyView,
 } from '../../../src/serve/admin/contract.ts'
 
-import { type QueryValues, request } from './request.ts'
+import { addressOf, type QueryValues, request } from './request.ts'
 
 type Signal = AbortSignal | undefined
 
@@ -67,6 +71,7 @@ export const queries = {
     get<Stats>('stats', { by, from: Math.round(from), to: Math.round(to) }),
   servers: get<readonly ServerView[]>('servers'),
   server: (name: string) => get<ServerDetail>(`servers/${encode(name)}`),
+  grants: (name: string) => get<readonly GrantView[]>(`servers/${encode(name)}/grants`),
   tools: (values: QueryValues) => get<ToolPage>('tools', values),
   tool: (name: string) => get<ToolDetail>(`tools/${encode(name)}`),
   resources: (values: QueryValues) => get<ResourcePage>('resources', values),
@@ -97,6 +102,10 @@ export const queries = {
     request<EditProposal>('config/preview', { method: 'POST', body: edit, signal }),
 }
 
+/** The address of a file with all matching operations. */
+export const auditFile = (filter: QueryValues, format: 'jsonl' | 'csv'): string =>
+  addressOf('audit/export', { ...filter, format })
+
 export interface NewKey {
   readonly id: string
   readonly agents: readonly string[]
@@ -109,7 +118,11 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 /** The admin API requests that have side effects. */
 export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
+  refreshServers: () => post<RefreshedServers>('refresh'),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
+  /** An empty principal stands for the grant that all callers share. */
+  signOut: (name: string, principal: string) =>
+    post<readonly GrantView[]>(`servers/${encode(name)}/sign-out`, { principal }),
   runAgain: (id: string) => request<TryResult>(`calls/${encode(id)}/run`, { method: 'POST', exact: true }),
   answerApproval: (id: string, answer: AnswerApproval) => post<AnsweredApproval>(`approvals/${encode(id)}`, answer),
   createKey: (key: NewKey) => post<IssuedKeyView>('keys', key),
@@ -120,6 +133,9 @@ export const actions = {
   /** A decision about exactly one definition. */
   pin: (label: string, decision: 'approve' | 'block', hash: string) =>
     post<PinDetail>(`pins/${encode(label)}/${decision}`, { hash }),
+  /** Approves exactly these definitions. */
+  approvePins: (pins: readonly PinView[]) =>
+    post<ApprovedPins>('pins/approve', { definitions: pins.map(({ label, hash }) => ({ label, hash })) }),
   /** The action of an inbox item. */
   inbox: (path: string, body: unknown) =>
     post<{ readonly url?: unknown; readonly state?: unknown } | undefined>(path, body),

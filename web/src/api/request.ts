@@ -46,8 +46,7 @@ export async function request<T>(path: string, options: RequestOptions = {}): Pr
 export async function fetchResponse(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', values = {}, body, signal } = options
   const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body))
-  const params = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
-  const response = await send(withQuery(`/admin/api/${path}`, params), {
+  const response = await send(addressOf(path, values), {
     method,
     headers: {
       ...(method !== 'GET' && { 'Toolway-Admin': '1' }),
@@ -59,6 +58,12 @@ export async function fetchResponse(path: string, options: RequestOptions = {}):
   if (response.ok) return response
   if (response.status === 401 && path !== 'session') unauthorized()
   throw toApiError(await response.text(), response.status)
+}
+
+/** The address of a request to the admin API. */
+export function addressOf(path: string, values: QueryValues): string {
+  const params = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
+  return withQuery(`/admin/api/${path}`, params)
 }
 
 async function send(address: string, init: RequestInit): Promise<Response> {

@@ -1,9 +1,13 @@
 import { computed, signal } from '@preact/signals'
 import type { SessionView } from '../../../src/serve/admin/contract.ts'
+import { hasUnsaved } from '../routing/unsaved.ts'
 import { ApiError, onUnauthorized, request } from './request.ts'
 
 /** The current user, `unknown` before the first response, or `none` if signed out. */
 export const session = signal<SessionView | 'unknown' | 'none'>('unknown')
+
+/** Whether the session has ended while the page has unsaved input. Signing in again returns to it. */
+export const mustSignInAgain = signal(false)
 
 export const sessionError = signal<ApiError | undefined>(undefined)
 
@@ -45,7 +49,8 @@ function sessionLost(): void {
   if (session.peek() === 'none') return
   // The gateway responded, so an earlier error no longer applies.
   sessionError.value = typeof session.peek() === 'object' ? sessionEnded : undefined
-  session.value = 'none'
+  if (typeof session.peek() === 'object' && hasUnsaved()) mustSignInAgain.value = true
+  else session.value = 'none'
 }
 
 /** Exchanges a token for an HttpOnly cookie. */
@@ -63,6 +68,7 @@ export async function signOut(): Promise<void> {
 export async function refreshSession(): Promise<void> {
   try {
     session.value = await request<SessionView>('session')
+    mustSignInAgain.value = false
     sessionError.value = undefined
   } catch (thrown) {
     if (!(thrown instanceof ApiError)) throw thrown

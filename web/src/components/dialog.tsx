@@ -1,20 +1,25 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { mayDiscard, useUnsaved } from '../routing/unsaved.ts'
 
 interface DialogProps {
   readonly title: string
   readonly wide?: boolean
-  /** Whether a click outside leaves the dialog open, so that nothing in it is lost by accident. */
-  readonly keepOpen?: boolean
+  /** Whether it has unsaved input. Then it asks before it closes. */
+  readonly unsaved?: boolean
+  /** The question before leaving the page, if only a button in the dialog may close it. */
+  readonly keepOpen?: string
   onClose(): void
   readonly children: ComponentChildren
 }
 
 /** A modal dialog. Escape or a click outside closes it. When it closes, the focus returns to where it was before. */
-export function Dialog({ title, keepOpen = false, wide = false, onClose, children }: DialogProps) {
+export function Dialog({ title, unsaved = false, keepOpen, wide = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   const shown = useRef(true)
+  useUnsaved(unsaved || keepOpen !== undefined, keepOpen)
+  const mayClose = () => keepOpen === undefined && (!unsaved || mayDiscard())
   // Cleaned up while the dialog is still in the document, unlike other effects.
   useLayoutEffect(() => {
     const dialog = element.current
@@ -31,8 +36,19 @@ export function Dialog({ title, keepOpen = false, wide = false, onClose, childre
       ref={element}
       class={wide ? 'wide' : ''}
       aria-labelledby={id}
-      onClose={() => shown.current && onClose()}
-      onClick={(event) => event.target === element.current && !keepOpen && element.current?.close()}
+      onCancel={(event) => {
+        // File inputs have such an event, too.
+        if (event.target !== element.current) return
+        event.preventDefault()
+        if (mayClose()) onClose()
+      }}
+      onClose={() => {
+        if (!shown.current) return
+        // Chromium closes a dialog on the second Escape in a row, even if the first one was cancelled.
+        if (mayClose()) onClose()
+        else element.current?.showModal()
+      }}
+      onClick={(event) => event.target === element.current && mayClose() && onClose()}
     >
       <div class="stack">
         <h2 id={id}>{title}</h2>

@@ -1,11 +1,13 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
 import type { AppliedEdit, ConfigEdit, ServerTest } from '../../../src/serve/admin/contract.ts'
 import { actions } from '../api/endpoints.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { withNotice } from '../components/notices.tsx'
 import { navigate } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
+import { forgetUnsaved, mayDiscard } from '../routing/unsaved.ts'
 import { ReviewPanel } from './review-change.tsx'
 import { ServerTestResult } from './server-test.tsx'
 
@@ -26,6 +28,9 @@ interface EditDialogProps {
 /** A dialog to edit a part of the configuration: edit, test if it is a server, review, save. */
 export function EditDialog({ title, edit, testable, children, onLoadCurrent, onClose, onSaved }: EditDialogProps) {
   const reviewed = useSignal<ConfigEdit | undefined>(undefined)
+  /** What the fields were filled with. */
+  const filled = useRef<{ readonly text: string | undefined }>(undefined)
+  filled.current ??= { text: JSON.stringify(edit) }
   const tests = useSignal<readonly ServerTest[]>([])
   const testing = useSignal(false)
   const tested = useSignal('')
@@ -53,6 +58,7 @@ export function EditDialog({ title, edit, testable, children, onLoadCurrent, onC
     await withNotice(
       async () => {
         await onLoadCurrent?.()
+        filled.current = undefined
         reviewed.value = undefined
       },
       () => 'Loaded the current values.',
@@ -60,12 +66,13 @@ export function EditDialog({ title, edit, testable, children, onLoadCurrent, onC
   }
   const saved = (applied: AppliedEdit) => {
     const [server] = current().filter(({ needsSignIn }) => needsSignIn)
+    forgetUnsaved()
     onClose()
     onSaved(applied)
     if (server) navigate(pathTo('servers', server.name))
   }
   return (
-    <Dialog title={title} onClose={onClose} wide keepOpen>
+    <Dialog title={title} onClose={onClose} wide unsaved={JSON.stringify(edit) !== filled.current.text}>
       {reviewed.value && (
         <ReviewPanel
           edit={reviewed.value}
@@ -82,7 +89,7 @@ export function EditDialog({ title, edit, testable, children, onLoadCurrent, onC
             <ServerTestResult key={one.name} test={one} />
           ))}
           <div class="actions">
-            <button type="button" class="button" onClick={onClose}>
+            <button type="button" class="button" onClick={() => mayDiscard() && onClose()}>
               Cancel
             </button>
             {testable && (

@@ -43,7 +43,7 @@ export function ValueEditor({ title, schema, common, onChange, ...initial }: Val
       value.value = parsed.value
     }
     view.value = next
-    onChange(next === 'yaml' ? { yaml: text.value } : { value: value.value })
+    if (edited.value) onChange(next === 'yaml' ? { yaml: text.value } : { value: value.value })
   }
   const change = (next: unknown) => {
     edited.value = true

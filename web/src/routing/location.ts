@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { type QueryChanges, updateQuery } from './query.ts'
 import { parseRoute } from './route.ts'
+import { mayDiscard } from './unsaved.ts'
 
 interface Address {
   readonly path: string
@@ -15,7 +16,9 @@ export const path = computed(() => address.value.path)
 export const route = computed(() => parseRoute(address.value.path))
 export const query = computed(() => new URLSearchParams(address.value.search))
 
+/** Opens a page, unless the user decides to keep unsaved input on the current one. */
 export function navigate(url: string): void {
+  if (!mayDiscard()) return
   history.pushState(null, '', url)
   address.value = currentAddress()
 }
@@ -43,7 +46,12 @@ function internalLink(event: MouseEvent): HTMLAnchorElement | undefined {
 /** Handles clicks on links without loading a page, and the Back and Forward buttons. */
 export function followLinks(): void {
   window.addEventListener('popstate', () => {
-    address.value = currentAddress()
+    const { path, search } = address.peek()
+    const next = currentAddress()
+    if (next.path === path && next.search === search) return
+    // Pages cannot cancel Back and Forward, only return.
+    if (mayDiscard()) address.value = next
+    else history.pushState(null, '', path + search)
   })
   document.addEventListener('click', (event) => {
     const link = internalLink(event)

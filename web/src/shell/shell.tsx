@@ -10,6 +10,7 @@ import { StatusBadge } from '../components/status-badge.tsx'
 import { streamStatuses } from '../components/statuses.ts'
 import { path } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
+import { mayDiscard } from '../routing/unsaved.ts'
 import { helpShown } from './keyboard.ts'
 import { Menu } from './menu.tsx'
 import { SearchButton, SearchDialog } from './search.tsx'
@@ -100,7 +101,11 @@ function Account() {
       </span>
       <span class="quiet">acting as {user.agent === noAgent ? 'no agent' : user.agent}</span>
       {user.authenticated ? (
-        <button type="button" class="button tiny" onClick={() => void withNotice(signOut, () => 'Signed out.')}>
+        <button
+          type="button"
+          class="button tiny"
+          onClick={() => mayDiscard() && void withNotice(signOut, () => 'Signed out.')}
+        >
           <Icon name="leave" size={13} /> Sign out
         </button>
       ) : (

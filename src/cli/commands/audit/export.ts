@@ -7,12 +7,19 @@ import { readAllArrivals } from '../../../audit/archive/arrivals.ts'
 import { archiveRows } from '../../../audit/reader.ts'
 import { type AuditQuery, type AuditSearch, openCurrentSearch } from '../../../audit/search/search.ts'
 import type { Archive } from '../../../core/audit-archive.ts'
+import {
+  archiveCsvHeading,
+  archiveCsvLine,
+  csvHeading,
+  csvLine,
+  harmlessJson,
+  jsonLine,
+} from '../../../core/audit-export.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
 import type { FilterOptions, LogLocationOptions } from './options.ts'
-import { archiveCsvHeading, archiveCsvLine, csvHeading, csvLine, harmlessJson, jsonLine } from './print.ts'
 import { showingProgress } from './query.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 

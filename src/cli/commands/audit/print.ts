@@ -1,21 +1,7 @@
-import type { ArchiveRow } from '../../../audit/reader.ts'
 import type { OperationRow } from '../../../audit/search/rows.ts'
-import { escapeCharacter } from '../../../lib/hidden-characters.ts'
+import { harmful, harmlessJson } from '../../../core/audit-export.ts'
 import type { Output, Paint } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
-
-/** DEL, C1, bidi, zero-width and tag characters: they affect a terminal or hide text, and JSON does not escape them. */
-const harmful =
-  /[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
-
-/** Escapes harmful characters, so that the JSON is safe to display and still means the same. */
-export const harmlessJson = (json: string): string =>
-  json.replace(harmful, (character) => {
-    const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
-    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
-  })
-
-export const jsonLine = (row: OperationRow): string => harmlessJson(JSON.stringify(row))
 
 /** Like `output.value`, with harmful characters escaped. */
 export const printJson = (value: object, { print, terminal }: Output): void =>
@@ -70,33 +56,3 @@ export const printRows = (rows: readonly OperationRow[], { table, paint }: Outpu
   ])
 
 const argumentsText = ({ arguments: args }: OperationRow): string => (args === undefined ? '' : JSON.stringify(args))
-
-export const csvHeading =
-  'time,agent,principal,address,operation,server,tool,kind,write,decision,reason,rule,code,is_error,latency_ms,' +
-  'requested,returned,tokens,call,parent,ended,arguments,lane,seq'
-
-/** The heading for archived records, which may come from any host. */
-export const archiveCsvHeading = `${csvHeading},host,replica`
-
-const columns = csvHeading.split(',') as (keyof OperationRow)[]
-const archiveColumns = archiveCsvHeading.split(',') as (keyof ArchiveRow)[]
-
-export const csvLine = (row: OperationRow): string => columns.map((column) => cell(row[column])).join(',')
-export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
-
-/** Matches text that a spreadsheet would treat as a formula, even after blanks or with full-width characters. */
-const formula = /^[\s\0]*[=+\-@＝＋－＠|%]|^[\t\r\n]/
-
-/** Matches control characters and characters that hide or reverse text. */
-const unprintable =
-  /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu
-
-function cell(value: unknown): string {
-  if (value === undefined || value === null) return ''
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  const text =
-    typeof value === 'string' ? value.replace(unprintable, escapeCharacter) : harmlessJson(JSON.stringify(value))
-  // The apostrophe makes spreadsheets treat the cell as text.
-  const defused = formula.test(text) ? `'${text}` : text
-  return /[",\r\n;\t']|^\s|\s$/.test(defused) ? `"${defused.replaceAll('"', '""')}"` : defused
-}

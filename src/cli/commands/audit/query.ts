@@ -8,6 +8,7 @@ import {
 } from '../../../audit/reader.ts'
 import type { CatchUpOptions } from '../../../audit/search/catch-up.ts'
 import { searchLog } from '../../../audit/search/search.ts'
+import { harmlessJson } from '../../../core/audit-export.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
@@ -23,7 +24,7 @@ import {
 } from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
 import type { FilterOptions, LogLocationOptions } from './options.ts'
-import { harmlessJson, printJson, printRows } from './print.ts'
+import { printJson, printRows } from './print.ts'
 import {
   askArchive,
   auditFolder,

@@ -23,12 +23,25 @@ export const serversRoutes: readonly Route[] = [
     answer: serverDetail,
     run: ({ caller, target }, { admin }) => admin.server(caller, target),
   }),
+  adminRoute('POST', 'refresh', 'Refreshes the tools, resources and prompts of all servers', {
+    answer: catalog.refreshedServers,
+    run: ({ caller }, { admin }) => admin.refreshServers(caller),
+  }),
   ...Object.entries(actions).map(([action, summary]) =>
     adminRoute('POST', `servers/{name}/${action}`, summary, {
       answer: catalog.serverView,
       run: ({ caller, target }, { admin }) => admin.control(caller, target, action as ServerAction),
     }),
   ),
+  adminRoute('GET', 'servers/{name}/grants', 'The OAuth grants that are stored for a server, without tokens', {
+    answer: z.array(catalog.grantView),
+    run: ({ target }, { admin }) => admin.grants(target),
+  }),
+  adminRoute('POST', 'servers/{name}/sign-out', "Deletes a server's OAuth grants; returns those that are left", {
+    body: catalog.signOut,
+    answer: z.array(catalog.grantView),
+    run: ({ caller, target, body }, { admin }) => admin.signOut(caller, target, body.principal),
+  }),
   adminRoute('POST', 'servers/{name}/sign-in', 'Starts an OAuth sign-in to a server; returns the URL to open', {
     answer: catalog.signInView,
     run({ caller, target, request }, { admin }) {

@@ -41,6 +41,11 @@ export const pinsRoutes: readonly Route[] = [
     answer: pins.pinDetail,
     run: ({ target }, { admin }) => admin.pin(target),
   }),
+  adminRoute('POST', 'pins/approve', 'Approves several definitions, or none if one of them has changed since', {
+    body: pins.pinDecisions,
+    answer: pins.approvedPins,
+    run: ({ caller, body }, { admin }) => admin.approvePins(caller, body.definitions),
+  }),
   adminRoute('POST', 'pins/{label}/approve', 'Approves exactly one definition; it can be used at once', {
     body: pins.pinDecision,
     answer: pins.pinDetail,

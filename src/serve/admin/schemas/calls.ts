@@ -146,6 +146,10 @@ export const auditListQuery = z.strictObject({
 })
 export type AuditListQuery = ViewOf<typeof auditListQuery>
 
+export const auditExportQuery = auditListQuery.omit({ cursor: true, limit: true }).extend({
+  format: z.enum(['jsonl', 'csv']).default('jsonl').describe('JSON Lines, or CSV for spreadsheets.'),
+})
+
 const toolOrders = ['tool', 'server', 'access', 'definition', 'tokens'] as const
 
 export const toolsQuery = z.strictObject({

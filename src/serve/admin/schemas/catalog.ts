@@ -41,10 +41,31 @@ const serverFields = {
 export const serverView = named('ServerView', 'A server and its state.', serverFields)
 export type ServerView = ViewOf<typeof serverView>
 
+export const refreshedServers = named('RefreshedServers', 'The result of refreshing all servers.', {
+  servers: z.int().min(0).describe('How many servers are refreshed.'),
+  failed: z.array(z.string()).describe('Those that could not be refreshed.'),
+  running: z.int().min(0).describe('How many were still being refreshed when the response was sent.'),
+})
+export type RefreshedServers = ViewOf<typeof refreshedServers>
+
 export const signInView = named('SignInView', 'The URL to sign in at.', {
   url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),
 })
 export type SignInView = ViewOf<typeof signInView>
+
+export const grantView = named('GrantView', 'What an authorization server has granted for a server. No tokens.', {
+  principal: z.string().nullable().describe('The principal whose grant it is; null if all callers share it.'),
+  issuer: z.string().describe('The authorization server.'),
+  scopes: z.array(z.string()),
+  grantedAt: z.number(),
+  expiresAt: z.number().nullable().describe('When the access token expires, if that is known.'),
+  renewable: z.boolean().describe('Whether Toolway can renew the token without a sign-in.'),
+})
+export type GrantView = ViewOf<typeof grantView>
+
+export const signOut = z.strictObject({
+  principal: z.string().max(1_000).optional().describe('Delete only the grant of this principal. Default: all.'),
+})
 
 const toolFields = {
   name: z.string().describe('The served name.'),

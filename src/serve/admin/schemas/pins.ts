@@ -36,6 +36,7 @@ export type PinPage = ViewOf<typeof pinPage>
 
 export const pinsQuery = z.strictObject({
   query: z.string().max(200).optional().describe('Words that the label must contain.'),
+  server: z.string().max(200).optional().describe('Definitions of this server.'),
   show: z.enum(['open', 'all']).default('all').describe('open: only definitions that wait for a decision.'),
   cursor: z.string().max(2_000).optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
@@ -78,3 +79,17 @@ export type PinDetail = ViewOf<typeof pinDetail>
 export const pinDecision = z.strictObject({
   hash: hash.describe('The definition that the decision is about, as shown by GET pins/LABEL.'),
 })
+
+export const pinDecisions = z.strictObject({
+  definitions: z
+    .array(z.strictObject({ label: z.string().min(1).max(2_000), hash }))
+    .min(1)
+    .max(500)
+    .describe('The definitions to approve, with `label` and `hash` as shown by GET pins.'),
+})
+export type PinDecisions = ViewOf<typeof pinDecisions>
+
+export const approvedPins = named('ApprovedPins', 'The result of approving several definitions.', {
+  approved: z.int().min(0).describe('How many definitions were approved.'),
+})
+export type ApprovedPins = ViewOf<typeof approvedPins>

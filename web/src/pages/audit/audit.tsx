@@ -1,5 +1,7 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
-import { queries } from '../../api/endpoints.ts'
+import { auditFile, queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
@@ -44,7 +46,17 @@ function AuditLog() {
     <Page
       title="Audit"
       note="Every call and denial. Arguments are recorded and redacted as configured."
-      actions={<RefreshButton onClick={audit.first.reload} busy={audit.first.loading} />}
+      actions={
+        <>
+          <a class="button" href={auditFile(filter, 'jsonl')} title="All matching operations as JSON Lines" download>
+            Export JSON
+          </a>
+          <a class="button" href={auditFile(filter, 'csv')} title="All matching operations for spreadsheets" download>
+            Export CSV
+          </a>
+          <RefreshButton onClick={audit.first.reload} busy={audit.first.loading} />
+        </>
+      }
     >
       <HashChain />
       <AuditFilters />
@@ -56,6 +68,7 @@ function AuditLog() {
       <div class={selected ? 'split' : ''}>
         <div class="card split-list">
           <RecordSource page={audit.pages.at(0)} />
+          <SlowSearch loading={audit.first.loading} />
           <Loaded resource={audit.first} what="the audit log">
             {() =>
               rows.length === 0 ? (
@@ -81,6 +94,25 @@ function useLinkedRecords(isMissing: boolean): readonly AuditRow[] | undefined {
   }
   const { data } = useResource(load, `${from}`)
   return data?.from === from ? data?.rows : undefined
+}
+
+/** How long a search may take before the page explains why. */
+const slowSearchMs = 3000
+
+/** Explains why a search takes long. */
+function SlowSearch({ loading }: { readonly loading: boolean }) {
+  const slow = useSignal(false)
+  useEffect(() => {
+    slow.value = false
+    const timer = loading ? setTimeout(() => (slow.value = true), slowSearchMs) : undefined
+    return () => clearTimeout(timer)
+  }, [loading])
+  return (
+    <p class="quiet" role="status" hidden={!slow.value}>
+      {slow.value &&
+        'Still searching. Toolway indexes records before it searches them; the first search of a long log can take a minute.'}
+    </p>
+  )
 }
 
 /** Says whether the records shown are from this replica or from all replicas. Renders nothing without an archive. */

@@ -7,6 +7,7 @@ import { useResource } from '../../api/resource.ts'
 import { isAdmin, selectableAgents } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
 import { Note } from '../../components/states.tsx'
+import { useUnsaved } from '../../routing/unsaved.ts'
 import { attachImage, imageTypes, maxImages } from './attach-image.ts'
 import { type ChatOptions, sendMessage, stop, turns } from './conversation.ts'
 import type { ToolChoice } from './tool-choice.ts'
@@ -55,6 +56,7 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
   const running = turns.value.at(-1)?.state === 'running'
   const sees = vision.includes(options.model)
   const isEmpty = text.value.trim() === '' && images.value.length === 0
+  useUnsaved(!isEmpty, 'Discard your message? It is not sent.')
 
   const send = () => {
     if (isEmpty || running) return

@@ -4,6 +4,7 @@ import type { IssuedKeyView } from '../../../../src/serve/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
 import { Dialog } from '../../components/dialog.tsx'
+import { mayDiscard } from '../../routing/unsaved.ts'
 
 interface CreateKeyProps {
   /** The agents in the configuration. */
@@ -20,6 +21,7 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
   const id = useId()
   const error = useSignal<string | undefined>(undefined)
   const busy = useSignal(false)
+  const changed = useSignal(false)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     if (busy.value) return
@@ -40,8 +42,8 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
     busy.value = false
   }
   return (
-    <Dialog title="Create a key" onClose={onClose}>
-      <form class="stack" onSubmit={submit}>
+    <Dialog title="Create a key" onClose={onClose} unsaved={changed.value}>
+      <form class="stack" onSubmit={submit} onInput={() => (changed.value = true)}>
         <label class="stack tight">
           <span>Name</span>
           <input
@@ -85,7 +87,7 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
           </select>
         </label>
         <div class="actions">
-          <button type="button" class="button" onClick={onClose}>
+          <button type="button" class="button" onClick={() => mayDiscard() && onClose()}>
             Cancel
           </button>
           <button type="submit" class="button primary" disabled={busy.value}>

@@ -3,11 +3,15 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { RelativeTime } from '../../components/times.tsx'
 
-/** A dialog with a new secret. A click outside does not close it, because the secret is never shown again. */
+/** A dialog with a new secret. Only its button closes it, because the secret is never shown again. */
 export function ShownOnce({ issued, onClose }: { readonly issued: IssuedKeyView; onClose(): void }) {
   const { secret, key } = issued
   return (
-    <Dialog title={`The key ${key.id}`} onClose={onClose} keepOpen>
+    <Dialog
+      title={`The key ${key.id}`}
+      onClose={onClose}
+      keepOpen={`Have you copied the key ${key.id}? It is not shown again.`}
+    >
       <p>
         <strong>Copy it now: it is shown only once.</strong> Toolway stores only its hash.
       </p>
@@ -17,11 +21,11 @@ export function ShownOnce({ issued, onClose }: { readonly issued: IssuedKeyView;
           The old secret expires <RelativeTime at={key.previous.until} />.
         </p>
       )}
-      <form method="dialog" class="actions">
-        <button type="submit" class="button primary">
+      <div class="actions">
+        <button type="button" class="button primary" onClick={onClose}>
           Done
         </button>
-      </form>
+      </div>
     </Dialog>
   )
 }

@@ -1,4 +1,3 @@
-import './pins.css'
 import { useSignal } from '@preact/signals'
 import type { PinDetail, ReviewedDefinitionView } from '../../../../src/serve/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
@@ -15,6 +14,7 @@ import { RelativeTime } from '../../components/times.tsx'
 import { disabling } from '../../config-edit/enabling.ts'
 import { ReviewPanel } from '../../config-edit/review-change.tsx'
 import { pathTo } from '../../routing/route.ts'
+import { DiffLines, Findings } from './definition-lines.tsx'
 import { shownLabel, statusOf, useReloadOnInboxChange } from './pins.tsx'
 
 export function PinPage({ label }: { readonly label: string }) {
@@ -149,40 +149,8 @@ function Definition({ pin, definition, onDone }: DefinitionProps) {
         {approvedBy === 'first sight' ? 'Trusted at first sight' : state === 'approved' ? 'Approved' : 'First seen'}{' '}
         <RelativeTime at={at} />, hash <code>{hash.slice(0, 12)}</code>
       </p>
-      {findings.length > 0 && (
-        <ul class="findings" aria-label="Scanner findings">
-          {findings.map(({ kind, severity, where, excerpt }, index) => (
-            <li key={index}>
-              <span class={`chip ${severity === 'high' ? 'tone-bad' : 'tone-warn'}`}>{kind}</span>{' '}
-              {where !== '' && <code>{where}</code>} <span class="quiet">{excerpt}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Findings findings={findings} />
       <DiffLines lines={lines} label={current ? 'Difference from the approved definition' : 'Definition'} />
     </Card>
-  )
-}
-
-const marks = { '+': 'added', '-': 'removed', ' ': '' } as const
-
-/** Invisible characters arrive spelt out as `\u{…}`; they are marked, so that nobody overlooks them. */
-const escapes = /(\\u\{[0-9a-f]+\})/
-
-function DiffLines({ lines, label }: { readonly lines: ReviewedDefinitionView['lines']; readonly label: string }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
-    <section class="definition-diff" aria-label={label} tabIndex={0}>
-      {lines.map(({ mark, text, findings }, index) => (
-        <div key={index} class={marks[mark]} data-flagged={findings.length > 0 || undefined}>
-          <span aria-hidden="true">{mark}</span>
-          <span class="definition-diff-text">
-            {mark !== ' ' && <span class="hidden">{marks[mark]}: </span>}
-            {text.split(escapes).map((part, at) => (at % 2 === 1 ? <mark key={at}>{part}</mark> : part))}
-            {findings.length > 0 && <span class="hidden"> (flagged)</span>}
-          </span>
-        </div>
-      ))}
-    </section>
   )
 }

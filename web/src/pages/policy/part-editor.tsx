@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks'
 import type { ConfigEdit, PolicyPart } from '../../../../src/serve/admin/contract.ts'
 import { Note } from '../../components/states.tsx'
 import { type EditedValue, ValueEditor } from '../../config-edit/value-editor.tsx'
+import { useUnsaved } from '../../routing/unsaved.ts'
 import type { Schema } from '../../schema-form/schema.ts'
 
 interface PartEditorProps {
@@ -21,6 +22,7 @@ export function PartEditor({ part: current, schema, file, onReview, onLoadCurren
   /** What the form was filled with. Once something is typed, it stays when the file changes. */
   const filled = useRef(current)
   if (name.value === '' && edited.value === undefined) filled.current = current
+  useUnsaved(name.value !== '' || edited.value !== undefined)
   const part = filled.current
   const isNew = part.kind === 'agent' && part.path[1] === ''
   const empty = part.kind === 'guards' ? [] : {}

@@ -8,6 +8,7 @@ import { Card } from '../../components/page.tsx'
 import { Loaded, Loading, Note } from '../../components/states.tsx'
 import { ReviewChange, ReviewPanel } from '../../config-edit/review-change.tsx'
 import { query, setQuery } from '../../routing/location.ts'
+import { mayDiscard } from '../../routing/unsaved.ts'
 import { PartEditor } from './part-editor.tsx'
 import { PolicyEffect } from './policy-effect.tsx'
 import { PolicyReplayPanel } from './policy-replay.tsx'
@@ -123,7 +124,10 @@ function Parts({ settings: { parts, schemas, file }, onReview, onLoadCurrent }: 
           <select
             class="input"
             value={idOf(part)}
-            onChange={({ currentTarget }) => setQuery({ part: currentTarget.value })}
+            onChange={({ currentTarget }) => {
+              if (mayDiscard()) setQuery({ part: currentTarget.value })
+              else currentTarget.value = idOf(part)
+            }}
           >
             {choices.map((one) => (
               <option key={idOf(one)} value={idOf(one)}>

@@ -4,6 +4,7 @@ import { Page } from '../../components/page.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam } from '../../routing/query.ts'
+import { mayDiscard } from '../../routing/unsaved.ts'
 import { Agents } from './agents.tsx'
 import { ExplainView } from './explain.tsx'
 import { PermissionMatrix } from './permission-matrix.tsx'
@@ -29,7 +30,7 @@ export function Policy() {
         label="Policy views"
         names={views}
         value={view}
-        onChange={(next) => setQuery({ view: next === 'agents' ? '' : next })}
+        onChange={(next) => mayDiscard() && setQuery({ view: next === 'agents' ? '' : next })}
       >
         {view === 'why' && <ExplainView />}
         {view === 'agents' && <Agents />}

@@ -54,6 +54,9 @@ export function ServerPage({ name }: { readonly name: string }) {
             <SignInOutcome name={name} health={data.health} />
             <RangeStats by="server" name={name} />
             {isAdmin.value && data.transport !== 'in-process' && <Definition name={name} />}
+            {isAdmin.value && data.transport !== 'in-process' && data.transport !== 'stdio' && (
+              <Grants name={name} health={data.health} onDone={loaded.reload} />
+            )}
             <Findings findings={data.findings} />
             <div class="grid-2">
               <ServerFacts server={data} />
@@ -116,6 +119,58 @@ function Definition({ name }: { readonly name: string }) {
     </Card>
   )
 }
+
+interface GrantsProps extends Pick<ServerDetail, 'name' | 'health'> {
+  onDone(): void
+}
+
+/** The OAuth grants that are stored for the server, with buttons to delete them; nothing if there are none. */
+function Grants({ name, health, onDone }: GrantsProps) {
+  const grants = useResource(queries.grants(name), `${name} ${health}`)
+  const signOut = (principal: string | null) => async () => {
+    await withNotice(
+      () => actions.signOut(name, principal ?? ''),
+      () => `Signed out of ${name}.`,
+    )
+    grants.reload()
+    onDone()
+  }
+  if (!grants.data || grants.data.length === 0) return null
+  return (
+    <Card title="OAuth sign-ins">
+      <ul class="stack">
+        {grants.data.map(({ principal, issuer, scopes, grantedAt, expiresAt, renewable }) => (
+          <li key={`${principal} ${issuer}`} class="row spread">
+            <span>
+              <strong>{principal ?? 'All callers'}</strong>, granted by <code>{issuer}</code>{' '}
+              <RelativeTime at={grantedAt} />
+              <span class="sub">
+                {scopes.length > 0 ? `Scopes: ${scopes.join(' ')}. ` : ''}
+                {renewable ? 'Renewed automatically.' : expiresAt === null ? '' : <Expiry at={expiresAt} />}
+              </span>
+            </span>
+            <ActionButton
+              name="Sign out"
+              label={`Sign out of ${name}${principal === null ? '' : ` for ${principal}`}`}
+              kind="danger"
+              confirm={{
+                title: `Sign out of ${name}?`,
+                text: `Toolway deletes the token${principal === null ? '' : ` of ${principal}`}. Calls that need it fail until somebody signs in again.`,
+              }}
+              run={signOut(principal)}
+            />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+const Expiry = ({ at }: { readonly at: number }) => (
+  <>
+    Expires <RelativeTime at={at} />.
+  </>
+)
 
 /** Charts over the time range in the address. Dragging across one selects its time range. */
 function ServerCharts({ name }: { readonly name: string }) {
@@ -225,7 +280,12 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
           )}
         </dd>
       </dl>
-      {isAdmin.value && <a href={withQuery(pathTo('audit'), { server: server.name })}>View audit records</a>}
+      {isAdmin.value && (
+        <p class="row">
+          <a href={withQuery(pathTo('audit'), { server: server.name })}>View audit records</a>
+          <a href={withQuery(pathTo('pins'), { server: server.name })}>View definitions</a>
+        </p>
+      )}
     </Card>
   )
 }

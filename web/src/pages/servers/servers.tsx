@@ -1,14 +1,16 @@
 import { useSignal } from '@preact/signals'
-import type { ServerHealth, ServerView, Stats } from '../../../../src/serve/admin/contract.ts'
-import { queries } from '../../api/endpoints.ts'
+import type { RefreshedServers, ServerHealth, ServerView, Stats } from '../../../../src/serve/admin/contract.ts'
+import { actions, queries } from '../../api/endpoints.ts'
 import { liveOverview, liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { figuresIn, useStats } from '../../api/stats.ts'
+import { ActionButton } from '../../components/action-button.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
 import { lazy } from '../../components/lazy.tsx'
+import { withNotice } from '../../components/notices.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
 import { describeRange, RangePicker } from '../../components/range-picker.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
@@ -41,6 +43,16 @@ export function Servers() {
       actions={
         <>
           <RangePicker range={parseRange(query.value)} />
+          {isAdmin.value && servers.data && servers.data.length > 0 && (
+            <ActionButton
+              name="Refresh all tools"
+              confirm={{
+                title: 'Refresh the tools of all servers?',
+                text: 'Toolway fetches the tools, resources and prompts of every server that is turned on. Servers that are not running are started for it.',
+              }}
+              run={refreshAll}
+            />
+          )}
           {isAdmin.value && (
             <button type="button" class="button primary" onClick={() => (adding.value = true)}>
               Add server
@@ -64,6 +76,17 @@ export function Servers() {
       </Loaded>
     </Page>
   )
+}
+
+const refreshAll = () => withNotice(actions.refreshServers, refreshedMessage)
+
+function refreshedMessage({ servers, failed, running }: RefreshedServers): string {
+  const done = servers - running - failed.length
+  return [
+    `Refreshed ${done} of ${pluralize(servers, 'server')}.`,
+    ...(running > 0 ? [`Still waiting for ${running}.`] : []),
+    ...(failed.length > 0 ? [`Failed: ${failed.slice(0, 5).join(', ')}${failed.length > 5 ? ', …' : ''}.`] : []),
+  ].join(' ')
 }
 
 function ServerList({ all }: { readonly all: readonly ServerView[] }) {
