@@ -245,7 +245,7 @@ export function createCredential(
   }
 
   function isNewToken({ expiresAt = Number.POSITIVE_INFINITY, grantedAt }: Grant): boolean {
-    return clock.now() - grantedAt < Math.min(believedMs, (expiresAt - grantedAt) * earlyPart)
+    return clock.now() < grantedAt + Math.min(believedMs, (expiresAt - grantedAt) * earlyPart)
   }
 
   function isOver({ expiresAt }: Grant): boolean {
