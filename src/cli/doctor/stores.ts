@@ -176,7 +176,7 @@ export function redisChecks({ stores: { redis: configured } }: Config): DoctorCh
       const remedy = 'stores.redis.url: redis://USER:PASSWORD@HOST:PORT/DATABASE'
       if (!redis.up) {
         const why = redis.problem ?? 'no response'
-        return warning(`${redis.where} is unavailable (${why}): replicas share no limits, results and sessions`, remedy)
+        return warning(`${redis.where} is unavailable (${why}): limits, results and sessions are not shared`, remedy)
       }
       const refusal = await messageRefusal(redis)
       if (refusal === '') return ok(`${redis.where} is reachable, and accepts writes, scripts and messages`)

@@ -147,6 +147,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         () => {
           unanswered = 0
           unansweredProbes = 0
+          replace = false
           settle(true)
         },
         (thrown: unknown) => {
