@@ -31,20 +31,25 @@ export function Dialog({ title, unsaved = false, keepOpen, wide = false, onClose
     }
   }, [])
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: browsers close dialogs on Escape
     <dialog
       ref={element}
       class={wide ? 'wide' : ''}
       aria-labelledby={id}
+      onKeyDown={(event) => {
+        // Chromium does not let a page cancel the second Escape in a row, but its key event.
+        if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return
+        if ((keepOpen === undefined && !unsaved) || event.target instanceof HTMLSelectElement) return
+        event.preventDefault()
+        if (mayClose()) onClose()
+      }}
       onCancel={(event) => {
-        // File inputs have such an event, too.
-        if (event.target !== element.current) return
+        // File inputs have such an event, too. If it cannot be cancelled, the dialog closes, and that asks.
+        if (event.target !== element.current || !event.cancelable) return
         event.preventDefault()
         if (mayClose()) onClose()
       }}
       onClose={() => {
         if (!shown.current) return
-        // Chromium closes a dialog on the second Escape in a row, even if the first one was cancelled.
         if (mayClose()) onClose()
         else element.current?.showModal()
       }}

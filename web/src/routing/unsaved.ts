@@ -9,15 +9,11 @@ const discardQuestion = 'Discard your changes? They are not saved.'
 export function useUnsaved(unsaved: boolean, question = discardQuestion): void {
   // Runs at once, unlike other effects: the next event may already leave the page.
   useLayoutEffect(() => {
-    if (unsaved) return addUnsaved(question)
+    if (!unsaved) return
+    const id = Symbol()
+    questions.set(id, question)
+    return () => void questions.delete(id)
   }, [unsaved, question])
-}
-
-/** Adds a form with unsaved input, until the returned function is called. */
-export function addUnsaved(question = discardQuestion): () => void {
-  const id = Symbol()
-  questions.set(id, question)
-  return () => void questions.delete(id)
 }
 
 export const hasUnsaved = (): boolean => questions.size > 0
