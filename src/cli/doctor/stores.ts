@@ -173,7 +173,7 @@ export function redisChecks({ stores: { redis: configured } }: Config): DoctorCh
     async run() {
       await using redis = await connectRedis({ url: configured.url, clock: systemClock, log: silentLog })
       await isUp(redis, systemClock)
-      const remedy = 'stores.redis.url: redis://USER:PASSWORD@HOST:PORT/DATABASE'
+      const remedy = 'stores.redis.url: redis://HOST:PORT/DATABASE, with a user and password if it needs them'
       if (!redis.up) {
         const why = redis.problem ?? 'no response'
         return warning(`${redis.where} is unavailable (${why}): limits, results and sessions are not shared`, remedy)

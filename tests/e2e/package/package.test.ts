@@ -102,7 +102,7 @@ describe.concurrent('the package', () => {
     }
     const first = await ours('cli/main.js')
     const texts = await Promise.all(first.map((file) => readFile(join(packed.folder, 'dist', file), 'utf8')))
-    expect(texts.join('').length).toBeLessThan(4_000)
+    expect(texts.join('').length).toBeLessThan(6_000)
     expect(texts.join('')).toContain('needs Node')
   })
 
