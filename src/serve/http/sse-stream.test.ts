@@ -21,7 +21,7 @@ test('V6: a response that is read late again and again gets no further listeners
   expect(listeners()).toEqual([0, 0, 0])
 })
 
-test('F1: every message names its event type, because some clients ignore messages without one', () => {
+test('F1: every MCP message names its event type, because some clients ignore messages without one', () => {
   const written: string[] = []
   const response = Object.assign(new EventEmitter(), {
     writableLength: 0,
@@ -30,7 +30,9 @@ test('F1: every message names its event type, because some clients ignore messag
     setTimeout: () => {},
     write: (bytes: Buffer | string) => written.push(bytes.toString()),
   })
-  const stream = new SseStream(response as unknown as ServerResponse, createManualClock())
+  const unread = createUnreadResponses(createBudgets().response_bytes)
+  const reader = { unread, caller: 'anyone' }
+  const stream = new SseStream(response as unknown as ServerResponse, createManualClock(), reader)
   stream.send(Buffer.from('{"a":1}'))
   stream.send(Buffer.from('{"a":2}'), 'x-1')
   expect(written).toEqual(['event: message\ndata: {"a":1}\n\n', 'id: x-1\nevent: message\ndata: {"a":2}\n\n'])

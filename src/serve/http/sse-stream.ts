@@ -92,6 +92,7 @@ export function createUnreadResponses(budget: Budget) {
 export class SseStream implements EventConnection {
   readonly #response: ServerResponse
   readonly #clock: Clock
+  /** Set for streams of MCP messages. */
   readonly #reader: Reader | undefined
   #timer: Disposable
   #open = true
@@ -149,10 +150,10 @@ export class SseStream implements EventConnection {
   }
 
   #write(data: Buffer, id?: string): void {
-    // Some clients ignore events without a type on the GET stream, although `message` is the default.
-    const event = 'message'
-    this.#response.write(eventBytes(id === undefined ? { event, data } : { event, data, id }))
     const reader = this.#reader
+    // Some MCP clients ignore events without a type on the GET stream, although `message` is the default.
+    const type = reader && { event: 'message' }
+    this.#response.write(eventBytes(id === undefined ? { ...type, data } : { ...type, data, id }))
     if (reader && this.#response.writableLength > largeUnread) reader.unread.note(this.#response, reader.caller)
   }
 
