@@ -98,6 +98,9 @@ describe('G7: no agent was asked for', () => {
     const error = refusal({ defaults: { agent: 'gone', denyOnMissingAgent: false } })
     expect(error).toMatchObject({ code: 'FALLBACK_AGENT_NOT_IN_RULES', details: { rule: 'defaults.agent' } })
     expect(error.message).toContain('add agents.gone, or correct defaults.agent')
+    // Also for a credential that lists it: it must not get the other agent, which may be allowed more.
+    const listing = refusal({ mine: ['gone', 'backend'], defaults: { agent: 'gone' } })
+    expect(listing).toMatchObject({ code: 'FALLBACK_AGENT_NOT_IN_RULES', details: { rule: 'defaults.agent' } })
   })
 
   test('else the agent called default, unless missing agents are denied', () => {

@@ -58,8 +58,9 @@ export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): Toolway
 
 function fallback({ credential, agents, defaults }: AgentSelection): string | ToolwayError {
   const listedAgents = credential.agents === '*' ? [] : credential.agents
-  // Ignore agents without rules beside others, because a token may list groups; they allow nothing.
-  const existing = listedAgents.filter((agent) => agents.has(agent))
+  // Ignore agents without rules beside others, because a token may list groups; they allow nothing. Keep the default
+  // agent: without rules it is an error, and must not make the credential act as another agent.
+  const existing = listedAgents.filter((agent) => agents.has(agent) || agent === defaults.agent)
   const mine = new Set(existing.length > 0 ? existing : listedAgents)
   const mayBe = (agent: string) => mine.size === 0 || mine.has(agent)
   const [only] = mine

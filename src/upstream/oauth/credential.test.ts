@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { basicAuth } from '../../lib/basic-auth.ts'
@@ -49,6 +49,30 @@ test('B6: a sign-in or sign-out applies within seconds, even if the previous tok
   expect(await ask(running, config)).toBe(200)
   expect(new Set(resource.got.filter(Boolean)).size).toBe(2)
   await command.forget('files')
+  clock.advance(3_000)
+  await expect(ask(running, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+})
+
+test('B6: a sign-out during a renewal removes the renewed grant, too', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [vault, locks, clock, config] = [memoryVault(), memoryLocks(), createManualClock(), serverConfig(resource.url)]
+  const [running, command] = [openOAuth({ vault, locks, clock }), openOAuth({ vault, locks, clock })]
+  await signIn(running, config, issuer)
+  expect(await ask(running, config)).toBe(200)
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()]
+  issuer.behaviour.accessToken = () => {
+    asked.resolve()
+    return answered.promise
+  }
+  clock.advance(99_000)
+  const call = ask(running, config)
+  await asked.promise
+  const signedOut = command.forget('files')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  answered.resolve('access-renewed')
+  await Promise.allSettled([call, signedOut])
+  expect([...vault.kept.keys()]).toEqual([])
   clock.advance(3_000)
   await expect(ask(running, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
 })
@@ -320,23 +344,33 @@ test('B6: an error about client credentials names their settings, not the sign-i
     expect(error).toMatchObject({ code: 'AUTH_REQUIRED', message: expect.stringContaining('mcpServers.files.auth') })
     expect(error.message).not.toContain('toolway auth')
   }
-  expect(issuer.tokenRequests).toHaveLength(1)
+  // Without and with the client's id in the body, and not again for the second call.
+  expect(issuer.tokenRequests).toHaveLength(2)
 })
 
-test('B6: a client that authenticates by header also names itself in the body, without its secret', async () => {
-  await using issuer = await startIssuer({
-    metadata: { token_endpoint_auth_methods_supported: ['client_secret_basic'] },
+describe('B6: a client that authenticates by header', () => {
+  const basic = { token_endpoint_auth_methods_supported: ['client_secret_basic'] }
+  const authorization = basicAuth('toolway', 'the+client+secret')
+  const token = { access_token: 'access-1', token_type: 'Bearer' }
+
+  test('does not name itself in the body, because Okta refuses a request with both', async () => {
+    await using issuer = await startIssuer({ metadata: basic })
+    await using resource = await startResource({ issuers: [issuer] })
+    expect(await ask(openOAuth(), serverConfig(resource.url, itself))).toBe(200)
+    expect(issuer.tokenRequests).toEqual([{ grant_type: 'client_credentials', resource: resource.url, authorization }])
   })
-  await using resource = await startResource({ issuers: [issuer] })
-  expect(await ask(openOAuth(), serverConfig(resource.url, itself))).toBe(200)
-  expect(issuer.tokenRequests).toEqual([
-    {
-      grant_type: 'client_credentials',
-      resource: resource.url,
-      client_id: 'toolway',
-      authorization: basicAuth('toolway', 'the+client+secret'),
-    },
-  ])
+
+  test('names itself there, without its secret, if the authorization server does not know it otherwise', async () => {
+    await using issuer = await startIssuer({
+      metadata: basic,
+      answerToken: (response, { client_id: id }) =>
+        id === undefined ? json(response, 401, { error: 'invalid_client' }) : json(response, 200, token),
+    })
+    await using resource = await startResource({ issuers: [issuer] })
+    await ask(openOAuth(), serverConfig(resource.url, itself)).catch(() => {})
+    const request = { grant_type: 'client_credentials', resource: resource.url, authorization }
+    expect(issuer.tokenRequests.slice(0, 2)).toEqual([request, { ...request, client_id: 'toolway' }])
+  })
 })
 
 test('B6: a server without metadata is used with the issuer in the configuration', async () => {

@@ -7,7 +7,7 @@ import { setBounded } from '../../lib/memoize.ts'
 import type { RequestAuthorizer } from './authorization.ts'
 import { type Credential, createCredential } from './credential.ts'
 import { challengeOf } from './discovery.ts'
-import { createGrants, type Grant, type GrantHolder } from './grants.ts'
+import { createGrants, type Grant, type GrantHolder, grantLock } from './grants.ts'
 import { OAuthError } from './oauth-error.ts'
 import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
 import type { OAuthSettings } from './tokens.ts'
@@ -31,7 +31,7 @@ export interface OAuth {
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
   /**
    * Removes all stored data for a server; returns the number of removed grants. This process stops using their tokens at
-   * once, others when they expire.
+   * once, others within a few seconds.
    */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly GrantSummary[]>
@@ -91,6 +91,12 @@ export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions)
       return issuer === undefined ? undefined : knownPort(await grants.clientOf(server, issuer))
     },
     async forget(server, principal) {
+      await using held = new AsyncDisposableStack()
+      for (const { grant, ...holder } of await grants.list()) {
+        const isMeant = holder.server === server && (principal === undefined || holder.principal === principal)
+        // Without the lock, a renewal that is under way would store the grant again.
+        if (isMeant) held.use(await locks.hold(grantLock(holder, grant.issuer)))
+      }
       const count = await grants.forget(server, principal)
       for (const { holder, credential } of credentials.values()) {
         if (holder.server === server && (principal === undefined || holder.principal === principal)) credential.drop()
