@@ -146,6 +146,12 @@ describe('S6: an answer piece by piece', () => {
     expect(chunks[3].toolway).toEqual(usual[2])
   })
 
+  test('S6: names no type of event, because older versions of the OpenAI SDKs skip events that have one', async () => {
+    const { post } = await open()
+    const { body } = await post({ stream: true })
+    expect(await body.text()).not.toMatch(/^event:/m)
+  })
+
   test('no usage unless asked for; calls for the client as one delta', async () => {
     const { post, chat } = await open(() => [{ kind: 'thinking', text: 'Hm.' }, endOf({ reason: 'calls', handed })])
     const events = eventsOf(await (await post({ stream: true })).body.text())
