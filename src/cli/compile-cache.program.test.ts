@@ -89,3 +89,7 @@ test.skipIf(process.getuid?.() !== 0)('B11: a compile cache of another user is n
   await versionIn(home.cwd)
   expect(await readdir(cache)).toEqual(['v'])
 })
+
+test.skipIf(process.platform !== 'linux')('B11: Toolway starts without a cache where no folder can be created', () =>
+  versionIn('/proc'),
+)

@@ -25,13 +25,15 @@ function safeFolder(cacheHome: string): string | undefined {
   // Windows has no file modes to check.
   if (user === undefined) return folder
   // Not imported: in the bundle, that would load a large file before the cache is enabled.
-  const { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } = process.getBuiltinModule('node:fs')
+  const { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } =
+    process.getBuiltinModule('node:fs')
   const isOwn = (found: Stats) => found.isDirectory() && found.uid === user
   const isPrivate = (path: string) => {
     const found = lstatSync(path)
     return isOwn(found) && (found.mode & 0o022) === 0
   }
-  mkdirSync(folder, { recursive: true })
+  // Not recursively: where folders cannot be created, such as in /proc, Node would try forever.
+  for (const path of [cacheHome, own, folder]) if (!existsSync(path)) mkdirSync(path)
   if (!isTrustedParent(statSync(cacheHome), user)) return undefined
   if (!isOwn(lstatSync(own)) || !isOwn(lstatSync(folder))) return undefined
   if (!isPrivate(own)) chmodSync(own, 0o700)

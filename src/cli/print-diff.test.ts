@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { diffOf as diff } from '../catalog/pins/definition-diff.ts'
+import { printDiff } from './print-diff.ts'
 
 const shown = (before: string, after: string) => diff(before, after).map(([mark, text]) => mark + text)
 
@@ -39,4 +40,18 @@ test('B11: same and removed lines are the old text, same and added ones the new 
       expect(changed).toBe(content(before.join('\n')) !== content(after.join('\n')))
     }),
   )
+})
+
+test.each([
+  ['token: generated', true],
+  ['token: none # open', true],
+  ['"token": "generated",', true],
+  ['token: none.of-your-business-42', false],
+  ['token: generated/abc.defghi', false],
+  ['"token": "none:abcdef",', false],
+])('B6: a difference shows %s: %s', (line, isShown) => {
+  const printed: string[] = []
+  const output = { print: (text: string) => void printed.push(text), paint: (_: unknown, text: string) => text }
+  printDiff('file', '', line, [], output as unknown as Parameters<typeof printDiff>[4])
+  expect(printed.join('\n').includes(line)).toBe(isShown)
 })

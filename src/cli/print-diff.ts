@@ -24,7 +24,7 @@ export function printDiff(
     // of auth.token that are not secret.
     const rest = line
       .replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
-      .replace(/\btoken"?\s*[:=]\s*"?(?:generated|none)\b(?![\w-])/, '')
+      .replace(/\btoken"?\s*[:=]\s*("?)(?:generated|none)\1(?=\s*,?\s*$|\s*\}|\s+#)/, '')
     return rest !== line && redactor.text(rest) === rest ? line : redactor.text(line)
   }
   const lines = diffOf(before, after).map(([mark, text]) => [mark, shown(text)] as ShownLine)

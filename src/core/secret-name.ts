@@ -3,7 +3,7 @@
  * a few may follow (`secretkey`), because longer words are harmless: `keyboard`, `tokenizer`, `passwordless`.
  */
 const secretWord =
-  /(?:token|secret|passw(?:or[dt]|r?d)?|pass[-_]?(?:phrase|code)|(?:api|access|private|account|encryption|signing|master|auth|ssh|shared|service|client)[-_]?key|connection[-_]?string|credential|authorization|cookie(?!s?[-_. ]?(?:consent|banner|notice|policy|preference|setting|categor|domain|secure|same[-_]?site|http[-_]?only|max[-_]?age|lifetime|expir|enabled|disabled|prefix|parser)))s?(?:key|value|data|string|text|hash|salt|header|auth|id|jar|json|pem|base|b(?=64)|v(?=\d)|prod|production|live|staging|stage|dev|test|admin|root|user){0,2}s?(?![a-z])|pwd$/i
+  /(?:token|secret|passw(?:or[dt]|r?d)?|pass[-_]?(?:phrase|code)|(?:api|access|private|account|encryption|signing|master|auth|ssh|shared|service|client)[-_]?key|connection[-_]?string|credential|authorization|cookie(?!s?[-_. ]?(?:consent|banner|notice|policy|preference|setting|categor|domain|secure|same[-_]?site|http[-_]?only|max[-_]?age|lifetime|expir|enabled|disabled|prefix|parser)))s?(?:key|value|data|string|text|hash|salt|header|auth|id|jar|json|pem|base|b(?=64)|v(?=\d)|prod|production|live|staging|stage|dev|test|admin|root|user|old|new|db|confirm|confirmation|contents?|blob|der|plain|phrase|code){0,2}s?(?![a-z])|pwd$/i
 
 /** Short names that occur within other words (`compass`, `format`), and at their start (`pass_rate`). */
 const shortSecretWord =

@@ -7,13 +7,15 @@ import { writeAtomic, writeNew } from '../lib/atomic-write.ts'
 /** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {
   const file = join(folder, name)
-  const kept = await read(file, made.length)
+  const kept = await read(file, made)
   if (kept !== undefined) return kept
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // If two processes start at the same time, one creates the file and both read it.
   await writeNew(file, `${made}\n`)
-  return (await read(file, made.length)) as string
+  return (await read(file, made)) as string
 }
+
+const tokenPrefix = 'tw_'
 
 const newSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
 
@@ -24,7 +26,7 @@ const advice: Readonly<Record<string, string>> = {
   EMFILE: 'too many files are open: raise the limit with ulimit -n',
 }
 
-async function read(file: string, fullLength = newSecret().length): Promise<string | undefined> {
+async function read(file: string, made = newSecret()): Promise<string | undefined> {
   const text = await readPrivate(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     if (error.code === undefined) throw error
@@ -33,8 +35,9 @@ async function read(file: string, fullLength = newSecret().length): Promise<stri
   if (text === undefined) return undefined
   const secret = text.trim()
   // Check the content: after a crash, the file may contain only zeros, which anyone could guess, or only the beginning
-  // of the secret. Toolway writes a line break at the end.
-  const isCutOff = secret.length < fullLength && !text.endsWith('\n')
+  // of the secret. Toolway writes a line break at the end. A token without its prefix was written by the user.
+  const prefix = made.startsWith(tokenPrefix) ? tokenPrefix : ''
+  const isCutOff = secret.startsWith(prefix) && secret.length < made.length && !text.endsWith('\n')
   if (/^[\x21-\x7e]{16,}$/.test(secret) && !isCutOff) return secret
   throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
 }
@@ -80,4 +83,5 @@ export const rememberedSharedSecret = (folder: string) => ({
 const sharedName = 'shared-seal'
 
 /** The access token. It is stored, because an editor's configuration needs a token that never changes. */
-export const keptToken = (folder: string): Promise<string> => keptSecret(folder, 'token', `tw_${newSecret(24)}`)
+export const keptToken = (folder: string): Promise<string> =>
+  keptSecret(folder, 'token', `${tokenPrefix}${newSecret(24)}`)

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
@@ -53,6 +53,19 @@ test('F11: records are removed when they are old enough, file by file, and what 
   const report = await verify(folder.path)
   expect(report.problems).toEqual([])
   expect(report.lanes[0]?.removedTo).toBeGreaterThan(3)
+})
+
+test('F11: a lane that cannot be read does not keep the records of others', async () => {
+  const clock = createManualClock(Date.UTC(2027, 0, 1))
+  // Such as the lane of a command that root ran.
+  mkdirSync(join(folder.path, '2', '000000000001.jsonl'), { recursive: true })
+  await using audit = await openLog(folder.path, { clock, retainMs: 3 * dayMs })
+  for (let day = 0; day < 10; day++) {
+    await audit.end(wrote)
+    await clock.pass(dayMs)
+  }
+  const gone = () => clock.pass(hourMs).then(() => Number.parseInt(segments()[0] as string, 10) > 1)
+  await until(gone, { what: 'old files to go' })
 })
 
 test('F11: a clock that was wrong for a while neither keeps records for longer nor removes them sooner', async () => {

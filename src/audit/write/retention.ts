@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { SeenTime } from '../../core/seen-time.ts'
-import { firstSeqOf, listLanes, listSegments } from '../log-files.ts'
+import { firstSeqOf, ifExists, listLanes, listSegments } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
 import { openMark, readHead } from './head.ts'
 import { readFirstRecord, readSegmentTail } from './recover.ts'
 import { type AuditWriter, openWriter, recordStart, tryLockLane, type WriterOptions } from './writer.ts'
 
-interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
+interface ApplyOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   readonly version: string
   readonly retainMs: number
   readonly seen: SeenTime
@@ -17,13 +17,20 @@ interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   releaseReserve(writer: AuditWriter, error: unknown): boolean
 }
 
+interface RetentionOptions extends ApplyOptions {
+  /** When segments of all lanes began, the newest first. Read once, when it is first needed. */
+  startTimes(): readonly number[]
+}
+
 /**
  * Removes old segments from lanes that no other process is writing to, and marks those lanes if necessary. Never
  * rejects; failures are retried later.
  */
-export async function applyRetention(options: RetentionOptions): Promise<void> {
-  const { folder, log } = options
-  const nowMs = options.clock.now()
+export async function applyRetention(applied: ApplyOptions): Promise<void> {
+  const { folder, log, seen } = applied
+  const nowMs = applied.clock.now()
+  let times: readonly number[] | undefined
+  const options = { ...applied, startTimes: () => (times ??= startTimes(folder, seen.maxGapMs)) }
   try {
     const own = options.own()
     if (own) await applyToOwnLane(own, nowMs, options)
@@ -95,12 +102,16 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
  * retention time (`held` counts them), then removed (`uncopied`), because a full disk would stop all recording. `next`
  * is the first segment that stays.
  */
-function expiredSegments(lane: string, nowMs: number, { folder, retainMs, seen, copied }: RetentionOptions) {
+function expiredSegments(
+  lane: string,
+  nowMs: number,
+  { folder, retainMs, seen, copied, startTimes }: RetentionOptions,
+) {
   const files = listSegments(folder, lane)
   const countOld = (ageMs: number) => {
     const count = (beforeMs: number) => countOlder(join(folder, lane), files, nowMs, beforeMs)
     // Usually, the clock alone shows that there are none.
-    return count(nowMs - ageMs) === 0 ? 0 : count(seen.before(ageMs, startTimes(folder)))
+    return count(nowMs - ageMs) === 0 ? 0 : count(seen.before(ageMs, startTimes()))
   }
   const old = countOld(retainMs)
   const copiedTo = old > 0 ? copied?.(lane) : undefined
@@ -111,15 +122,35 @@ function expiredSegments(lane: string, nowMs: number, { folder, retainMs, seen, 
   return { segments: files.slice(0, count), held: old - count, uncopied: count - done, next: files[count] as string }
 }
 
-/** When the segments of all lanes began, the newest first. There is one for each day on which anything was recorded. */
-function startTimes(folder: string): number[] {
-  const times = listLanes(folder).flatMap((lane) =>
-    listSegments(folder, lane).flatMap((file) => {
-      const first = readFirstRecord(join(folder, lane, file))
-      return first ? [Date.parse(first.time)] : []
-    }),
-  )
-  return times.sort((one, another) => another - one)
+/**
+ * When the segments of all lanes began, the newest first. There is one for each day on which anything was recorded. Of
+ * many in `gapMs`, only the first and the last are read. Segments that another process removes meanwhile and lanes that
+ * cannot be read are left out: without them, records are kept for longer.
+ */
+function startTimes(folder: string, gapMs: number): number[] {
+  const times = listLanes(folder).flatMap((lane) => {
+    try {
+      const files = listSegments(folder, lane)
+      return startTimesBetween((index) => startOf(join(folder, lane, files[index] as string)), files.length, gapMs)
+    } catch {
+      return []
+    }
+  })
+  return times.filter((time) => !Number.isNaN(time)).sort((one, another) => another - one)
+}
+
+const startOf = (path: string): number => Date.parse(ifExists(() => readFirstRecord(path))?.time ?? '')
+
+function startTimesBetween(startAt: (index: number) => number, count: number, gapMs: number): number[] {
+  const between = (low: number, first: number, high: number, last: number): number[] => {
+    if (high - low < 2 || Math.abs(last - first) <= gapMs) return []
+    const middle = (low + high) >> 1
+    const time = startAt(middle)
+    return [...between(low, first, middle, time), time, ...between(middle, time, high, last)]
+  }
+  if (count < 2) return count === 0 ? [] : [startAt(0)]
+  const [first, last] = [startAt(0), startAt(count - 1)]
+  return [first, ...between(0, first, count - 1, last), last]
 }
 
 function countOlder(folder: string, files: readonly string[], nowMs: number, beforeMs: number): number {

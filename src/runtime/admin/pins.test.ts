@@ -119,6 +119,18 @@ describe('V9: pins in the admin API', () => {
     expect(show()).toEqual([])
   })
 
+  test('definitions of two servers with the same label are approved together', async () => {
+    const { pins, admin } = await opened()
+    for (const title of ['A', 'B']) {
+      pins.check(toolEntry('b.c', { title }, 'a'))
+      pins.check(toolEntry('c', { title }, 'a.b'))
+    }
+    const shown = admin.pins({ show: 'open', limit: 10 }).pins.map(({ label, hash }) => ({ label, hash }))
+    expect(shown.map(({ label }) => label)).toEqual(['a.b.c', 'a.b.c'])
+    expect(await admin.approvePins(operator, shown)).toEqual({ approved: 2 })
+    expect(admin.pins({ show: 'open', limit: 10 }).pins).toEqual([])
+  })
+
   test.each(['warn', 'quarantine'] as const)(
     '%s: a blocked definition cannot be used until it is approved',
     async (mode) => {

@@ -65,8 +65,17 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
     approvePin: (caller, label, hash) =>
       decide(caller, 'approve_pins', { label, hash }, () => current().pins.approve({ label, hash })),
     async approvePins(caller, definitions) {
-      const chosen = definitions.map(({ label, hash }) => ({ label, hash, ...find(label) }))
-      const changed = chosen.filter(({ pin, hash }) => pin.seen.hash !== hash)
+      // By label and hash: `b.c` of server `a` and `c` of server `a.b` have the same label.
+      const servers = new Map(
+        current()
+          .pins.list()
+          .map(({ label, hash, server }) => [`${hash} ${label}`, server]),
+      )
+      const chosen = definitions.map(({ label, hash }) => {
+        const server = servers.get(`${hash} ${label}`)
+        return { label, hash, server: server ?? find(label).server, isOffered: server !== undefined }
+      })
+      const changed = chosen.filter(({ isOffered }) => !isOffered)
       if (changed.length > 0) {
         const names = changed.slice(0, 3).map(({ label }) => visible(label).slice(0, 200))
         const count = `${pluralize(changed.length, 'definition')} changed since they were shown: ${names.join(', ')}`

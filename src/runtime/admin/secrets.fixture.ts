@@ -1,8 +1,8 @@
 /** A configuration with something secret at every key that can hold one; `n` makes each of them another. */
 export const secretive = (n: number) => {
   const secret = (name: string) => `${name}-s3cret${n}`
-  const address = (scheme: string) =>
-    `${scheme}://user${n}:${secret('pass')}@host.example.com/path?key=${secret('query')}#${secret('hash')}`
+  const address = (scheme: string, path = 'path') =>
+    `${scheme}://user${n}:${secret('pass')}@host.example.com/${path}?key=${secret('query')}#${secret('hash')}`
   return {
     auth: {
       token: secret('gateway-token'),
@@ -27,7 +27,7 @@ export const secretive = (n: number) => {
       hook: { kind: 'webhook', url: address('https'), headers: { 'X-Key': secret('sink') } },
       tool: { kind: 'tool', tool: 'process.post', arguments: { password: secret('sinkArgument') } },
     },
-    stores: { path: '/tmp/x', redis: { url: address('redis') }, postgres: { url: address('postgres') } },
+    stores: { path: '/tmp/x', redis: { url: address('redis', '0') }, postgres: { url: address('postgres') } },
     telemetry: { traces: { otlp: address('https') } },
   }
 }

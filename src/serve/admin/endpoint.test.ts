@@ -1,4 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
 import { json, openTestAdmin, people } from './admin.fixture.ts'
 
@@ -87,6 +89,22 @@ describe('requests', () => {
     const headers = { authorization: 'Bearer operator' }
     const download = async () => (await fetch(`${origin}/admin/api/audit/export`, { headers })).text()
     await expect(download()).rejects.toThrow()
+  })
+
+  test('V9: an export continues if a page takes longer than a client may stop reading', async () => {
+    const { setTimeout: limit } = Socket.prototype
+    const limited = vi.spyOn(Socket.prototype, 'setTimeout').mockImplementation(function (this: Socket, ms, listener) {
+      return limit.call(this, ms === 60_000 ? 20 : ms, listener)
+    })
+    stack.defer(() => limited.mockRestore())
+    const { admin, origin } = await open()
+    admin.audit = async ({ cursor }) => {
+      if (cursor !== undefined) await setTimeout(200)
+      return { rows: [{ seq: 1 }], nextCursor: cursor === undefined ? 'more' : null }
+    }
+    const headers = { authorization: 'Bearer operator' }
+    const response = await fetch(`${origin}/admin/api/audit/export`, { headers })
+    expect(await response.text()).toBe('{"seq":1}\n{"seq":1}\n')
   })
 
   test('invalid JSON, a wrong shape, deep nesting and a wrong content type are refused with a message', async () => {

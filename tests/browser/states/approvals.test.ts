@@ -65,7 +65,8 @@ inBrowser('V8: approvals', () => {
       const count = await waiting.count()
       expect(await answerElsewhere(path === '/' ? 'approval-2' : 'approval-0')).toBe(true)
       await first.getByText('No longer waiting').waitFor()
-      expect(await waiting.count()).toBe(count - 1)
+      // The overview shows the first three that wait.
+      await expect.poll(() => waiting.count()).toBe(path === '/' ? count : count - 1)
       await page.mouse.down()
       await page.mouse.up()
       expect(await allow.getAttribute('aria-disabled')).toBe('true')
@@ -86,5 +87,25 @@ inBrowser('V8: approvals', () => {
       Array.from({ length: 8 }, (_, index) => `approval-${index + 4}`),
     )
     expect(visitor.troubles).toEqual([])
+  })
+
+  test('V8: the overview shows calls that wait, also while the pointer rests on calls that ended', async () => {
+    await using open = new AsyncDisposableStack()
+    const browser = open.adopt(await openBrowser(), (one) => one.close())
+    const server = open.use(await openScene('crowded'))
+    await using visitor = await visit(browser, server.origin, 'operator')
+    const { page } = visitor
+    const items = page.getByRole('list', { name: 'Calls waiting for approval' }).getByRole('listitem')
+    const waiting = items.filter({ has: page.getByRole('timer') })
+    await items.first().getByRole('button', { name: 'Allow once' }).hover()
+    for (const id of [0, 1, 2]) {
+      await page.evaluate(`fetch('/admin/api/approvals/approval-${id}', {
+        method: 'POST',
+        headers: { 'Toolway-Admin': '1', 'Content-Type': 'application/json' },
+        body: '{"decision":"deny"}',
+      })`)
+    }
+    await expect.poll(() => items.filter({ hasText: 'No longer waiting' }).count()).toBe(3)
+    await expect.poll(() => waiting.count()).toBe(3)
   })
 })

@@ -94,6 +94,43 @@ inBrowser('V9: unsaved input', () => {
     expect(visitor.troubles).toEqual([])
   })
 
+  test('V9: the form for a new server asks before it discards what was typed, also without a name', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/servers' })
+    const { page } = visitor
+    const asked = answering(page)
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Add server' }).click()
+    await dialog.getByRole('button', { name: 'Use a form' }).click()
+    await dialog.getByRole('tab', { name: 'YAML' }).click()
+    const text = dialog.getByRole('textbox', { name: /as YAML$/ })
+    await text.fill('command: npx')
+    await page.mouse.click(5, 5)
+    await expect.poll(() => asked.count).toBe(1)
+    expect(await text.inputValue()).toBe('command: npx')
+  })
+
+  test('V9: a page with unsaved input sends no requests until the user has signed in again', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/servers', own: true })
+    const { page } = visitor
+    await page.getByRole('button', { name: 'Add server' }).click()
+    await page.getByRole('textbox', { name: /Command, URL/ }).fill('npx memory')
+    const refused: string[] = []
+    page.on('response', (response) => {
+      if (response.status() === 401) refused.push(new URL(response.url()).pathname)
+    })
+    await page.evaluate(`fetch('/admin/api/session', { method: 'DELETE', headers: { 'Toolway-Admin': '1' } })`)
+    await page.getByRole('button', { name: 'Review' }).click()
+    const token = page.getByLabel('Token or API key')
+    await token.waitFor()
+    // By now the gateway has closed the event stream, and the page would have tried to open it again.
+    await page.waitForTimeout(9000)
+    expect(refused).toEqual(['/admin/api/config/preview'])
+    await token.fill('operator')
+    await token.press('Enter')
+    await page.getByRole('button', { name: 'Back' }).click()
+    await page.getByText('Live', { exact: true }).first().waitFor({ state: 'attached' })
+  })
+
   test('V9: only its button closes the dialog with a key that is shown once', async () => {
     await using visitor = await visit(browser, server.origin, 'operator', { at: '/keys' })
     const { page } = visitor

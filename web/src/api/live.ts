@@ -10,7 +10,7 @@ import type {
 } from '../../../src/serve/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
 import { request } from './request.ts'
-import { isAdmin, refreshSession, userKey } from './session.ts'
+import { isAdmin, mustSignInAgain, refreshSession, userKey } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
 /** The number of reconnects. Resources are reloaded after each reconnect, because events may have been missed. */
@@ -128,6 +128,11 @@ function startLive(): () => void {
   }
 
   const open = () => {
+    // Without a session every request would be refused, and recorded as an attempt.
+    if (mustSignInAgain.peek()) {
+      reconnectTimer = setTimeout(open, signedOutMs)
+      return
+    }
     source = new EventSource('/admin/api/events')
     source.addEventListener('error', onFailure)
     source.addEventListener('open', onAlive)
@@ -147,6 +152,7 @@ function startLive(): () => void {
 
   // The title and notifications of a hidden tab need the inbox.
   const pollInbox = async () => {
+    if (mustSignInAgain.peek()) return
     const inbox = await request<InboxView>('inbox').catch(() => undefined)
     if (paused && inbox) liveInbox.value = inbox
   }
@@ -213,6 +219,9 @@ const maxSilenceMs = 10_000
 
 /** How long a tab is hidden before it closes the event stream. */
 const hiddenDelayMs = 10_000
+
+/** How often the stream checks whether the user has signed in again. */
+const signedOutMs = 1_000
 
 /** How often a hidden tab asks for the inbox. */
 const hiddenPollMs = 20_000

@@ -2,6 +2,7 @@ import { type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview, reconnections, streamState } from './live.ts'
 import { ApiError } from './request.ts'
+import { mustSignInAgain } from './session.ts'
 
 /** Data from the API. While the data is being reloaded, and after a failure, the last data stays available. */
 export interface Resource<T> {
@@ -56,7 +57,7 @@ export function useResource<T>(
   useEffect(() => {
     if (interval === undefined) return
     const timer = setInterval(() => {
-      if (isVisible.peek() && !state.peek().loading) reload()
+      if (isVisible.peek() && !mustSignInAgain.peek() && !state.peek().loading) reload()
     }, interval)
     return () => clearInterval(timer)
   }, [interval])

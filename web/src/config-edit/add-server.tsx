@@ -40,6 +40,7 @@ export function AddServer({ onClose, onSaved }: AddServerProps) {
     <EditDialog
       title="Add a server"
       edit={input.value.trim() === '' ? undefined : { add }}
+      fields={add}
       testable
       onClose={onClose}
       onSaved={onSaved}

@@ -15,6 +15,8 @@ interface EditDialogProps {
   readonly title: string
   /** The edit that the fields stand for; undefined while they are incomplete. */
   readonly edit: ConfigEdit | undefined
+  /** What the fields contain, also while they are incomplete. */
+  readonly fields: unknown
   /** Whether the edit adds or changes servers, which can be tested. */
   readonly testable?: boolean
   /** The fields. */
@@ -26,11 +28,12 @@ interface EditDialogProps {
 }
 
 /** A dialog to edit a part of the configuration: edit, test if it is a server, review, save. */
-export function EditDialog({ title, edit, testable, children, onLoadCurrent, onClose, onSaved }: EditDialogProps) {
+export function EditDialog({ title, edit, fields, testable, children, onLoadCurrent, ...events }: EditDialogProps) {
+  const { onClose, onSaved } = events
   const reviewed = useSignal<ConfigEdit | undefined>(undefined)
   /** What the fields were filled with. */
-  const filled = useRef<{ readonly text: string | undefined }>(undefined)
-  filled.current ??= { text: JSON.stringify(edit) }
+  const filled = useRef<string>(undefined)
+  filled.current ??= JSON.stringify(fields)
   const tests = useSignal<readonly ServerTest[]>([])
   const testing = useSignal(false)
   const tested = useSignal('')
@@ -72,7 +75,7 @@ export function EditDialog({ title, edit, testable, children, onLoadCurrent, onC
     if (server) navigate(pathTo('servers', server.name))
   }
   return (
-    <Dialog title={title} onClose={onClose} wide unsaved={JSON.stringify(edit) !== filled.current.text}>
+    <Dialog title={title} onClose={onClose} wide unsaved={JSON.stringify(fields) !== filled.current}>
       {reviewed.value && (
         <ReviewPanel
           edit={reviewed.value}

@@ -124,6 +124,7 @@ function FileEditor({ path, text, hash, onClose, onSaved }: FileEditorProps) {
     <EditDialog
       title="Edit the configuration file"
       edit={edit}
+      fields={content.value}
       onLoadCurrent={loadCurrent}
       onClose={onClose}
       onSaved={onSaved}

@@ -45,6 +45,7 @@ export function ServerFormDialog({ draft: initial, onClose, onSaved }: ServerFor
     <EditDialog
       title={draft.title}
       edit={id === '' ? undefined : { changes: [change] }}
+      fields={change}
       testable
       {...(draft.edited && { onLoadCurrent: loadCurrent })}
       onClose={onClose}

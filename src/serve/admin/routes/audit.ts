@@ -1,4 +1,5 @@
 import { archiveCsvHeading, archiveCsvLine, csvHeading, csvLine, jsonLine } from '../../../core/audit-export.ts'
+import { dropWhenStalled } from '../../http/sse-stream.ts'
 import { drained } from '../../openai/chat.ts'
 import type { AuditListQuery, AuditPage } from '../contract.ts'
 import { adminRoute, answered, type Route } from '../router.ts'
@@ -9,9 +10,6 @@ const mediaTypes = { jsonl: 'application/jsonl', csv: 'text/csv' } as const
 
 /** Operations that an export reads at a time. */
 const exportPage = 200
-
-/** How long a client may stop reading an export. */
-const stalledMs = 60_000
 
 /** The audit log. */
 export const auditRoutes: readonly Route[] = [
@@ -33,7 +31,7 @@ export const auditRoutes: readonly Route[] = [
             'Content-Type': `${mediaTypes[format]}; charset=utf-8`,
             'Content-Disposition': `attachment; filename="toolway-audit.${format}"`,
           })
-          response.setTimeout(stalledMs, () => response.destroy())
+          dropWhenStalled(response)
         }
         response.write(block)
         await drained(response)

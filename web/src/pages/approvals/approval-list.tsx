@@ -54,15 +54,15 @@ export function ApprovalList({ held: { listed, list, isSettled } }: { readonly h
   )
 }
 
-/** The first approvals, and a link to all if there are more. */
+/** The first three approvals that wait, those that ended between them, and a link to all if there are more. */
 export function FirstApprovals({ held }: { readonly held: HeldApprovals }) {
   const { listed } = held
+  const waiting = listed.filter(({ endedAt }) => endedAt === undefined)
+  const third = waiting[2]
   return (
     <>
-      <ApprovalList held={{ ...held, listed: listed.slice(0, 3) }} />
-      {listed.length > 3 && (
-        <a href={pathTo('approvals')}>All {listed.filter(({ endedAt }) => endedAt === undefined).length} approvals</a>
-      )}
+      <ApprovalList held={{ ...held, listed: third ? listed.slice(0, listed.indexOf(third) + 1) : listed }} />
+      {waiting.length > 3 && <a href={pathTo('approvals')}>All {waiting.length} approvals</a>}
     </>
   )
 }
