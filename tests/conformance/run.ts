@@ -35,7 +35,7 @@ export interface SuiteOptions {
 
 /** Runs all scenarios of a revision and tells every check. */
 export async function runSuite(options: SuiteTarget & SuiteOptions): Promise<ScenarioResult[]> {
-  const { requirements, suite = installedSuite(), timeoutMs = 30_000 } = options
+  const { requirements, suite = installedSuite(), timeoutMs = 60_000 } = options
   await using results = await temporaryFolder()
   const leg = 'url' in options ? 'server' : 'client'
   const aim = 'url' in options ? ['--url', options.url] : ['--command', options.command]
