@@ -81,7 +81,7 @@ test('B10: if several replicas acquire a lease at once, one gets it, and the oth
   expect(new Set(found.flatMap((one) => ('heldBy' in one ? one.heldBy : []))).size).toBe(1)
 })
 
-test('B10: a lease of an unreachable replica is taken over; without a registry each replica works alone', async () => {
+test('B10: another replica takes over the lease of an unreachable one; without a registry each replica works alone', async () => {
   const { join } = registry()
   const [a, b] = [join('a'), join('b')]
   await acquireLease(a, 'x')

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 
 /**
- * Limits how much is read from a server that nobody waits for: notifications, and output outside the protocol. A server
- * that sends more has to wait, so that calls to other servers do not.
+ * Limits how much unrequested data is read from a server: notifications, and output outside the protocol. A server that
+ * sends more has to wait, so that it does not delay calls to other servers.
  */
 export interface ReadLimit {
   message(bytes: Buffer): void
