@@ -7,6 +7,7 @@ import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { createCallTurns, type ToolMessaging } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
+import { BoundedConnections } from './bounded-connections.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
 import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
 import {
@@ -86,8 +87,8 @@ export interface ConnectionPoolOptions {
 }
 
 /**
- * Maximum number of connections with a single client each. Beyond it, the least recently used one is closed. A quarter is
- * the bound for one caller, whose clients or sessions might otherwise take over a server.
+ * Maximum number of connections with a single client each. A quarter is the bound for one caller, whose clients or
+ * sessions might otherwise take over a server.
  */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** The maximum number of shared connections; there is one for each client profile. */
@@ -105,18 +106,15 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** Whether all messages from the server share one stream, which does not show which call they belong to. */
   const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
-  const shared = new Map<string, ManagedConnection>()
-  const profiles = new WeakMap<ManagedConnection, string>()
-  const owned = new Map<string, ManagedConnection>()
+  const shared = new BoundedConnections(maxShared, (managed) => managed !== stateless, end)
+  const owned = new BoundedConnections(maxOwned[config.transport], (managed) => managed !== stateless, end)
   const shortLived = new Set<ManagedConnection>()
-  /** The principal for which each connection was opened, unless it has no share. */
-  const openedFor = new WeakMap<ManagedConnection, string>()
+  /** The profile of the clients for which each connection was created. */
+  const profiles = new WeakMap<ManagedConnection, string>()
   const owners = new WeakMap<ManagedConnection, ConnectionOwner>()
   /** Whether calls to each known tool send requests or log messages before the result. */
   const habits = new Map<string, ToolMessaging>()
   const rootsOf = createRootsOf()
-  /** Connections whose owners receive all log messages that arrive on them. */
-  const logging = new WeakSet<ManagedConnection>()
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = config.session === 'shared' || personal ? 0 : config.spares
   const warmPool = createWarmPool(spares, (capabilities) => createOwned(capabilities))
@@ -168,7 +166,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         if (key.startsWith(`${session} `)) managed.current?.connection.notify(method).catch(() => {})
     },
     sessionEnded(session) {
-      for (const [key, managed] of owned) if (key.startsWith(`${session} `)) drop(owned, key, managed)
+      for (const [key, managed] of owned) if (key.startsWith(`${session} `)) owned.drop(key, managed)
       for (const managed of all()) managed.sessions.delete(session)
     },
     current(capabilities) {
@@ -178,8 +176,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     stateful: (capabilities) => listing(owned.values(), capabilities).filter(isStateful),
     sessionOf(open) {
       const managed = [...owned.values()].find(({ current }) => current === open)
-      const session = managed && owners.get(managed)?.session
-      return managed && session !== undefined ? { session, principal: openedFor.get(managed) } : undefined
+      const { session, principal } = (managed && owners.get(managed)) ?? {}
+      return session === undefined ? undefined : { session, principal }
     },
     describe: (limit) =>
       all()
@@ -208,7 +206,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const isShared = managed === stateless || [...shared.values()].includes(managed)
     const ownScope = [...owned.values()].includes(managed) ? 'session' : 'spare'
     const scope = isShared ? 'shared' : shortLived.has(managed) ? 'call' : ownScope
-    return stateOf(managed, scope, openedFor.get(managed))
+    return stateOf(managed, scope, owners.get(managed)?.principal)
   }
 
   function use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
@@ -273,7 +271,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   function rootedConnection(caller: Caller, roots: Json): ManagedConnection {
     const key = `${sessionKey(caller)} ${rootsKey(roots)}`
     const known = owned.get(key)
-    if (known) keep(owned, key, known)
+    if (known) owned.keep(key, known)
     if (known) return known
     const first = owned.get(sessionKey(caller))
     const managed = first && owners.get(first)?.roots === undefined ? first : newOwned(caller)
@@ -336,16 +334,19 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   function sharedConnection(capabilities: Capabilities): ManagedConnection {
     const profile = profileOf(capabilities)
     const managed = shared.get(profile) ?? create({ capabilities, owned: false })
-    keep(shared, profile, managed)
+    shared.keep(profile, managed)
     return managed
   }
 
   function ownConnection(caller: Caller, logs: boolean): ManagedConnection {
     const key = sessionKey(caller)
     const managed = owned.get(key) ?? newOwned(caller)
-    keep(owned, key, managed)
-    if (logs) logging.add(managed)
-    Object.assign(owners.get(managed) ?? {}, { caller: caller.peer && caller, key: caller.peer ? undefined : key })
+    owned.keep(key, managed)
+    const owner = owners.get(managed)
+    if (!owner) return managed
+    owner.receivesLogs ||= logs
+    owner.caller = caller.peer && caller
+    owner.key = caller.peer ? undefined : key
     return managed
   }
 
@@ -356,21 +357,18 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     if (hasShare) makeRoomFor(principal)
     const managed = newConnection(caller)
     const owner = owners.get(managed)
-    if (owner) owner.session = caller.session
-    if (hasShare) openedFor.set(managed, principal)
+    if (!owner) return managed
+    owner.session = caller.session
+    if (hasShare) owner.principal = principal
     return managed
   }
 
   function makeRoomFor(principal: string): void {
     const share = maxOwned[config.transport] / 4
-    const own = [...owned].filter(([, managed]) => openedFor.get(managed) === principal)
-    if (own.length < share) return
-    const idle = leastRecentlyUsed(own)
-    if (!idle) {
-      const sentence = `You have reached the limit of ${share} connections to ${server} per caller: end some of your sessions.`
-      throw new ToolwayError('OVERLOADED', sentence, { server })
-    }
-    drop(owned, ...idle)
+    const isOwn = (managed: ManagedConnection) => owners.get(managed)?.principal === principal
+    if ([...owned.values()].filter(isOwn).length < share || owned.closeUnused(isOwn)) return
+    const sentence = `You have reached the limit of ${share} connections to ${server} per caller: end some of your sessions.`
+    throw new ToolwayError('OVERLOADED', sentence, { server })
   }
 
   function newConnection({ capabilities, principal }: Caller): ManagedConnection {
@@ -405,28 +403,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     owner.key = key
     owner.roots = roots
     owner.rooted.resolve(roots)
-    keep(owned, key, managed)
-  }
-
-  /** Marks a connection as most recently used. Beyond the limit, closes the least recently used one. */
-  function keep(connections: Map<string, ManagedConnection>, key: string, managed: ManagedConnection): void {
-    const max = connections === shared ? maxShared : maxOwned[config.transport]
-    connections.delete(key)
-    connections.set(key, managed)
-    if (connections.size <= max) return
-    const first = leastRecentlyUsed([...connections].filter(([, one]) => one !== managed))
-    if (first) drop(connections, ...first)
-  }
-
-  /** The connection to close, unless all are in use: the least recently used one, if possible one without a session. */
-  function leastRecentlyUsed(connections: readonly (readonly [string, ManagedConnection])[]) {
-    const unused = connections.filter(([, managed]) => managed !== stateless && !managed.busy)
-    return unused.find(([, { sessions }]) => sessions.size === 0) ?? unused[0]
-  }
-
-  function drop(connections: Map<string, ManagedConnection>, key: string, managed: ManagedConnection): void {
-    connections.delete(key)
-    end(managed)
+    owned.keep(key, managed)
   }
 
   /** Closes a connection. Closing takes a while, so the pool waits for it on disposal. */
@@ -453,7 +430,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         }
         awaitRoots(opened, scope.capabilities, owners.get(managed), clock)
         const modern = opened.handshake.era === 'modern'
-        if (modern && config.session === 'shared' && !personal && !stateless && !logging.has(managed)) adopt(managed)
+        if (modern && config.session === 'shared' && !personal && !stateless && !owners.get(managed)?.receivesLogs)
+          adopt(managed)
         if (managed === stateless) opened.connection.owned = false
         if (managed === stateless && !modern) disown(managed)
         options.opened(opened, scope.capabilities, managed)

@@ -18,6 +18,10 @@ export interface ConnectionUser extends Pick<Call, 'caller' | 'peer' | 'signal'>
 export interface ConnectionOwner {
   /** The session for which the connection was opened; undefined until there is one. */
   session?: string
+  /** The caller to whose share of connections it counts; undefined for callers without a share. */
+  principal?: string
+  /** Whether the owner receives all log messages that arrive on the connection. */
+  receivesLogs?: boolean
   /** The key of the connection in `owned`; set for an owner without a session. */
   key?: string | undefined
   roots?: Json
