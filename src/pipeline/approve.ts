@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type ApprovalAnswer, type ApprovalNeed, clientMayAnswer, othersMayAnswer } from '../core/approval.ts'
 import { type Call, type Capabilities, type Interceptor, onceFree } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
@@ -13,8 +14,10 @@ import type { Approvals, NewApproval } from './approvals.ts'
 import { step } from './observe.ts'
 
 export interface ApproveOptions {
-  /** Whether a call needs a person's approval. */
+  /** Whether a call needs a person's approval, under the current rules. */
   need(call: Call): ApprovalNeed | undefined
+  /** Whether a principal's API key was revoked, or has expired. */
+  isRevoked(principal: string): boolean
   readonly approvals: Approvals
   /** How long to wait for an answer. */
   readonly waitMs: number
@@ -32,10 +35,22 @@ export const approve = (options: ApproveOptions, clock: Clock): Interceptor =>
     const need = options.need(call)
     if (need === undefined) return undefined
     const granted = options.approvals.grantedTo(call, need)
-    if (granted === undefined) return step(call.trail, 'approve', ask(call, need, options, clock))
+    if (granted === undefined) return step(call.trail, 'approve', askUnderCurrentRules(call, need, options, clock))
     if (call.trail) call.trail.approval = granted
     return undefined
   })
+
+/** Asks again if the rules changed before the answer: others may have to give it now. */
+async function askUnderCurrentRules(call: Call, need: ApprovalNeed, options: ApproveOptions, clock: Clock) {
+  let current: ApprovalNeed | undefined = need
+  while (current) {
+    await ask(call, current, options, clock)
+    if (options.isRevoked(call.caller.principal)) throw revoked(call, current)
+    const after = options.need(call)
+    if (isDeepStrictEqual(after, current)) return
+    current = after
+  }
+}
 
 async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, clock: Clock): Promise<void> {
   const { entry, signal } = call
@@ -70,6 +85,17 @@ async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, cloc
   const said = reason === undefined ? '' : ` and said: ${quoted(reason, maxReason)}`
   throw refused(`a person declined${said}. Do not try again unless they ask you to.`)
 }
+
+const revoked = ({ entry }: Call, { rule }: ApprovalNeed) =>
+  new ToolwayError(
+    'DENIED_BY_POLICY',
+    'Your API key was revoked, or has expired, while the call waited for approval.',
+    {
+      rule,
+      server: entry.server,
+      auditReason: 'revoked',
+    },
+  )
 
 /** Whether a client can show forms. One that declares elicitation without naming a mode can. */
 function canFillForms({ elicitation }: Capabilities): boolean {

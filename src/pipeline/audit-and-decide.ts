@@ -7,6 +7,7 @@ import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
+import type { ServerGuards } from './validate.ts'
 
 export const operations: Readonly<Record<Kind, Operation>> = {
   tool: 'call_tool',
@@ -216,13 +217,20 @@ export const refuseBy =
     throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
   }
 
-/** Decides again about a call; undefined while the policy that made the first decision is still in force. */
-export type Recheck = (call: Call) => Decision | undefined
+/** What the current configuration says about a call. Each is undefined while the call's own configuration is in force. */
+export interface Recheck {
+  decide(call: Call): Decision | undefined
+  /** Why the call's server must not be used any more, although it may still be running for earlier calls. */
+  unserved(call: Call): ToolwayError | undefined
+  guards(): ServerGuards | undefined
+}
 
 /** Checks just before sending that a call is still allowed: it may have waited long for approval or in a queue. */
 export const recheck =
-  (decideNow: Recheck, refuse: RefuseCall): Interceptor =>
+  ({ decide, unserved }: Recheck, refuse: RefuseCall): Interceptor =>
   (call, next) => {
-    const decision = decideNow(call)
-    return decision === undefined || decision.allowed ? next(call) : refuse(call, decision)
+    const decision = decide(call)
+    if (decision?.allowed === false) return refuse(call, decision)
+    const error = unserved(call)
+    return error ? Promise.reject(error) : next(call)
   }

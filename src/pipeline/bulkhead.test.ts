@@ -41,6 +41,16 @@ describe('slots', () => {
     expect(bulkhead.stats().servers.native).toBeUndefined()
   })
 
+  test('B7: a server that replaced another one of its name has free slots', async () => {
+    const bulkhead = bulkheadOf()
+    const [stuck, , waiting] = fill(bulkhead, 3)
+    bulkhead.forget('files')
+    expect(bulkhead.begin().sent).toBe(true)
+    await stuck?.end()
+    expect(waiting?.sent).toBe(true)
+    expect(bulkhead.stats().servers.files).toMatchObject({ inFlight: 1, queued: 0 })
+  })
+
   test('B7: a call that only carries others takes no slot', async () => {
     const bulkhead = bulkheadOf({ total: 1, queue: 0 })
     expect(fill(bulkhead, 5, { server: 'toolway', carries: true }).every(({ sent }) => sent)).toBe(true)

@@ -40,6 +40,8 @@ export interface Bulkhead {
   stats(): BulkheadStats
   /** Applies changed limits: admits waiting calls and drops counters that no longer have a limit. */
   limitsChanged(): void
+  /** Gives a server free slots, because another process or address has its name now. Calls to the old one keep theirs. */
+  forget(server: string): void
 }
 
 /** Default for `maxWaitMs`. After this time, an error with a Retry-After serves the caller better than more waiting. */
@@ -149,6 +151,10 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
         slots.limit = shareOf(options.serverLimit(key.slice(0, key.indexOf('\n'))) ?? Number.POSITIVE_INFINITY)
       }
       room.serve(take)
+    },
+    forget(server) {
+      servers.delete(server)
+      for (const key of callersAtServers.keys()) if (key.startsWith(`${server}\n`)) callersAtServers.delete(key)
     },
   }
 }

@@ -17,7 +17,7 @@ import { attempt, observe, type Watch } from './observe.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
 import { timeout } from './timeout.ts'
-import { type GuardCheck, guards, type Validate, validate } from './validate.ts'
+import { guards, type ServerGuards, type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
   readonly view: Access['view']
@@ -32,11 +32,10 @@ export interface PipelineOptions {
   readonly hideDenied?: boolean
   readonly actAs?: ActAs
   readonly validate: Validate
-  /** Guards by server name. */
-  readonly guards: ReadonlyMap<string, GuardCheck>
+  readonly guards: ServerGuards
   readonly limits: RateLimits
   readonly approval: ApproveOptions
-  /** Decides again under the current policy if the policy has changed since this pipeline was built. */
+  /** Checks calls again if the configuration has changed since this pipeline was built. */
   readonly recheck: Recheck
   readonly cache: Interceptor
   readonly scan?: Interceptor | undefined
@@ -64,7 +63,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   ]
   const checked = [
     validate(options.validate),
-    guards(options.guards),
+    guards(() => options.guards),
     rateLimit(options.limits),
     approve(options.approval, clock),
     options.cache,
@@ -73,7 +72,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const repeated = [timeout(clock), options.retry]
   const perAttempt = [...attempt(watch), options.breaker, options.bulkhead, recheck(options.recheck, refuse)]
 
-  const handle = compose([...recorded(), ...checked, ...scanned, ...repeated, ...perAttempt], runEntry)
+  const handle = compose(
+    [...recorded(), ...checked, ...scanned, ...repeated, ...perAttempt, guards(options.recheck.guards)],
+    runEntry,
+  )
   const complete = compose(
     [...recorded('complete'), rateLimit(options.limits), ...repeated, ...perAttempt],
     (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
@@ -101,14 +103,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const call = subscribing(caller, entry, uri)
       // Stop sending updates when the policy no longer allows the caller to read the resource.
       const notify = () => {
-        if (options.recheck(call)?.allowed !== false) updated()
+        if (options.recheck.decide(call)?.allowed !== false) updated()
       }
       let subscription = nothingToFollow
       const follow: Handler = async () => {
         subscription = (await entry.subscribe?.(caller, uri, notify)) ?? nothingToFollow
         return resultOf({})
       }
-      await compose([...recorded('subscribe'), guards(options.guards), rateLimit(options.limits)], follow)(call)
+      await compose([...recorded('subscribe'), guards(() => options.guards), rateLimit(options.limits)], follow)(call)
       return subscription
     },
     rejected: recordRejections(options.audit, refusals, options.log),

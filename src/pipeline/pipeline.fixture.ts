@@ -11,7 +11,7 @@ import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
 import { createApprovals } from './approvals.ts'
 import type { ApproveOptions } from './approve.ts'
-import { auditAndDecide, auditedView, refuseBy } from './audit-and-decide.ts'
+import { auditAndDecide, auditedView, type Recheck, refuseBy } from './audit-and-decide.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
 import { createRefusals, recordRejections } from './refusals.ts'
 
@@ -55,7 +55,7 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     guards: new Map(),
     limits: { limitsOf: () => [], buckets: { take: () => ({ allowed: true }) }, clock },
     approval: approvalBy(undefined),
-    recheck: () => undefined,
+    recheck: unchanged,
     cache: through,
     retry: through,
     breaker: through,
@@ -78,12 +78,16 @@ export const approvalBy = (
     const why = rule ?? approval
     return why === undefined ? undefined : { rule: why, by: [by] }
   },
+  isRevoked: () => false,
   approvals,
   waitMs: 300_000,
   redact: (args) => args,
 })
 
 const everybody = ['admins', 'client']
+
+/** The configuration does not change. */
+export const unchanged: Recheck = { decide: () => undefined, unserved: () => undefined, guards: () => undefined }
 
 const through: Interceptor = (call, next) => next(call)
 

@@ -3,7 +3,7 @@ import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { textResult } from '../core/result.ts'
-import { approvalBy, openPipeline } from './pipeline.fixture.ts'
+import { approvalBy, openPipeline, unchanged } from './pipeline.fixture.ts'
 
 const denial = { allowed: false, code: 'DENIED_BY_POLICY', rule: 'agents.a.deny.servers[0]', reason: 'No.' } as const
 
@@ -26,7 +26,7 @@ test('G8: a call that becomes denied while a person is asked does not run, even 
   })
   const { handle, ends } = openPipeline({
     approval: approvalBy('mcpServers.files.approve[0]'),
-    recheck: () => (changed ? denial : undefined),
+    recheck: { ...unchanged, decide: () => (changed ? denial : undefined) },
   })
   await expect(handle(call)).rejects.toMatchObject({ code: 'DENIED_BY_POLICY', details: { rule: denial.rule } })
   expect(ran).toBe(0)
@@ -44,7 +44,7 @@ test('G8: a caller that may no longer read a resource gets no more updates of it
   })
   let heard = 0
   let denied = false
-  const { subscribe } = openPipeline({ recheck: () => (denied ? denial : undefined) })
+  const { subscribe } = openPipeline({ recheck: { ...unchanged, decide: () => (denied ? denial : undefined) } })
   await subscribe(callOf().caller, { name: 'r', entry, definition: {} }, () => heard++)
   update()
   denied = true

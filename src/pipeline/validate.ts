@@ -26,10 +26,13 @@ export type GuardCheck = (
   definition: Definition,
 ) => Promise<void> | undefined
 
+/** The guards of each server that has some. */
+export type ServerGuards = ReadonlyMap<string, GuardCheck>
+
 /** Checks the arguments of tools and prompts, and the URIs of resources, against the server's guards (F9). */
-export const guards = (checks: ReadonlyMap<string, GuardCheck>): Interceptor =>
+export const guards = (checks: () => ServerGuards | undefined): Interceptor =>
   onceFree(({ entry, input }) =>
-    checks.get(entry.server)?.(input.arguments.value, uriOf(entry, input), entry.definition),
+    checks()?.get(entry.server)?.(input.arguments.value, uriOf(entry, input), entry.definition),
   )
 
 const uriOf = ({ kind, name }: Entry, { uri }: Call['input']): string | undefined =>

@@ -50,7 +50,7 @@ import {
   type ReloadStatus,
 } from './reload.ts'
 import { shareApprovals } from './shared-approvals.ts'
-import { serversOf } from './upstream-servers.ts'
+import { haveSameUrl, serversOf, unserved } from './upstream-servers.ts'
 import type { SharedServices } from './workers/worker.ts'
 
 export interface GatewayOptions {
@@ -158,6 +158,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     access,
     servedUris: (call) => current().catalog.servedUris(call),
     policy: () => current().policy,
+    guards: () => current().guards,
+    approvalNeed: ({ entry, caller, approval }) => current().approvalRules.need(entry, caller.agent, approval),
+    isRevoked: (principal) => current().inboundAuth.isRevoked(principal),
+    unserved: (server) => unserved(server, current()),
     redact: (text) => current().redactor.text(text),
     tools,
     print: options.print,
@@ -210,8 +214,11 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const next = buildGeneration(await prepareConfig(loaded, context, before), context, before)
       await startGeneration(next, before, generationListeners)
       generations.replace(next)
-      for (const [name, { server }] of before.servers) {
-        if (next.servers.get(name)?.server !== server) breakers.forget(name)
+      for (const [name, { server, builtFrom }] of before.servers) {
+        const replacement = next.servers.get(name)
+        if (replacement?.server === server) continue
+        breakers.forget(name)
+        if (!haveSameUrl(builtFrom.config, replacement?.builtFrom.config)) bulkhead.forget(name)
       }
       bulkhead.limitsChanged()
       // A person gave these approvals under the previous rules.

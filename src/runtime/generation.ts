@@ -24,7 +24,8 @@ import { cacheRules } from '../pipeline/cache/rules.ts'
 import { capture } from '../pipeline/capture.ts'
 import { createPipeline, type Pipeline } from '../pipeline/index.ts'
 import { retry } from '../pipeline/retry.ts'
-import { createApprovalRules } from '../policy/approvals.ts'
+import type { ServerGuards } from '../pipeline/validate.ts'
+import { type ApprovalRules, createApprovalRules } from '../policy/approvals.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
 import { compileCapture } from '../policy/capture.ts'
 import { createPolicy, type Policy } from '../policy/decide.ts'
@@ -56,6 +57,8 @@ import { buildServers, type ConfiguredServers, createListTracker, serversOf } fr
 export interface Generation extends PreparedConfig, Engines, Omit<CurrentSettings, 'loaded' | 'servers'> {
   readonly warnings: readonly string[]
   readonly policy: Policy
+  readonly guards: ServerGuards
+  readonly approvalRules: ApprovalRules
   readonly catalog: Catalog
   readonly pipeline: Pipeline
   readonly servers: ConfiguredServers
@@ -130,6 +133,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
   const redactName = memoize(redactor.text)
   const approvalRules = createApprovalRules(config)
+  const isCurrent = () => context.policy() === policy
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
@@ -158,12 +162,17 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     guards,
     limits: { limitsOf: compileLimits(config), buckets: context.buckets, clock },
     approval: {
-      need: ({ entry, caller, approval }) => approvalRules.need(entry, caller.agent, approval),
+      need: context.approvalNeed,
+      isRevoked: context.isRevoked,
       approvals: context.approvals,
       waitMs: config.approvals.wait,
       redact: redactor.exceptKnown,
     },
-    recheck: (call) => (context.policy() === policy ? undefined : context.policy().decide(call.caller, call.entry)),
+    recheck: {
+      decide: ({ caller, entry }) => (isCurrent() ? undefined : context.policy().decide(caller, entry)),
+      unserved: ({ entry }) => (isCurrent() || !servers.has(entry.server) ? undefined : context.unserved(entry.server)),
+      guards: () => (isCurrent() ? undefined : context.guards()),
+    },
     cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
     scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
     retry: retry({ ...config.retry, clock }),
@@ -177,6 +186,8 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     ...engines,
     warnings: [...loaded.warnings, ...policyWarnings(config), ...traceWarnings],
     policy,
+    guards,
+    approvalRules,
     catalog,
     pipeline,
     servers,
@@ -268,6 +279,7 @@ interface InboundAuth {
   readonly authenticate: Authenticate & AsyncDisposable
   /** Applies a change that this process made to the key file. */
   keysChanged(): void
+  isRevoked(principal: string): boolean
   readonly config: Config['auth']
 }
 
@@ -283,7 +295,8 @@ function createInboundAuth(
   const keys = createKeys({ configured: auth.keys, folder: stores.path, usage, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
   const authenticate = createAuthenticate({ token, keys, verify, clock })
-  return { config: auth, authenticate, keysChanged: keys.changed }
+  const isRevoked = (principal: string) => principal.startsWith('key:') && !keys.isValid(principal.slice(4))
+  return { config: auth, authenticate, keysChanged: keys.changed, isRevoked }
 }
 
 /** Loads the chat code on the first request, because most gateways only proxy calls. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { scanText } from '../catalog/scan/scan.ts'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
+import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { memoize } from '../lib/memoize.ts'
 import { mayUseSome } from '../policy/decide.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
@@ -107,6 +108,21 @@ export function isThisGateway(server: ServerConfig, { port, path }: HttpConfig):
   const { hostname, port: theirs, pathname } = new URL(server.url)
   const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
   return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
+}
+
+/** Whether two configurations lead to the same running program. A process is never the same. */
+export const haveSameUrl = (one: ServerConfig, other: ServerConfig | undefined): boolean =>
+  one.transport !== 'stdio' && other !== undefined && other.transport !== 'stdio' && one.url === other.url
+
+/** Why calls to a server are not allowed now, whatever the servers of earlier generations still offer. */
+export function unserved(name: string, { servers }: { readonly servers: ConfiguredServers }): ToolwayError | undefined {
+  const known = servers.get(name)
+  const refuse = (code: ErrorCode, text: string) => new ToolwayError(code, text, { server: name })
+  if (!known)
+    return refuse('SERVER_NOT_FOUND', `The server ${name} was removed while the call waited. Nothing was sent.`)
+  const { health, reason } = known.server.status()
+  if (health !== 'disabled') return undefined
+  return refuse('SERVER_UNHEALTHY', `The server ${name} is disabled: ${reason}. Nothing was sent.`)
 }
 
 /**

@@ -17,6 +17,8 @@ interface Keys {
   /** Whether any key was ever issued. If so, requests without a key are anonymous. */
   readonly inUse: boolean
   find(hash: string): KnownKey | undefined
+  /** Whether a key with this id exists and has not expired. */
+  isValid(id: string): boolean
   /** Applies a change that this process made to the key file. */
   changed(): void
   /** Records that a key was accepted. */
@@ -119,6 +121,13 @@ export function createKeys(options: {
       look()
       lookedForUnknown = looked
       return fromFile.get(hash)
+    },
+    isValid(id) {
+      lookAgain()
+      const now = clock.now()
+      return [...configured.values(), ...fromFile.values()].some(
+        (key) => key.id === id && (key.expires === undefined || key.expires > now),
+      )
     },
     changed: look,
     used: ({ id, previous }) => usage?.note(id, previous),
