@@ -29,6 +29,18 @@ export class AmbiguousMember extends Error {
   }
 }
 
+/** These members of an object; none for other values. Throws `AmbiguousMember` if one of them occurs twice. */
+export function unambiguous(object: Buffer, names: readonly string[]): ReadonlyMap<string, Buffer> {
+  const found = new Map<string, Buffer>()
+  walk(object, (key, start, end) => {
+    if (!names.includes(key)) return true
+    if (found.has(key)) throw new AmbiguousMember(key, 'occurs twice in one object: programs read it differently.')
+    found.set(key, object.subarray(start, end))
+    return true
+  })
+  return found
+}
+
 type Fields = Readonly<Record<string, unknown>>
 
 /**

@@ -44,6 +44,15 @@ describe('readEnvelope', () => {
     )
   })
 
+  test.each(['resultType', 'content', 'task', 'isError'])(
+    'V1: notes that %s is repeated, however it is spelt',
+    (name) => {
+      const escaped = `\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}`
+      expect(notesOf(`{"${name}":1,"other":2,"${escaped}":3}`)?.repeated).toBe(name)
+      expect(notesOf(`{"${name}":{"${name}":1},"other":{"${name}":1}}`)?.repeated).toBeUndefined()
+    },
+  )
+
   test('B2: notes members by which eras differ, however they are spelt, and no text that mentions them', () => {
     for (const name of ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests', 'r\\u0065st']) {
       expect(notesOf(`{"content":[],"${name}":1}`)).toEqual({ isError: false, special: true, blocks: 0 })

@@ -182,6 +182,8 @@ interface ResultNotes {
   special: boolean
   /** The number of content blocks, or of resource contents or prompt messages. */
   blocks: number
+  /** A member that Toolway reads and that occurs twice. Programs differ in which of the two they take. */
+  repeated?: string
 }
 
 type Name = Exclude<keyof Envelope, 'notes' | 'misspelt'>
@@ -225,17 +227,27 @@ export function readEnvelope(bytes: Buffer): Envelope | undefined {
 }
 
 function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {
+  let seen = 0
   return eachMember(bytes, words, from, (keyStart, keyEnd, start) => {
     const odd = hasEscape(bytes, keyStart, keyEnd)
-    const isError = odd ? decoded(bytes, keyStart, keyEnd) === 'isError' : spells(bytes, keyStart, keyEnd, 'isError')
-    if (isError) notes.isError = bytes[start] === TRUE
-    if (odd || special.some((name) => spells(bytes, keyStart, keyEnd, name))) notes.special = true
-    const isList = bytes[start] === OPEN_ARRAY && blockLists.some((name) => spells(bytes, keyStart, keyEnd, name))
+    const name = odd ? decoded(bytes, keyStart, keyEnd) : undefined
+    const index = resultMembers.findIndex((known) =>
+      name === undefined ? spells(bytes, keyStart, keyEnd, known) : known === name,
+    )
+    const bit = index < 0 ? 0 : 1 << index
+    if (seen & bit) notes.repeated ??= resultMembers[index] as string
+    seen |= bit
+    if (index === 0) notes.isError = bytes[start] === TRUE
+    if (odd || index > blockLists.length) notes.special = true
+    const isList = bytes[start] === OPEN_ARRAY && index > 0 && index <= blockLists.length
     return isList ? skipBlocks(bytes, words, start, notes) : skipValue(bytes, words, start, 2)
   })
 }
 
 const blockLists: readonly string[] = ['content', 'contents', 'messages']
+
+/** The members of a result that Toolway reads. */
+const resultMembers: readonly string[] = ['isError', ...blockLists, ...special]
 
 /** Skips an array and counts its elements. */
 function skipBlocks(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {

@@ -13,6 +13,7 @@ import { elements, hasMoreValues, members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
+import { AmbiguousMember, unambiguous } from '../../wire/check-members.ts'
 import { maxBlocks, maxResultValues, type ResultMessage } from '../../wire/message.ts'
 import { paramHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
@@ -21,7 +22,14 @@ import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/defi
 import { written } from '../listing/list-reader.ts'
 import { LimitExceeded, unansweredError } from '../transports/transport-errors.ts'
 import { encodeRequest, type RequestSpec } from './encode-request.ts'
-import { askCaller, checkedInputRequests, isInputRequired, sealedResult, unsealedRest } from './input-required.ts'
+import {
+  askCaller,
+  checkedInputRequests,
+  isInputRequired,
+  resultTypeOf,
+  sealedResult,
+  unsealedRest,
+} from './input-required.ts'
 import type { UpstreamSubscriptions } from './subscriptions.ts'
 import { relayTask, startedTask } from './tasks.ts'
 
@@ -141,16 +149,27 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
 
 /** Reports an error about a message that exceeds a limit; returns the error. */
 function noted(thrown: unknown, method: string, { entry }: Call, options: ForwardedEntryOptions): unknown {
+  if (thrown instanceof AmbiguousMember) {
+    const { server } = options
+    return unansweredError(method, `${server} returned an ambiguous result. ${thrown.message}`, {
+      server,
+      requestOnly: true,
+    })
+  }
   const limit = LimitExceeded.in(thrown)
   if (limit) options.exceeded?.(limit, method, entry.name)
   return thrown
 }
 
-/** Throws if a result has more content blocks or values than a client can be expected to process. */
+/** Throws if a result is ambiguous, or has more content blocks or values than a client can be expected to process. */
 function withinLimits(message: ResultMessage, method: string, server: string): ResultMessage {
   const { result, notes } = message
   const oversized = (what: string, cause: LimitExceeded) =>
     unansweredError(method, `${server} returned a result with ${what} (a fixed limit).`, { server, cause })
+  if (notes.repeated !== undefined) {
+    const sentence = `${server} returned a result in which "${notes.repeated}" occurs twice. Programs differ in which of the two they take.`
+    throw unansweredError(method, sentence, { server, requestOnly: true })
+  }
   if (notes.blocks > maxBlocks) {
     const many = `${written(notes.blocks)} content blocks; at most ${written(maxBlocks)} are accepted`
     throw oversized(many, new LimitExceeded('too-many-blocks', maxBlocks))
@@ -241,14 +260,16 @@ async function useWithProgress(
 
 /** Whether a result starts a task: the caller asked for a task, or the server marks the result as a task. */
 const startsTask = (result: Buffer, { input }: Call): boolean =>
-  input.rest?.task !== undefined || members(result, ['resultType'])?.get('resultType')?.toString() === '"task"'
+  input.rest?.task !== undefined || resultTypeOf(result) === 'task'
+
+const asksForInput = (result: Buffer): boolean => members(result, ['inputRequests'])?.has('inputRequests') ?? true
 
 const relay = async (method: string, call: Call, options: ForwardedEntryOptions): Promise<Result> => {
   const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
     const { taskId: _, ...rest } = call.input.rest ?? {}
     const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
-    return send({ method, name: taskId, members, rest }, asked, options).then(({ result }) =>
-      result.includes('"inputRequests"') ? checkedInputRequests(result, call) : result,
+    return send({ method, name: taskId, members, rest }, asked, options).then(({ result, notes }) =>
+      notes.special && asksForInput(result) ? checkedInputRequests(result, call) : result,
     )
   }).catch((thrown) => {
     throw noted(thrown, method, call, options)
@@ -297,7 +318,8 @@ function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
 
 /**
  * Rewrites the URIs in resource links, embedded resources and resource contents to those that callers use (`served`).
- * Only the bytes of those URIs change; a result without `"uri"` is returned unparsed.
+ * Only the bytes of those URIs change. A result without `"uri"` is returned unparsed, unless it has escapes: only they
+ * allow another spelling.
  */
 export const servedResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, urisOfResult)
@@ -305,7 +327,7 @@ export const servedResult = (body: Json<ResultBody>, served: (uri: string) => st
 /** Rewrites the URIs in a task, which may contain the result of the call that started it. */
 export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, (bytes) => {
-    const result = members(bytes, ['result'])?.get('result')
+    const result = unambiguous(bytes, ['result']).get('result')
     const uris = [...urisOfResult(bytes), ...(result ? urisOfResult(result) : [])]
     return uris.sort((a, b) => a.byteOffset - b.byteOffset)
   })
@@ -314,7 +336,7 @@ type UrisOf = (bytes: Buffer) => Iterable<Buffer>
 
 function withServedUris(body: Json<ResultBody>, served: (uri: string) => string, urisOf: UrisOf): Json<ResultBody> {
   const { bytes } = body
-  if (!bytes.includes('"uri"')) return body
+  if (!bytes.includes('"uri"') && !bytes.includes('\\u')) return body
   const replacements: Replacement[] = []
   for (const uri of urisOf(bytes)) {
     const original = textOf(uri)
@@ -335,20 +357,20 @@ function* urisOfResult(bytes: Buffer): Generator<Buffer> {
 }
 
 function* urisOfMessage(message: Buffer): Generator<Buffer> {
-  const content = members(message, ['content'])?.get('content')
+  const content = unambiguous(message, ['content']).get('content')
   if (content) for (const block of elements(content) ?? [content]) yield* urisOfBlock(block)
 }
 
 function* urisOfBlock(block: Buffer): Generator<Buffer> {
-  const fields = members(block, ['type', 'uri', 'resource'])
-  const type = fields?.get('type')?.toString('latin1')
-  const uri = fields?.get('uri')
-  const resource = fields?.get('resource')
-  if (type === '"resource_link"' && uri) yield uri
-  if (type === '"resource"' && resource) yield* urisOfResource(resource)
+  const fields = unambiguous(block, ['type', 'uri', 'resource'])
+  const type = textOf(fields.get('type'))
+  const uri = fields.get('uri')
+  const resource = fields.get('resource')
+  if (type === 'resource_link' && uri) yield uri
+  if (type === 'resource' && resource) yield* urisOfResource(resource)
 }
 
 function* urisOfResource(resource: Buffer): Generator<Buffer> {
-  const uri = members(resource, ['uri'])?.get('uri')
+  const uri = unambiguous(resource, ['uri']).get('uri')
   if (uri) yield uri
 }

@@ -15,6 +15,7 @@ test('B2: only the result type shows that a server needs input', () => {
     false,
   )
   expect(isInputRequired(Buffer.from('{"structuredContent":{"resultType":"input_required"}}'))).toBe(false)
+  expect(isInputRequired(Buffer.from('{"result\\u0054ype":"input\\u005frequired"}'))).toBe(true)
 })
 
 test('G3: a state is sealed for its caller and restored as the server wrote it', () => {

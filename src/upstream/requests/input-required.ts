@@ -3,19 +3,21 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
 import { asRecord } from '../../lib/is-record.ts'
-import { members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { quote } from '../../lib/short-text.ts'
 import { bytesOf, splice, textOf } from '../../wire/bytes.ts'
-import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
+import { AmbiguousMember, definedBytes, unambiguous } from '../../wire/check-members.ts'
 import { capabilityFor, inputRequired, isInputRequest } from '../../wire/defined-members.ts'
 import { modernRevision } from '../../wire/revisions.ts'
 
 type Rest = Readonly<Record<string, unknown>> | undefined
 
 /** Whether a stateless server needs input from the caller before it can respond. */
-export const isInputRequired = (result: Buffer): boolean =>
-  result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
+export const isInputRequired = (result: Buffer): boolean => resultTypeOf(result) === 'input_required'
+
+/** The `resultType` of a result, however it is spelt; undefined if it has none. */
+export const resultTypeOf = (result: Buffer): string | undefined =>
+  textOf(unambiguous(result, ['resultType']).get('resultType'))
 
 /**
  * Reduces the input requests in a result to the members that the protocol defines. Throws if the server asks for
@@ -46,7 +48,7 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
 
 /** Seals the server's `requestState` in a result, so that only this caller can send it back. */
 export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<ResultBody> {
-  const state = members(result)?.get('requestState')
+  const state = unambiguous(result, ['requestState']).get('requestState')
   const text = textOf(state)
   if (!state || text === undefined) return Json.raw(result)
   return Json.raw(splice(result, [[state, bytesOf(seal.close(text, binding))]]))

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
+import { AmbiguousMember } from '../../wire/check-members.ts'
 import { servedResult, servedTaskResult } from './forwarded-entries.ts'
 
 const served = (uri: string) => uri.replace(/^(\w+:(?:\/\/)?)/, '$1s/')
@@ -39,6 +40,22 @@ test('B2: so does the result inside a task notification, and no other nested res
   const both = text.replace('demo://a', 'demo://s/a').replace('demo://b', 'demo://s/b')
   expect(servedTaskResult(raw(text), served).bytes.toString()).toBe(both)
   expect(rewritten(text)).toBe(text.replace('demo://b', 'demo://s/b'))
+})
+
+test.each([
+  ['{"content":[{"type":"resource\\u005flink","uri":"demo://a"}]}', 'demo://s/a'],
+  ['{"content":[{"type":"resource_link","\\u0075ri":"demo://a"}]}', 'demo://s/a'],
+  ['{"content":[{"type":"reso\\u0075rce","resource":{"\\u0075ri":"demo://a"}}]}', 'demo://s/a'],
+])('V1: a URI is found however the server spells its member: %s', (text, uri) => {
+  expect(rewritten(text)).toContain(uri)
+})
+
+test.each([
+  '{"content":[{"type":"resource_link","uri":"demo://a","\\u0075ri":"demo://b"}]}',
+  '{"content":[{"type":"text","type":"resource_link","uri":"demo://a"}]}',
+  '{"contents":[{"uri":"demo://a","uri":"demo://b"}]}',
+])('V1: a block that programs read differently is refused: %s', (text) => {
+  expect(() => rewritten(text)).toThrow(AmbiguousMember)
 })
 
 test('B2: every other byte stays as the server wrote it', () => {

@@ -4,9 +4,9 @@ import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId, writeTaskId } from '../../core/task-id.ts'
-import { members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
+import { unambiguous } from '../../wire/check-members.ts'
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
@@ -60,10 +60,9 @@ const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer => ({
 })
 
 function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
-  if (!result.includes('"taskId"')) return result
-  const top = members(result)
-  const related = inside(inside(top?.get('_meta'))?.get(relatedTask))
-  const found = [top?.get('taskId'), inside(top?.get('task'))?.get('taskId'), related?.get('taskId')]
+  const top = unambiguous(result, ['_meta', 'task', 'taskId'])
+  const related = inside(inside(top.get('_meta'), relatedTask)?.get(relatedTask), 'taskId')
+  const found = [top.get('taskId'), inside(top.get('task'), 'taskId')?.get('taskId'), related?.get('taskId')]
   const replacements = found.flatMap((slice): Replacement[] => {
     const id = textOf(slice)
     return slice && id !== undefined ? [[slice, bytesOf(served(id))]] : []
@@ -72,7 +71,7 @@ function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
   return splice(result, replacements)
 }
 
-const inside = (bytes: Buffer | undefined) => bytes && members(bytes)
+const inside = (bytes: Buffer | undefined, name: string) => bytes && unambiguous(bytes, [name])
 
 function newId(id: string, call: Call, seal: Seal): string {
   const { server, name: tool } = call.entry

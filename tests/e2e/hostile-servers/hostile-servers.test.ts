@@ -32,6 +32,8 @@ const servers: Readonly<Record<string, readonly [HostileKind, 'stdio' | 'http', 
   values: ['many-values', 'http', 'modern'],
   deep: ['deep-result', 'stdio', 'legacy'],
   chasm: ['deep-result', 'http', 'modern'],
+  spelt: ['spelt-question', 'http', 'modern'],
+  twice: ['two-types', 'http', 'modern'],
 }
 const listed = Object.entries(servers).filter(([, [, , , kind]]) => kind !== undefined)
 const expected = Object.fromEntries(listed.map(([name, [, , , kind]]) => [name, kind]))
@@ -114,6 +116,16 @@ test.each([
     expect(structuredContent).toMatchObject({ findings: [{ kind, method: 'tools/call', count: 1 }] })
   },
 )
+
+test.each([
+  ['spelt', 'INVALID_ARGUMENTS'],
+  ['twice', 'OUTCOME_UNKNOWN'],
+])('V1: a request that MCP does not define does not reach a client, however %s writes it', async (server, code) => {
+  expect(await client.callTool(`${server}.get`)).toMatchObject({
+    isError: true,
+    _meta: { 'dev.toolway/error': { code, server } },
+  })
+})
 
 test('V6: a finding is logged once, however often the list is fetched', async () => {
   const logged = () =>
