@@ -1,6 +1,7 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Call, Handler } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
 import type { Decide } from '../../core/decision.ts'
 import type { Definition, Entry, Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -9,6 +10,7 @@ import type { Result, ResultBody } from '../../core/result.ts'
 import type { Descriptors } from '../../core/stores.ts'
 import { everySecond, notifyWaitingFor } from '../../core/waiting.ts'
 import { parseExactly } from '../../lib/exact-number.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { elements, hasMoreValues, members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { matches } from '../../lib/wildcard.ts'
@@ -31,7 +33,7 @@ import {
   unsealedRest,
 } from './input-required.ts'
 import type { UpstreamSubscriptions } from './subscriptions.ts'
-import { relayTask, startedTask } from './tasks.ts'
+import { relayTask, resultOfTask, startedTask, startedTaskId } from './tasks.ts'
 
 export interface ForwardedEntryOptions {
   readonly server: string
@@ -75,7 +77,9 @@ export function forwardedEntries(descriptors: Descriptors, options: ForwardedEnt
         verbatim: definition === listed ? undefined : listed,
         exactSchema: kind === 'tool' ? exactSchemaOf(exactSchemas, name) : undefined,
         traits: traitsOf(kind, name, definition, options),
-        run: forward(about(name, definition), options),
+        run: runsOnlyAsTask(definition)
+          ? forwardAsTask(about(name, definition), options)
+          : forward(about(name, definition), options),
         relay: kind === 'tool' ? (method, call) => relay(method, call, options) : undefined,
         complete: ref && capabilities.completions !== undefined ? completion(ref(name), options) : undefined,
         subscribe: key.startsWith('uri') ? subscriptions.subscribe : undefined,
@@ -144,6 +148,52 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
     } catch (thrown) {
       throw noted(thrown, request.method, call, options)
     }
+  }
+}
+
+const runsOnlyAsTask = ({ execution }: Definition): boolean => asRecord(execution).taskSupport === 'required'
+
+/** How long Toolway waits until a server has cancelled a task whose caller has gone. */
+const cancelWithinMs = 5_000
+
+/**
+ * Runs a tool that its server runs only as a task (revision 2025-11-25). For a caller that did not ask for a task, because
+ * its protocol revision or its client knows no such tasks, starts one and returns its result.
+ */
+const forwardAsTask = (about: About, options: ForwardedEntryOptions): Handler => {
+  const forwardAsAsked = forward(about, options)
+  return async (call) => {
+    // A server with `session: call` forgets the task before its result is requested.
+    if (call.input.rest?.task !== undefined || options.config.session === 'call') return forwardAsAsked(call)
+    const request = about(call)
+    try {
+      const answer = await send({ ...request, rest: { ...call.input.rest, task: {} } }, call, options)
+      const taskId = startedTaskId(answer.result)
+      const last = taskId === undefined ? answer : await waitForTask(taskId, call, options)
+      return resultFrom(last, call, options)
+    } catch (thrown) {
+      throw noted(thrown, request.method, call, options)
+    }
+  }
+}
+
+/** Waits for the result of a task that Toolway started. The task is cancelled with the call. */
+async function waitForTask(taskId: string, call: Call, options: ForwardedEntryOptions): Promise<ResultMessage> {
+  const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
+  const request = (method: string, asked: Call) => send({ method, name: taskId, members }, asked, options)
+  const cancel = () => {
+    const limit = deadline(options.clock, cancelWithinMs, () => new Error('not cancelled in time'))
+    request('tasks/cancel', { ...call, signal: limit.signal })
+      .catch(() => {})
+      .finally(() => limit[Symbol.dispose]())
+  }
+  call.signal.addEventListener('abort', cancel, { once: true })
+  try {
+    return await resultOfTask(call, options.seal, request)
+  } catch (thrown) {
+    throw ToolwayError.sent(thrown)
+  } finally {
+    call.signal.removeEventListener('abort', cancel)
   }
 }
 

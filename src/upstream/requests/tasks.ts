@@ -7,6 +7,7 @@ import { readTaskId, writeTaskId } from '../../core/task-id.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 import { unambiguous } from '../../wire/check-members.ts'
+import type { ResultMessage } from '../../wire/message.ts'
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
@@ -49,6 +50,23 @@ export async function relayTask(
     Json.raw(withTaskIds(bytes, (id) => (id === taskId ? (given as string) : newId(id, call, seal))))
   const bytes = await send(taskId, { ...call, peer: through(call.peer, known) })
   return { body: known(bytes), isError: false }
+}
+
+/** The server's id of the task that a result says was started; undefined if it is another result. */
+export function startedTaskId(result: Buffer): string | undefined {
+  const task = unambiguous(result, ['task']).get('task')
+  return task && textOf(unambiguous(task, ['taskId']).get('taskId'))
+}
+
+/** Waits for the result of a task that Toolway started for a caller that did not ask for one. */
+export async function resultOfTask(
+  call: Call,
+  seal: Seal,
+  send: (method: string, call: Call) => Promise<ResultMessage>,
+): Promise<ResultMessage> {
+  const known = (bytes: Buffer): Json<never> => Json.raw(withTaskIds(bytes, (id) => newId(id, call, seal)))
+  const answer = await send('tasks/result', { ...call, peer: through(call.peer, known) })
+  return { ...answer, result: known(answer.result).bytes }
 }
 
 /** A peer that replaces the task id in messages that the server sends during the request. */

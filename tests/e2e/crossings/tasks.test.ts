@@ -18,6 +18,7 @@ describe.concurrent('tasks of revision 2025-11-25', () => {
   }
   const asked: Params[] = []
   let caller: StoryCaller
+  let stateless: StoryCaller
 
   beforeAll(async () => {
     const remote = open.use(await startEverything('streamableHttp'))
@@ -29,6 +30,7 @@ describe.concurrent('tasks of revision 2025-11-25', () => {
     }
     caller = open.use(await connectCaller('v1', toolway, { capabilities, answer }))
     await caller.request('tools/list')
+    stateless = open.use(await connectCaller('v2', toolway))
   })
 
   const start = async (server: string, args: Params) => {
@@ -68,6 +70,17 @@ describe.concurrent('tasks of revision 2025-11-25', () => {
     expect(await caller.request('tasks/cancel', { taskId })).toMatchObject({ taskId, status: 'cancelled' })
     expect(await caller.request('tasks/get', { taskId })).toMatchObject({ status: 'cancelled' })
   })
+
+  test.each(['http', 'stdio'])(
+    'B2: a client without such tasks gets the result of a tool over %s that runs only as a task',
+    async (server) => {
+      const name = `${server}__simulate-research-query`
+      const { tools } = await stateless.request('tools/list')
+      expect((tools as Params[]).map((tool) => tool.name)).toContain(name)
+      const { content } = await stateless.request('tools/call', { name, arguments: { topic: `alone ${server}` } })
+      expect(content).toMatchObject([{ text: expect.stringContaining(`alone ${server}`) }])
+    },
+  )
 
   test('G3: a task is known by the id that its caller was given, and by no other', async () => {
     const { taskId } = await start('http', { topic: 'x' })
