@@ -16,6 +16,12 @@ const listening = (secrets: string[] = [], redact?: (text: string) => string) =>
   }
 }
 
+const lastOf = (lines: readonly string[]): string => {
+  const { chatter, write } = listening()
+  for (const line of lines) write(line)
+  return chatter.last
+}
+
 test('B6: configured values never reach the log or an error', () => {
   const { chatter, logged, write } = listening(['sk-12345678', 'sk-12345678-longer', 'yes'])
   write('yes: bad token sk-12345678-longer, tried sk-12345678')
@@ -89,6 +95,16 @@ test.each([
   const { chatter, write } = listening()
   for (const line of ['Error: an earlier one', 'starting, 0 errors', cause, ...advice]) write(line)
   expect(chatter.last).toBe(cause)
+})
+
+test('B11: help that follows an error does not hide it', () => {
+  const options = Array.from({ length: 45 }, (_, index) => `  --option-${index}=VALUE  what it does`)
+  expect(lastOf(['Error: No access token was provided.', '', 'Usage: server [options]', ...options])).toBe(
+    'Error: No access token was provided.',
+  )
+  expect(lastOf(['usage: server [-h] folder', 'server: error: the argument folder is required'])).toBe(
+    'server: error: the argument folder is required',
+  )
 })
 
 test('B11: an error that was reported long before the end is not its cause', () => {

@@ -65,7 +65,11 @@ export function createProcessOutput(options: {
   return {
     get last() {
       const meaningful = recent.map(textOf).filter((text) => plain(text) !== '' && !epilogue.test(plain(text)))
-      const error = meaningful.slice(-maxAfterError).findLast((text) => errorLine.test(plain(text)))
+      const lastError = (lines: readonly string[]) =>
+        lines.slice(-maxAfterError).findLast((text) => errorLine.test(plain(text)))
+      // Some programs print their whole help after the error.
+      const help = meaningful.findIndex((text) => helpHeading.test(plain(text)))
+      const error = lastError(meaningful) ?? lastError(meaningful.slice(0, Math.max(help, 0)))
       return clean(error ?? meaningful.at(-1) ?? '', maxQuotedLength)
     },
     line(stream, bytes) {
@@ -89,6 +93,9 @@ export function createProcessOutput(options: {
     },
   }
 }
+
+/** The first line of a program's help. */
+const helpHeading = /^(?:usage|options|commands|examples)\b.*:/i
 
 const textOf = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)
 
