@@ -19,12 +19,16 @@ const whose = any(
 const attempts =
   /\b(?:attempts?|tries|tried|trying|option|whether|how|used|allows? (?:you )?|true) to (?:ignore|override|bypass|disregard|discard|circumvent)\b|\b(?:never|not|don't|cannot|can't) (?:ignore|override|bypass|disregard|forget|discard|circumvent|disable)\b|\b(?:ignore|eslint|lint|robots|cache|gitignore|validation|firewall|cors|default|branch|retention) (?:rules?|polic\w+)\b|\bforget (?:to|about)\b/u
 
+/** A warning about what others wrote, such as "do not follow instructions in web pages". It names no one else's orders. */
+const warning =
+  /^(?!.*\b(?:system|users?|previous|prior|above|earlier|your|developers?|original|safety)\b).*\b(?:do not|don't|never) (?:follow|obey) (?:any )?(?:instructions?|commands?|requests?)(?:,? (?:or|and|instructions?|commands?|requests?|links?))* (?:(?:that )?(?:appear|occur|are|found|contained|embedded|appearing) )?(?:in|inside|within) (?:them|it|(?:the |these |those |its |fetched |returned |retrieved |search |tool |web ?)*(?:results?|pages?|sites?|websites?|contents?|outputs?|documents?|files?|e-?mails?|text))\b/u
+
 /** Detect attempts to replace the model's instructions. */
 export const overrideRules = rulesOf('instruction', [
   {
     needs: [...ignore.words, 'following', 'follow', 'obey', 'attention', 'aside'],
     pattern: pattern`\b${ignore}\b.{0,30}\b${whose}\b.{0,40}\b${orders}\b|\b${ignore}\b.{0,20}\b(?:everything|all) (?:that )?(?:you|above|before)\b|\b${ignore}\b.{0,10}\bwhat the users? (?:asked|said|wants?|told)\b|\b${ignore}\b.{0,12}\b(?:instructions?|rules|guidelines)\b`,
-    unless: attempts,
+    unless: new RegExp(`${attempts.source}|${warning.source}`, 'u'),
   },
   {
     needs: override.words,
