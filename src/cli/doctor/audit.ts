@@ -6,7 +6,7 @@ import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/r
 import { createChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
 import { readSteadyHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { existingAuditKey } from '../commands/audit/verify.ts'
 import { span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'

@@ -1,6 +1,6 @@
 import type { Config, ServerConfig } from '../../config/schema.ts'
 import { isWithin, keyPath } from '../../config/tree.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'

@@ -1,12 +1,11 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Operation } from '../../core/audit.ts'
-import type { Call } from '../../core/call.ts'
+import type { Call, TrailStep } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Observed } from '../../core/observer.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import type { TraceContext } from '../../core/trace-context.ts'
-import type { TrailStep } from '../../core/trail.ts'
 import { cachedText, spanJson, type TraceSpan, text, whole } from './span.ts'
 import { parentOf, spanId } from './tracing.ts'
 

@@ -5,7 +5,7 @@ import type { VerifyProblem } from '../../../audit/verify/chain-check.ts'
 import { type VerifyReport, verifyAudit } from '../../../audit/verify/verify.ts'
 import { type ArchiveReport, compareWithArchive, verifyArchive } from '../../../audit/verify/verify-archive.ts'
 import { marksFolder } from '../../../audit/write/head.ts'
-import { pluralize } from '../../../lib/pluralize.ts'
+import { pluralize } from '../../../lib/message-text.ts'
 import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import { keptAuditKey } from '../../../stores/secret-file.ts'
 import {
