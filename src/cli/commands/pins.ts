@@ -1,7 +1,7 @@
 import { lineDiff, linesOf, type MarkedLine } from '../../catalog/pins/definition-diff.ts'
-import { type OfflinePins, readPins } from '../../catalog/pins/offline.ts'
 import type { DefinitionSnapshot, Pin } from '../../catalog/pins/pin-record.ts'
 import { isOpen, latestApproval, type PinState, type Selection, stateOf } from '../../catalog/pins/pin-state.ts'
+import { type OfflinePins, readPins } from '../../catalog/pins/pins.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { scanDefinition } from '../../catalog/scan/scan.ts'
 import { systemClock } from '../../core/clock.ts'
