@@ -18,8 +18,7 @@ import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { oneLine, printable } from '../table.ts'
-import { type CheckFinding, type CheckResult, type DoctorCheck, ok, problem, warning } from './finding.ts'
-import { privateFile } from './private-file.ts'
+import { type CheckFinding, type CheckResult, type DoctorCheck, ok, privateFile, problem, warning } from './finding.ts'
 
 /** The configuration, which may be invalid, and its problems. */
 export interface DoctorContext {

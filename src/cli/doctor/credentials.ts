@@ -10,8 +10,17 @@ import { didYouMean } from '../../lib/similar-text.ts'
 import { isLoopback } from '../../lib/url.ts'
 import { KeyFileProblem, keyFile, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import { span } from '../table.ts'
-import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
-import { octal, privateFile } from './private-file.ts'
+import {
+  type CheckContext,
+  type CheckFinding,
+  type DoctorCheck,
+  findingsOr,
+  octal,
+  ok,
+  privateFile,
+  problem,
+  warning,
+} from './finding.ts'
 
 /** Minimum length of a token; shorter ones could be guessed. */
 const minTokenLength = 16

@@ -22,7 +22,7 @@ import {
 import { type CommonOptions, load } from '../../load.ts'
 import { oneLine } from '../../table.ts'
 import type { LogLocationOptions } from './options.ts'
-import { printJson } from './print.ts'
+import { printJson } from './query.ts'
 import { askArchive, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
 
 export interface AuditVerifyOptions extends CommonOptions, LogLocationOptions {
