@@ -44,10 +44,10 @@ const table: Record<string, readonly string[]> = {
   'index.ts': ['core', 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime'],
 }
 
-/** A call names its entry, and an entry runs calls: the one circle there is, of types. */
-const apart = { from: 'core/entry.ts', to: 'core/call.ts' }
+/** The only import cycle, and only of types: a call names its entry, and an entry runs calls. */
+const exception = { from: 'core/entry.ts', to: 'core/call.ts' }
 
-interface Arrow {
+interface Import {
   readonly from: string
   readonly to: string
   readonly typesOnly: boolean
@@ -55,10 +55,10 @@ interface Arrow {
 
 const isTest = (file: string) => /\.(test|fixture)\.ts$/.test(file)
 const files = globSync('**/*.ts', { cwd: source }).filter((file) => !isTest(file))
-const room = (file: string) => file.split('/')[0] as string
+const folderOf = (file: string) => file.split('/')[0] as string
 
 /** Every import and re-export, type-only or not, lazy ones included. */
-function arrows(file: string): Arrow[] {
+function importsOf(file: string): Import[] {
   const text = readFileSync(join(source, file), 'utf8')
   const statements = text.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s+)?([^'"]*?)from\s+'(\.[^']+)'/g)
   const lazy = text.matchAll(/import\(\s*'(\.[^']+)'\s*\)/g)
@@ -73,44 +73,44 @@ function arrows(file: string): Arrow[] {
   ]
 }
 
-const all = files.flatMap(arrows)
+const all = files.flatMap(importsOf)
 
-function allowed({ from, to, typesOnly }: Arrow): boolean {
-  if (room(from) === room(to)) return true
-  const may = table[room(from)] ?? []
-  return may.includes(room(to)) || (typesOnly && may.includes(`${room(to)} types`))
+function allowed({ from, to, typesOnly }: Import): boolean {
+  if (folderOf(from) === folderOf(to)) return true
+  const may = table[folderOf(from)] ?? []
+  return may.includes(folderOf(to)) || (typesOnly && may.includes(`${folderOf(to)} types`))
 }
 
 describe('imports between folders', () => {
   test('every folder is in the table', () => {
-    expect(files.map(room).filter((name) => !(name in table))).toEqual([])
+    expect(files.map(folderOf).filter((name) => !(name in table))).toEqual([])
   })
 
   test('imports run one way', () => {
-    expect(all.filter((arrow) => !allowed(arrow)).map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
+    expect(all.filter((found) => !allowed(found)).map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
   })
 
   test('there are no import cycles', () => {
     const next = Map.groupBy(
-      all.filter(({ from, to }) => from !== apart.from || to !== apart.to),
+      all.filter(({ from, to }) => from !== exception.from || to !== exception.to),
       ({ from }) => from,
     )
     const done = new Set<string>()
-    const circle = (file: string, way: readonly string[]): readonly string[] | undefined => {
-      if (way.includes(file)) return [...way.slice(way.indexOf(file)), file]
+    const cycle = (file: string, path: readonly string[]): readonly string[] | undefined => {
+      if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
       if (done.has(file)) return undefined
       for (const { to } of next.get(file) ?? []) {
-        const found = circle(to, [...way, file])
+        const found = cycle(to, [...path, file])
         if (found) return found
       }
       done.add(file)
       return undefined
     }
-    for (const file of files) expect(circle(file, []), file).toBeUndefined()
+    for (const file of files) expect(cycle(file, []), file).toBeUndefined()
   })
 
   test('durations are measured by the monotonic clock', () => {
-    // Ages of what was stored by an earlier run or is shown with its date, and the way from one clock to the other.
+    // Ages of data that an earlier run stored or that is shown with its date, and conversions between the clocks.
     const byDate = [
       'upstream/listing/server-listing.ts',
       'runtime/admin/figures.ts',
@@ -126,7 +126,7 @@ describe('imports between folders', () => {
     ]
     const measured = /clock\.now\(\) [-+]|[-+] clock\.now\(\)|(?:began|begun|started|start) = clock\.now\(\)/
     const wrong = files.filter((file) => measured.test(readFileSync(join(source, file), 'utf8')))
-    // The dates of a reload and of a breaker's state are called what they are for readers.
+    // The dates of a reload and of a breaker's state, which are shown to users.
     const shown = ['runtime/reload.ts', 'pipeline/breaker.ts']
     expect(wrong.filter((file) => !byDate.includes(file) && !shown.includes(file))).toEqual([])
   })

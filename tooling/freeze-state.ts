@@ -118,7 +118,7 @@ async function freezeReplicas() {
   const { session, listed } = await use(killed, 'killed')
   await use(stopped, 'stopped')
   const { connectRedis } = await load('stores/redis/connection.ts')
-  const { redisSafe } = await load('stores/redis/safe.ts')
+  const { redisSafe } = await load('stores/redis/vault.ts')
   const { systemClock } = await load('core/clock.ts')
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const connection = open.use(await connectRedis({ url: redis.url, clock: systemClock, log }))

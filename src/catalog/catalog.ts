@@ -357,7 +357,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
   function sessionChanged(session: string, capabilities: Capabilities): void {
     const caller = { session, capabilities }
     if (hasLists(caller)) return void sessionCatalogOf(caller, catalogOf(capabilities).snapshot())
-    // The catalog hears of the end too, perhaps later than this.
+    // The catalog is notified of the end too, perhaps later.
     setImmediate(() => {
       const key = sessionKey(caller)
       const catalog = sessionCatalogs.get(key)

@@ -3,8 +3,8 @@ import type { Denial } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
-import { nearMisses } from '../lib/near.ts'
-import { quote } from '../lib/short-text.ts'
+import { quote } from '../lib/message-text.ts'
+import { nearMisses } from '../lib/similar-text.ts'
 import type { Item } from './item.ts'
 
 const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../core/chat.ts'
-import { pluralize } from '../lib/pluralize.ts'
+import { pluralize } from '../lib/message-text.ts'
 import { type ChatLoop, type ChatRun, isComplete, reasonOf, stage } from './chat-run.ts'
 import { withSystem, withUniqueIds } from './conversation.ts'
 import { beginsLikeCalls, callsInText, type MadeCall, parseCalls } from './parse-answer.ts'

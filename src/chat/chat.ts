@@ -1,6 +1,6 @@
 import type { Chat, ChatEvent, ChatMessage, ChatRequest, ContentPart } from '../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../core/errors.ts'
-import { didYouMean } from '../lib/near.ts'
+import { didYouMean } from '../lib/similar-text.ts'
 import { agent } from './agent-loop.ts'
 import { type ChatDependencies, compilePrompts, createChatRun } from './chat-run.ts'
 import { modelNames, visionModels } from './models/create-models.ts'

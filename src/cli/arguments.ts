@@ -3,7 +3,6 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { parseExactly } from '../lib/exact-number.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { acceptedBy, type InputSchema } from './input-schema.ts'
 import { readNamedFile, type Shell, UsageError } from './kit.ts'
 
 const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)
@@ -103,4 +102,62 @@ function parse(json: string): Json {
       'Quote it for your shell, or use --args @file.',
     )
   }
+}
+
+type InputSchema = Readonly<Record<string, unknown>>
+
+/** Maximum depth to which references are followed, because a schema may refer to itself. */
+const maxDepth = 8
+
+function follow(root: InputSchema, schema: unknown, depth: number): readonly InputSchema[] {
+  if (!isRecord(schema) || depth > maxDepth) return []
+  const reference = schema.$ref
+  const target =
+    typeof reference === 'string' && reference.startsWith('#/')
+      ? reference
+          .slice(2)
+          .split('/')
+          .reduce<unknown>((at, step) => (isRecord(at) && Object.hasOwn(at, step) ? at[step] : undefined), root)
+      : undefined
+  const choices = [schema.anyOf, schema.oneOf, schema.allOf].filter(Array.isArray).flat()
+  return [schema, ...[target, ...choices].flatMap((part) => follow(root, part, depth + 1))]
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+const typesOf = (schemas: readonly InputSchema[]): ReadonlySet<string> =>
+  new Set(
+    schemas.flatMap(({ type, enum: options, const: only }) => {
+      if (typeof type === 'string') return [type]
+      if (Array.isArray(type)) return type.map(String)
+      return [...(Array.isArray(options) ? options : []), ...(only === undefined ? [] : [only])].map(typeOf)
+    }),
+  )
+
+/** The JSON types that an argument and its elements may have; empty if the schema does not say. */
+function acceptedBy(
+  root: InputSchema | undefined,
+  key: string,
+): { types: ReadonlySet<string>; items: ReadonlySet<string> } {
+  if (root === undefined) return { types: new Set(), items: new Set() }
+  const property = follow(root, root, 0).flatMap(({ properties }) =>
+    isRecord(properties) && Object.hasOwn(properties, key) ? follow(root, properties[key], 0) : [],
+  )
+  return { types: typesOf(property), items: typesOf(property.flatMap(({ items }) => follow(root, items, 0))) }
+}
+
+/** A tool's arguments, for display. */
+export function properties(root: InputSchema | undefined) {
+  if (root === undefined || !isRecord(root.properties)) return []
+  const required = Array.isArray(root.required) ? root.required : []
+  return Object.entries(root.properties).map(([name, property]) => {
+    const { types, items } = acceptedBy(root, name)
+    const options = isRecord(property) && Array.isArray(property.enum) ? property.enum.map(String) : undefined
+    const description = isRecord(property) && typeof property.description === 'string' ? property.description : ''
+    const type = [...types].map((type) => (type === 'array' && items.size > 0 ? `${[...items].join('|')}[]` : type))
+    return { name, type: (options ?? type).join('|'), required: required.includes(name), description }
+  })
 }

@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { nearMisses } from '../lib/near.ts'
+import { nearMisses } from '../lib/similar-text.ts'
 import { commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { pluralize } from '../lib/pluralize.ts'
+import { pluralize } from '../lib/message-text.ts'
 
 export interface Column<Row> {
   readonly title: string

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isLoopback } from '../lib/loopback.ts'
+import { isLoopback } from '../lib/url.ts'
 import { project } from './project.fixture.ts'
 
 describe('B6: a gateway that asks for no credential is for this machine alone', () => {

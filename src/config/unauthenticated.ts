@@ -1,4 +1,4 @@
-import { isLoopback } from '../lib/loopback.ts'
+import { isLoopback } from '../lib/url.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { Config } from './schema.ts'
 import type { Path } from './tree.ts'

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { isSecretName } from '../core/secret-name.ts'
-import { nearMiss } from '../lib/near.ts'
+import { nearMiss } from '../lib/similar-text.ts'
 import { type ConfigProblem, mayHoldSecret, problemAt } from './problems.ts'
 import { configSchema } from './schema.ts'
 import { knownKeysAt, type SecretKind, secretKindAt } from './schema-lookup.ts'

@@ -1,11 +1,11 @@
-import { basicAuthOf, urlSecrets } from '../lib/basic-auth.ts'
+import { retryAfterMs } from '../lib/backoff.ts'
 import { failureReason } from '../lib/failure-reason.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
 import { isRecord } from '../lib/is-record.ts'
+import { shorten } from '../lib/message-text.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { ProxyError } from '../lib/proxy.ts'
-import { retryAfterMs } from '../lib/retry-after.ts'
-import { shorten } from '../lib/short-text.ts'
+import { basicAuthOf, urlSecrets } from '../lib/url.ts'
 import { type ErrorDetails, invalidArguments, ToolwayError } from './errors.ts'
 
 /** An OpenAI-compatible server. The chat loop and the inference tools have different clients for it. */

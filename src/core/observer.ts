@@ -1,6 +1,6 @@
 import type { Operation } from './audit.ts'
-import type { Call } from './call.ts'
-import type { Trail } from './trail.ts'
+import type { Call, Trail } from './call.ts'
+import type { TraceContext } from './trace-context.ts'
 
 /** How a call ended. `tool_error`: the tool set `isError`. `failed`: Toolway or the server returned an error. */
 export interface CallOutcome {
@@ -25,4 +25,11 @@ export interface Observed {
 export interface Observer {
   began?(call: Call, operation: Operation): void
   ended(observed: Observed): void
+}
+
+/** Assigns a trace context to a call before it runs, because the context is sent to the server (F16). */
+export interface Tracing {
+  enter(call: Call): TraceContext
+  /** The trace context of one attempt; undefined if the attempt has no span of its own. */
+  attempt(call: Call): TraceContext | undefined
 }

@@ -10,3 +10,11 @@ export const backoffMs = (failures: number, { firstMs, maxMs }: Backoff): number
 /** Full jitter: a random delay up to the backoff, so that a server's clients do not all retry at the same time. */
 export const jitteredBackoffMs = (failures: number, backoff: Backoff, random: () => number = Math.random): number =>
   random() * backoffMs(failures, backoff)
+
+/** Reads a Retry-After header: seconds or an HTTP date. Undefined if it is missing or invalid. */
+export function retryAfterMs(value: string | undefined, now: number): number | undefined {
+  const written = value?.trim() ?? ''
+  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(written)) return Math.ceil(Number(written) * 1_000)
+  const date = Date.parse(written)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}

@@ -1,6 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { basicAuthOf, urlSecrets } from './basic-auth.ts'
-import { isLoopback } from './loopback.ts'
+import { basicAuthOf, isLoopback, urlSecrets } from './url.ts'
 
 export interface WebProxy {
   /** The proxy's URL without credentials, for messages. */

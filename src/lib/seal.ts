@@ -14,7 +14,7 @@ const tagLength = 16
 
 /** A seal that uses AES-256-GCM. The binding is authenticated data and is not part of the sealed value. */
 export function createSeal(secret: string, replica?: string): Seal {
-  // Not as bytes, with which Node takes longer: it throws an error inside and catches it.
+  // A KeyObject: with raw bytes, Node is slower, because it throws and catches an error internally.
   const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'toolway seal', 32)))
   return {
     replica,

@@ -1,11 +1,9 @@
 import type { Operation } from '../core/audit.ts'
-import type { Interceptor } from '../core/call.ts'
+import type { Interceptor, Trail, TrailStep } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import type { CallOutcome, Observer } from '../core/observer.ts'
+import type { CallOutcome, Observer, Tracing } from '../core/observer.ts'
 import type { Result } from '../core/result.ts'
-import type { Tracing } from '../core/tracing.ts'
-import type { Trail, TrailStep } from '../core/trail.ts'
 import { operations } from './audit-and-decide.ts'
 
 export interface Watch {

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { type AgentSelection, refusalOfNone, selectAgent } from './agents.ts'
+import { type AgentSelection, compileCapture, refusalOfNone, selectAgent } from './agents.ts'
 
 const rules = new Set(['researcher', 'researcher.junior', 'backend', 'default'])
 
@@ -185,4 +186,25 @@ test('G7: the error for a missing agent shows a model how to name one, and no ag
   expect(message).toContain('"agent_id": "a"')
   expect(message).toContain('Toolway-Agent: a')
   expect(refusalOfNone({ ...selection, credential: { agents: [] } }).message).not.toMatch(/secret|"a"/)
+})
+
+type Options = Parameters<typeof compileCapture>[0]
+const captured = (mcpServers: object, agents: object) => compileCapture({ mcpServers, agents } as Options)
+const call = (server: string, agent: string) =>
+  callOf({ entry: entryOf({ server }), caller: { ...callOf().caller, agent } })
+
+test('V11: without an opt-in nothing is captured', () => {
+  expect(captured({ files: { capture: false } }, { team: {} })).toBeUndefined()
+})
+
+test('V11: a server or an agent opts in; a child inherits it and may turn it off', () => {
+  const wants = captured(
+    { files: { capture: true }, git: {} },
+    { team: { capture: true }, 'team.a': {}, 'team.b': { capture: false } },
+  )
+  expect(wants?.(call('files', 'default'))).toBe(true)
+  expect(wants?.(call('git', 'default'))).toBe(false)
+  expect(wants?.(call('git', 'team'))).toBe(true)
+  expect(wants?.(call('git', 'team.a'))).toBe(true)
+  expect(wants?.(call('git', 'team.b'))).toBe(false)
 })

@@ -1,6 +1,8 @@
+import type { Config } from '../config/schema.ts'
+import type { Call } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { didYouMean } from '../lib/near.ts'
-import { quoteAscii } from '../lib/short-text.ts'
+import { quoteAscii } from '../lib/message-text.ts'
+import { didYouMean } from '../lib/similar-text.ts'
 
 export interface AgentSelection {
   /** The agents that the credential may act as; `*` means all. */
@@ -143,4 +145,16 @@ export function inherited<Configured, Value>(
 export function parentName(agent: string): string | undefined {
   const dot = agent.lastIndexOf('.')
   return dot > 0 ? agent.slice(0, dot) : undefined
+}
+
+/** Whether a call's arguments and result are captured: its server or its agent opted in. Undefined if none did. */
+export function compileCapture({
+  mcpServers,
+  agents,
+}: Pick<Config, 'mcpServers' | 'agents'>): ((call: Pick<Call, 'caller' | 'entry'>) => boolean) | undefined {
+  const servers = new Set(Object.keys(mcpServers).filter((name) => mcpServers[name]?.capture))
+  const captured = inherited(agents, ({ capture }) => capture)
+  const own = new Set([...captured].filter(([, { value }]) => value).map(([name]) => name))
+  if (servers.size + own.size === 0) return undefined
+  return ({ caller, entry }) => servers.has(entry.server) || own.has(caller.agent)
 }

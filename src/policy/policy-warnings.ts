@@ -1,6 +1,6 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { skeletonOf } from '../lib/lookalikes.ts'
-import { didYouMean } from '../lib/near.ts'
+import { didYouMean } from '../lib/similar-text.ts'
 import { knownServers, serversMeant, unknownServerWarning } from './rule-warnings.ts'
 import { compileRules } from './rules.ts'
 

@@ -1,5 +1,5 @@
 import { builtInSources, metaSource } from '../core/source.ts'
-import { didYouMean } from '../lib/near.ts'
+import { didYouMean } from '../lib/similar-text.ts'
 import { serverByEither, type WrittenAgent } from './agent-rules.ts'
 import { lineage, parentName } from './agents.ts'
 import { closedBy, type RuleFamily } from './evaluate-rules.ts'

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import { secretKindAt } from '../config/schema-lookup.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { shorten } from '../lib/short-text.ts'
+import { shorten } from '../lib/message-text.ts'
 
 export interface ConfigDifference {
   readonly servers: {

@@ -3,9 +3,8 @@ import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { rangeOf } from '../policy/guards/url-addresses.ts'
-import { fileLocks } from '../stores/locks.ts'
-import type { RedisSafe } from '../stores/redis/safe.ts'
-import { fileVault } from '../stores/vault.ts'
+import type { RedisSafe } from '../stores/redis/vault.ts'
+import { fileLocks, fileVault } from '../stores/vault.ts'
 import { openLoopback } from '../upstream/oauth/loopback-redirect.ts'
 import { createOAuth, type OAuth, type OAuthOptions } from '../upstream/oauth/oauth.ts'
 import { sameState } from '../upstream/oauth/sign-in.ts'
@@ -26,7 +25,7 @@ export async function openOAuth(config: Config, context: OAuthContext): Promise<
   await using open = new AsyncDisposableStack()
   let safe: RedisSafe | undefined
   if (redis && !redis.disabled && key !== undefined) {
-    const { openRedisSafe } = await import('../stores/redis/safe.ts')
+    const { openRedisSafe } = await import('../stores/redis/vault.ts')
     safe = open.use(await openRedisSafe({ url: redis.url, key, ...context }))
   }
   const running = open.move()

@@ -1,5 +1,5 @@
 import { invalidArguments, ToolwayError } from '../core/errors.ts'
-import { didYouMean } from '../lib/near.ts'
+import { didYouMean } from '../lib/similar-text.ts'
 import { changeKeyFile, KeyFileProblem, keyName, newApiKey, readKeyFile, type StoredKey } from './key-file.ts'
 import type { LastUses } from './key-usage.ts'
 

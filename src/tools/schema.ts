@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ToolwayError } from '../core/errors.ts'
-import { nearMiss } from '../lib/near.ts'
-import { quote, shorten } from '../lib/short-text.ts'
+import { quote, shorten } from '../lib/message-text.ts'
+import { nearMiss } from '../lib/similar-text.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 

@@ -73,7 +73,7 @@ describe('B2: arguments in headers', () => {
     })
   })
 
-  test('null, missing and unspeakable arguments have none', () => {
+  test('null, missing and unencodable arguments have no header', () => {
     const schema = object({
       a: annotated('A'),
       b: annotated('B'),

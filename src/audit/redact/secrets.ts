@@ -1,6 +1,6 @@
 import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isRandom, isSecretName } from '../../core/secret-name.ts'
-import { decodePercent } from '../../lib/decode-percent.ts'
+import { decodePercent } from '../../lib/url.ts'
 import { minSecretLength } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 

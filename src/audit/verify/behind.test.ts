@@ -24,6 +24,6 @@ test('F11: a log that lacks what PostgreSQL has a copy of was cut off, deleted o
     ['rolled_back', '1', 11],
     ['rolled_back', '3', 7],
   ])
-  // Another replica's lanes, and what was there before a lane began anew, are not of this log.
+  // Ignores another replica's writers, and records from before a writer was restarted with a new chain.
   expect(problems(chain('1', 99, 1, 'elsewhere'), chain('2', 99, 1), chain('2', 5, 2))).toEqual([])
 })

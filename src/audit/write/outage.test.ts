@@ -56,7 +56,7 @@ test('F11: a refused write or withheld result may be retried, and the error says
   const later = { code: 'AUDIT_UNAVAILABLE', details: { retryAfterMs: 1_000 } }
   expect(() => audit.begin(write)).toThrow(expect.objectContaining(later))
   expect(() => audit.begin(write)).toThrow('nothing was sent; try again later (EIO: made to fail).')
-  // Also for what was asked for in vain: nothing of it was read.
+  // Also for a call of an unknown tool, which read nothing.
   const ended = audit.end(endOf({ decision: 'ERROR', code: 'TOOL_NOT_FOUND' }))
   await expect(ended).rejects.toMatchObject({
     ...later,

@@ -121,7 +121,7 @@ describe('F11: a log that changed since it was left is reported at the start, re
     expect((await verify(folder.path)).ok).toBe(false)
   })
 
-  test('F11: numbers that were given are never given again', async () => {
+  test('F11: sequence numbers are never used twice', async () => {
     await killed()
     const last = recordsIn(folder.path).at(-1)?.seq as number
     rmSync(segment)

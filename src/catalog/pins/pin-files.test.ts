@@ -3,9 +3,9 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { readPins } from './offline.ts'
 import { fileName, openPinFiles } from './pin-files.ts'
 import { pinsPlace, toolEntry } from './pins.fixture.ts'
+import { readPins } from './pins.ts'
 
 const file = (folder: string) => join(folder, 'pins', fileName('files'))
 

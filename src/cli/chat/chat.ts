@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import type { Chat, ChatMessage } from '../../core/chat.ts'
-import { didYouMean } from '../../lib/near.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { type ExitCode, isInteractive, type Shell, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'

@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Config, ServerConfig } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { didYouMean } from '../../lib/near.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
 import { type KeptGrant, type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
 import {
   commandName,

@@ -7,7 +7,7 @@ import { type ClientKind, clientKinds, clientLabels } from '../../config/import/
 import { isFile } from '../../config/locate.ts'
 import { systemClock } from '../../core/clock.ts'
 import { stateHome } from '../../core/home.ts'
-import { didYouMean } from '../../lib/near.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
 import { commandName, createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 

@@ -4,7 +4,7 @@ import { adaptServer } from '../../clients/import-plan.ts'
 import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import {
   asWritten,
   type PreparedImport,

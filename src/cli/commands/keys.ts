@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { didYouMean } from '../../lib/near.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
 import {
   createApiKey,
   type IssuedKey,

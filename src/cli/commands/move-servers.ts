@@ -8,7 +8,7 @@ import type { ReadServer, ServersFile } from '../../config/import/read-servers.t
 import type { LoadedConfig } from '../../config/load.ts'
 import { problemText } from '../../config/problems.ts'
 import { keyPath } from '../../config/tree.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import { planServers } from './config-file.ts'
 import { noteOf } from './import-notes.ts'

@@ -6,12 +6,21 @@ import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/r
 import { createChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
 import { readSteadyHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { existingAuditKey } from '../commands/audit/verify.ts'
 import { span } from '../table.ts'
-import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
+import {
+  type CheckContext,
+  type CheckFinding,
+  chownCommand,
+  type DoctorCheck,
+  findingsOr,
+  isForeign,
+  ok,
+  problem,
+  warning,
+} from './finding.ts'
 import { procRows, programOf } from './port.ts'
-import { chownCommand, isForeign } from './private-file.ts'
 
 /** How far in the future a record's time may be. Two readings of the same machine's clock differ by less. */
 const toleranceMs = 2_000

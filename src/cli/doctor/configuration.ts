@@ -12,14 +12,13 @@ import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { oneLine, printable } from '../table.ts'
-import { type CheckFinding, type CheckResult, type DoctorCheck, ok, problem, warning } from './finding.ts'
-import { privateFile } from './private-file.ts'
+import { type CheckFinding, type CheckResult, type DoctorCheck, ok, privateFile, problem, warning } from './finding.ts'
 
 /** The configuration, which may be invalid, and its problems. */
 export interface DoctorContext {

@@ -4,14 +4,23 @@ import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
-import { isLoopback } from '../../lib/loopback.ts'
-import { didYouMean } from '../../lib/near.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { commandLine, shellQuote } from '../../lib/shell-words.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
+import { isLoopback } from '../../lib/url.ts'
 import { KeyFileProblem, keyFile, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import { span } from '../table.ts'
-import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
-import { octal, privateFile } from './private-file.ts'
+import {
+  type CheckContext,
+  type CheckFinding,
+  type DoctorCheck,
+  findingsOr,
+  octal,
+  ok,
+  privateFile,
+  problem,
+  warning,
+} from './finding.ts'
 
 /** Minimum length of a token; shorter ones could be guessed. */
 const minTokenLength = 16

@@ -1,7 +1,7 @@
 import { systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { didYouMean } from '../../lib/near.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
 import {

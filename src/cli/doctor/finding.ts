@@ -1,5 +1,9 @@
+import { readFile, stat } from 'node:fs/promises'
+import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
+import { shellQuote } from '../../lib/shell-words.ts'
+import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 
 export type CheckStatus = 'ok' | 'warning' | 'problem'
 
@@ -54,3 +58,83 @@ export function findingsOr(found: readonly (CheckFinding | undefined)[], otherwi
   const findings = found.filter((finding) => finding !== undefined)
   return findings.length > 0 ? findings : otherwise
 }
+
+/** A probed server, with everything that the diagnosis needs. */
+export interface ProbedServer {
+  readonly name: string
+  readonly config: ServerConfig
+  readonly result: ProbeResult
+  readonly withinMs: number
+  /** The user's environment; servers get only a part of it. */
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export interface FailedProbe<Config extends ServerConfig = ServerConfig> extends ProbedServer {
+  readonly config: Config
+  readonly failure: ProbeFailure
+}
+
+export interface Diagnosis {
+  readonly message: string
+  readonly remedy: string
+}
+
+export type StdioServer = Extract<ServerConfig, { transport: 'stdio' }>
+export type RemoteServer = Exclude<ServerConfig, { transport: 'stdio' }>
+
+/** Recognises one cause of a failure; undefined if the failure has another cause. */
+export type RecogniseCause<Config extends ServerConfig> = (failed: FailedProbe<Config>) => Diagnosis | undefined
+
+/** Returns the diagnosis from the first cause that matches. The last cause in each list matches every failure. */
+export function diagnose<Config extends ServerConfig>(
+  causes: readonly RecogniseCause<Config>[],
+  failed: FailedProbe<Config>,
+): Diagnosis {
+  for (const recognise of causes) {
+    const known = recognise(failed)
+    if (known) return known
+  }
+  throw new Error(`unknown failure of ${failed.name}`)
+}
+
+interface PrivateFile {
+  readonly path: string
+  /** The path as shown to the user. */
+  readonly shown: string
+  /** What the file contains, such as `the token`. */
+  readonly what: string
+}
+
+/** The content of a private file and any problem with it; both are absent if there is no file. */
+export async function privateFile(file: PrivateFile): Promise<{ finding?: CheckFinding; text?: string }> {
+  const { path, shown, what } = file
+  try {
+    const { mode, uid } = await stat(path)
+    const text = (await readFile(path, 'utf8')).trim()
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      const message = `${what} is readable by others (${shown}, mode ${octal(mode)})`
+      return { text, finding: problem(message, `chmod 600 ${shellQuote(path)}`) }
+    }
+    if (!isForeign(uid)) return { text }
+    return { text, finding: problem(`${what} belongs to another user (${shown})`, chownCommand(path)) }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return {}
+    return { finding: problem(`${what} cannot be read (${shown}, ${code})`, chownCommand(path)) }
+  }
+}
+
+export const octal = (mode: number): string => (mode & 0o777).toString(8)
+
+/** Whether a file belongs to another user. Root may use any file. */
+export function isForeign(uid: number): boolean {
+  const own = process.getuid?.() ?? uid
+  return own !== 0 && own !== uid
+}
+
+/**
+ * The command that gives a file or folder back to the user. Running Toolway even once with sudo leaves files owned by
+ * root. Use `-R` only for a folder that contains nothing but Toolway's files.
+ */
+export const chownCommand = (path: string, recursive?: '-R'): string =>
+  `sudo chown ${recursive ? '-R ' : ''}"$(id -u)" ${shellQuote(path)}`

@@ -1,5 +1,5 @@
 import { shellQuote } from '../../lib/shell-words.ts'
-import type { RecogniseCause, RemoteServer } from './diagnosis.ts'
+import type { RecogniseCause, RemoteServer } from './finding.ts'
 
 /** A URL without query and fragment, which often contain secrets. */
 function bare(url: string): string {

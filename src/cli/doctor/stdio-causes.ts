@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { basename, delimiter, join, resolve } from 'node:path'
 import { commandLine, shellQuote } from '../../lib/shell-words.ts'
-import type { RecogniseCause, StdioServer } from './diagnosis.ts'
+import type { RecogniseCause, StdioServer } from './finding.ts'
 
 /** Programs that download a package before they run it, each with a command that downloads the package beforehand. */
 const runners: Readonly<Record<string, (wanted: string) => string>> = {

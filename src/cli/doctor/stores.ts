@@ -6,11 +6,20 @@ import { silentLog } from '../../core/log.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
 import { currentSchemaVersion, schemaVersion, wrongEncoding } from '../../stores/postgres/migrations.ts'
+import { pubSubChannel } from '../../stores/redis/cluster.ts'
 import { connectRedis, isUp, type SharedRedis } from '../../stores/redis/connection.ts'
-import { pubSubChannel } from '../../stores/redis/pub-sub.ts'
 import { sizeText } from '../table.ts'
-import { type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
-import { chownCommand, isForeign, octal } from './private-file.ts'
+import {
+  type CheckFinding,
+  chownCommand,
+  type DoctorCheck,
+  findingsOr,
+  isForeign,
+  octal,
+  ok,
+  problem,
+  warning,
+} from './finding.ts'
 
 /** Checks that the state folders are writable. */
 export const storeFolderCheck = (

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { isDisabled } from '../interpolate.ts'
 import {
   type BranchNode,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { nearMiss } from '../../lib/near.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
+import { nearMiss } from '../../lib/similar-text.ts'
 import { escapeVariables, interpolate } from '../interpolate.ts'
 import { isRelative } from '../paths.ts'
 import {

@@ -1,4 +1,4 @@
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { type BranchNode, branch, type ConfigTree, find, leaf, type TreeMember } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { namedServers, otherSections } from './foreign.ts'

@@ -1,4 +1,4 @@
-import { nearMiss } from '../../lib/near.ts'
+import { nearMiss } from '../../lib/similar-text.ts'
 import { problemAt } from '../problems.ts'
 import { type BranchNode, branch, type ConfigTree, type TreeMember } from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'

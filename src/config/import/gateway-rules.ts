@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import { type BranchNode, find, leaf, mapServers, member, withMember } from '../tree.ts'
 import { membersOf, shape, type TranslationReport } from './shape.ts'
 

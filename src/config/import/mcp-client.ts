@@ -1,4 +1,4 @@
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
 import {
   type BranchNode,
   branch,

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
-import { nearMiss } from '../../lib/near.ts'
-import { pluralize } from '../../lib/pluralize.ts'
+import { pluralize } from '../../lib/message-text.ts'
+import { nearMiss } from '../../lib/similar-text.ts'
 import { configSchema } from '../schema.ts'
 import { knownKeysAt } from '../schema-lookup.ts'
 import { type BranchNode, branch, countServers, find, mapServers, member, scalarAt, withMember } from '../tree.ts'

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { durationUnits } from '../../lib/duration.ts'
-import { isProtected } from '../../lib/loopback.ts'
+import { isProtected } from '../../lib/url.ts'
 
 /** Extends a published pattern to accept a variable, because editors validate values before variables are expanded. */
 const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`

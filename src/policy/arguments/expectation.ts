@@ -1,7 +1,6 @@
 import type { ErrorObject } from 'ajv'
-import { nearMiss } from '../../lib/near.ts'
-import { pluralize } from '../../lib/pluralize.ts'
-import { quote, shorten } from '../../lib/short-text.ts'
+import { pluralize, quote, shorten } from '../../lib/message-text.ts'
+import { nearMiss } from '../../lib/similar-text.ts'
 import { wholeKeyword } from './prepare.ts'
 
 const kindNames: Readonly<Record<string, string>> = {

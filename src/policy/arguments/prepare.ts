@@ -1,8 +1,8 @@
 import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
-import { decodePercent } from '../../lib/decode-percent.ts'
 import { ExactNumber } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { escapeStep, unescapeStep } from '../../lib/json-pointer.ts'
+import { decodePercent } from '../../lib/url.ts'
 
 export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
 

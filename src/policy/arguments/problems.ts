@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import { unescapeStep } from '../../lib/json-pointer.ts'
-import { nearMiss } from '../../lib/near.ts'
-import { shorten } from '../../lib/short-text.ts'
+import { shorten } from '../../lib/message-text.ts'
+import { nearMiss } from '../../lib/similar-text.ts'
 import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>

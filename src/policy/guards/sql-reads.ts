@@ -1,4 +1,4 @@
-import { shorten } from '../../lib/short-text.ts'
+import { shorten } from '../../lib/message-text.ts'
 import type { Dialect } from './sql-dialects.ts'
 import { columnsOf, isHarmless, isHarmlessTable } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'

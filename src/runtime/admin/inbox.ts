@@ -8,8 +8,8 @@ import { invalidArguments } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
+import { shorten } from '../../lib/message-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { shorten } from '../../lib/short-text.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 
 /** An item as its source reports it. */

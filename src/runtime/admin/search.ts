@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/call.ts'
-import { fuzzyScore } from '../../lib/fuzzy.ts'
+import { fuzzyScore } from '../../lib/similar-text.ts'
 import type { SearchHit } from '../../serve/admin/contract.ts'
 import type { SearchAdmin } from '../../serve/admin/service.ts'
 import { agentsOf } from './agents.ts'

@@ -9,7 +9,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { homeOf } from '../../core/home.ts'
 import { isRandom } from '../../core/secret-name.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { quote } from '../../lib/short-text.ts'
+import { quote } from '../../lib/message-text.ts'
 import type { ConfigSource } from './config-file.ts'
 import { secretTexts } from './find-secrets.ts'
 

@@ -3,9 +3,9 @@ import { plainName } from '../../config/validate.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
-import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { basicAuthOf } from '../../lib/url.ts'
 
 /** A server in a registry, with the ways to run or reach it. */
 export interface RegistryServer {

@@ -45,7 +45,7 @@ describe('a child that floods its host', () => {
   })
 
   test('S7: only the beginning of its stderr is read', async () => {
-    // Whoever writes on is told by the kernel that nobody hears it, and ends.
+    // A program that keeps writing gets SIGPIPE and ends.
     const talk = '/usr/bin/env yes >&2'
     expect(await heard(`${frame(messageKinds.ready)}; ${talk}; ${frame(messageKinds.done)}`)).toEqual([
       messageKinds.done,

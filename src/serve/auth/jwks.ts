@@ -3,8 +3,8 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
-import { isProtected } from '../../lib/loopback.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
+import { isProtected } from '../../lib/url.ts'
 import { cannotVerify } from './challenge.ts'
 
 /** Age at which cached keys are fetched again. */

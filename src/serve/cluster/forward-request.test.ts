@@ -42,7 +42,7 @@ async function twoWorkers(at?: number) {
   return { port, asked }
 }
 
-/** What is said on a connection of its own to whoever says this. */
+/** The response to these lines, sent on a new connection. */
 async function say(port: number, ...lines: readonly string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.write(lines.join('\r\n'))

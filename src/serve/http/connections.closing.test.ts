@@ -16,7 +16,7 @@ afterEach(async () => {
 const take = async (handle: Handle, leaving?: () => boolean) => open.use(await openTaken(handle, leaving))
 const clientOf = async (port: number) => open.use(await openClient(port))
 
-/** A client whose request has been heard and is not answered yet, and all ends of that. */
+/** A client with a pending request, and both ends of its connection. */
 async function underWay(request = post(), leaving?: () => boolean) {
   const kept = keeper()
   const taken = await take(kept.handle, leaving)
@@ -35,7 +35,7 @@ describe('B2: a client that disconnects is noticed by its response', () => {
   test.each([
     ['closes', (socket: Socket) => socket.destroy()],
     ['resets', (socket: Socket) => socket.resetAndDestroy()],
-    // As with node:http, for which whoever has said the last word has gone.
+    // Like node:http, which treats a half-closed client as disconnected.
     ['half-closes', (socket: Socket) => socket.end()],
   ])('one that %s before its answer', async (_, go) => {
     for (const [request, ...behind] of [
@@ -48,12 +48,12 @@ describe('B2: a client that disconnects is noticed by its response', () => {
       for (const more of behind) {
         const read = socket.bytesRead
         client.send(more)
-        await until(() => socket.bytesRead > read, { what: 'what comes behind it' })
+        await until(() => socket.bytesRead > read, { what: 'the next request' })
       }
       go(client.socket)
-      await until(() => one.gone, { what: 'the news' })
+      await until(() => one.gone, { what: 'the disconnect' })
       expect(one.response.destroyed && one.response.closed).toBe(true)
-      // What comes too late for anybody is no error.
+      // Writing after the close is not an error.
       one.response.writeHead(200, { 'Content-Length': 2 }).end('{}')
       await turn()
       expect([one.gone, asked.length]).toEqual([1, 1])
@@ -71,7 +71,7 @@ describe('B2: a client that disconnects is noticed by its response', () => {
       one.response.writeHead(200, stream).write('data: 1\n\n')
       await until(() => client.unread.includes('data: 1'), { what: 'the beginning' })
       go(client.socket)
-      await until(() => one.gone, { what: 'the news' })
+      await until(() => one.gone, { what: 'the disconnect' })
       for (let count = 0; count < 3; count++) one.response.write('data: 2\n\n')
       one.response.end()
       await turn()
@@ -105,7 +105,7 @@ describe('B2: a client that disconnects is noticed by its response', () => {
       one.response.destroy()
       one.response.destroy(new Error('again'))
       await client.closed()
-      await until(() => one.gone, { what: 'the news' })
+      await until(() => one.gone, { what: 'the disconnect' })
       expect(one.gone).toBe(1)
       expect(sendWhole(one.response)).toBe(false)
     }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
-import { quote } from '../../lib/short-text.ts'
+import { quote } from '../../lib/message-text.ts'
 import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 

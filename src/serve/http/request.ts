@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { shorten } from '../../lib/short-text.ts'
+import { shorten } from '../../lib/message-text.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 
 /** An HTTP request, read either by node:http or by the fast path. */

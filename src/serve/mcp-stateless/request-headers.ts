@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from '../../core/json.ts'
 import { decimalForm, ExactNumber } from '../../lib/exact-number.ts'
-import { quote } from '../../lib/short-text.ts'
+import { quote } from '../../lib/message-text.ts'
 import {
   declaredParamHeaders,
   decodeHeaderValue,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
-import { decodePercent } from '../../lib/decode-percent.ts'
+import { decodePercent } from '../../lib/url.ts'
 import { scopesRule } from '../auth/challenge.ts'
 import { type Authenticate, createCredentialWatch } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'

@@ -5,13 +5,12 @@ import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
 import { createRotatingSeal, createSeal, type Seal } from '../../lib/seal.ts'
 import { derivedSecret } from '../secret-file.ts'
+import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
+import { type RedisMembership, type RedisMembershipOptions, redisMembership, redisPubSub } from './cluster.ts'
 import { connectRedis, isUp, type SharedRedis } from './connection.ts'
-import { type RedisMembership, type RedisMembershipOptions, redisMembership } from './membership.ts'
-import { redisPubSub } from './pub-sub.ts'
-import { type RedisSafe, redisSafe } from './safe.ts'
-import { redisTtlStore } from './ttl-store.ts'
+import { type RedisSafe, redisSafe } from './vault.ts'
 
 /** The stores that all replicas share (B10). */
 export interface RedisStores extends AsyncDisposable {
@@ -125,6 +124,29 @@ async function openSharedSeal(
       ended = true
       changes[Symbol.dispose]()
       timer?.[Symbol.dispose]()
+    },
+  }
+}
+
+/** The maximum length of a stored value. A larger value would delay all other commands on the connection. */
+const maxLength = 4 * 1024 * 1024
+
+/** A TTL store shared by all replicas (B10). Empty while Redis is down. `maxBytes` limits each replica's entries. */
+export function redisTtlStore(redis: SharedRedis, clock: Clock, maxBytes = ttlStoreBytes): TtlStore {
+  const at = (key: string) => `${redis.prefix}keepsake:${key}`
+  const room = createRoom(maxBytes, clock, (key) => void redis.ask((client) => client.del(at(key))))
+  return {
+    async set(key, text, ttlMs) {
+      if (text.length > Math.min(maxLength, maxBytes)) return
+      await redis.ask((client) => client.set(at(key), text, 'PX', ttlMs))
+      room.take(key, text.length, ttlMs)
+    },
+    async get(key, ttlMs) {
+      const prolonged = await redis.ask((client) => client.multi().get(at(key)).pexpire(at(key), ttlMs).exec())
+      const text = prolonged?.[0]?.[1]
+      if (typeof text !== 'string') return undefined
+      room.take(key, text.length, ttlMs)
+      return text
     },
   }
 }

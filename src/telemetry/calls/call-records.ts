@@ -1,9 +1,8 @@
 import type { Operation } from '../../core/audit.ts'
-import type { Call } from '../../core/call.ts'
+import type { Call, Trail, TrailStep } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { StoredCall } from '../../core/history.ts'
 import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
-import type { Trail, TrailStep } from '../../core/trail.ts'
 import { safeRedact } from '../metrics/family.ts'
 
 export interface RecentCallsOptions {

@@ -1,5 +1,5 @@
 import { errorKinds } from '../../core/errors.ts'
-import { shorten } from '../../lib/short-text.ts'
+import { shorten } from '../../lib/message-text.ts'
 
 export interface MetricFamily {
   readonly name: string

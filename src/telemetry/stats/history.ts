@@ -1,6 +1,6 @@
+import type { Trail } from '../../core/call.ts'
 import { type TallyCounts, tallyNumbers } from '../../core/history.ts'
 import type { CallOutcome, Observed } from '../../core/observer.ts'
-import type { Trail } from '../../core/trail.ts'
 import {
   addLatencies,
   addPacked,

@@ -1,13 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { retryAfterMs } from '../../lib/backoff.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
 import type { HttpClient } from '../../lib/http-client.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { readBeginning } from '../../lib/read-bounded.ts'
-import { retryAfterMs } from '../../lib/retry-after.ts'
 
 export type OtlpReply =
   | { readonly kind: 'taken'; readonly rejected: number }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../config/schema.ts'
-import { decodePercent } from '../../lib/decode-percent.ts'
+import { decodePercent } from '../../lib/url.ts'
 import type { Traces, TracesOptions } from './traces.ts'
 import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 

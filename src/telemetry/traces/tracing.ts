@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import type { Call } from '../../core/call.ts'
+import type { Tracing } from '../../core/observer.ts'
 import {
   flagsOf,
   isSampled,
@@ -8,7 +9,6 @@ import {
   type TraceContext,
   traceIdOf,
 } from '../../core/trace-context.ts'
-import type { Tracing } from '../../core/tracing.ts'
 
 /** Decides which calls are traced, and creates their contexts. `isForwarded` is false for in-process sources. */
 export const createTracing = (sampling: TraceSampling, isForwarded: (server: string) => boolean): Tracing => ({

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { shorten } from '../../lib/short-text.ts'
+import { shorten } from '../../lib/message-text.ts'
 
 /**
  * `ok`, `error`: the tool ran. `refused`: nothing was sent to the server. `unknown`: the call was sent but not

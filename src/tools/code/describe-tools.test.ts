@@ -80,7 +80,7 @@ test('F11: its record has the numbers of requested and returned tools, and of to
   expect(listing).toEqual({ requested: 2, returned: 1, tokens: expect.any(Number) })
 })
 
-test('E2: no names, too many, and none at all are refused', async () => {
+test('E2: an empty list of names, too many, missing and empty names are refused', async () => {
   for (const names of [[], new Array(51).fill('a.b'), undefined, ['']]) {
     expect((await refusalOf(describeTools({ names }))).code).toBe('INVALID_ARGUMENTS')
   }

@@ -1,5 +1,5 @@
 import { depthExceeds } from '../../lib/json-text.ts'
-import { shorten } from '../../lib/short-text.ts'
+import { shorten } from '../../lib/message-text.ts'
 
 /**
  * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of the

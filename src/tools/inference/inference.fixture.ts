@@ -1,6 +1,6 @@
 import { createModels } from '../../chat/models/create-models.ts'
 import { modelsSection } from '../../config/schema/chat.ts'
-import { nativeSection } from '../../config/schema/native.ts'
+import { nativeSection } from '../../config/schema/tools.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { bodyOf, runTool } from '../access.fixture.ts'

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Served, ToolMatches, View } from '../../core/access.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
-import { nearMisses } from '../../lib/near.ts'
+import { nearMisses } from '../../lib/similar-text.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { outerTimeoutMs } from './nested-call.ts'
 import {

@@ -5,9 +5,8 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
-import { didYouMean } from '../../lib/near.ts'
-import { pluralize } from '../../lib/pluralize.ts'
-import { shorten } from '../../lib/short-text.ts'
+import { pluralize, shorten } from '../../lib/message-text.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
 import { waitOf } from './nested-call.ts'
 
 /** Everything that meta-tools can access. They see and run only what their caller may see and run. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { nativeSection } from '../../config/schema/native.ts'
+import { nativeSection } from '../../config/schema/tools.ts'
 import { builtInNames } from '../tool-source.ts'
 import { echo } from '../tools.fixture.ts'
 import { nativeTools } from './index.ts'

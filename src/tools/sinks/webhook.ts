@@ -3,10 +3,9 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, pause } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { jitteredBackoffMs } from '../../lib/backoff.ts'
-import { basicAuthOf } from '../../lib/basic-auth.ts'
+import { jitteredBackoffMs, retryAfterMs } from '../../lib/backoff.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
-import { retryAfterMs } from '../../lib/retry-after.ts'
+import { basicAuthOf } from '../../lib/url.ts'
 import type { Artifact, Pointer, Sink } from './sink.ts'
 
 export type WebhookConfig = Pick<

@@ -1,7 +1,7 @@
 import type { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
-import { quote } from '../../lib/short-text.ts'
+import { quote } from '../../lib/message-text.ts'
 import { written } from '../listing/list-reader.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'

@@ -1,5 +1,5 @@
-import { isProtected } from '../../lib/loopback.ts'
-import { quoteAscii } from '../../lib/short-text.ts'
+import { quoteAscii } from '../../lib/message-text.ts'
+import { isProtected } from '../../lib/url.ts'
 
 /** Thrown if no token could be obtained. Has a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { isLoopback } from '../../lib/loopback.ts'
+import { isLoopback } from '../../lib/url.ts'
 import { type Challenge, scopesToAsk } from './authorization.ts'
 import { type OAuthClient, registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'

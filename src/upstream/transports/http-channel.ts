@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import type { Clock } from '../../core/clock.ts'
-import { basicAuthOf } from '../../lib/basic-auth.ts'
+import { basicAuthOf } from '../../lib/url.ts'
 import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
-import { shorten } from '../../lib/short-text.ts'
+import { shorten } from '../../lib/message-text.ts'
 
 /** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */
 export interface ProcessOutput {

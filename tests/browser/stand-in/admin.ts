@@ -1,5 +1,5 @@
 import { ToolwayError } from '../../../src/core/errors.ts'
-import { fuzzyScore } from '../../../src/lib/fuzzy.ts'
+import { fuzzyScore } from '../../../src/lib/similar-text.ts'
 import { createTestConfigEditing } from '../../../src/serve/admin/config-edit.fixture.ts'
 import type { CallView, ReloadEvent, ServerDetail, ServerView, ToolView } from '../../../src/serve/admin/contract.ts'
 import type { AdminService } from '../../../src/serve/admin/service.ts'

@@ -19,7 +19,7 @@ beforeAll(() => {
 })
 afterAll(() => commands[Symbol.asyncDispose]())
 
-/** A process that ends with whoever asked for it, once it has said its first line. */
+/** Waits for the first line that a process prints; disposing of the result ends the process. */
 async function spoken(child: ChildProcess) {
   const exit = once(child, 'exit')
   await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
@@ -69,7 +69,7 @@ test('B11, S7: a port in use is reported with its process, and the sandbox is ch
   await new Promise((closed) => other.close(closed))
 })
 
-/** Somebody whom the modes of files bind: whoever runs the tests may be above them. */
+/** An unprivileged user: file modes have no effect on root, who may run the tests. */
 const nobody = process.getuid?.() === 0 ? 54321 : undefined
 
 test('B11: a state folder that is not writable, and one of another user, are problems', async () => {

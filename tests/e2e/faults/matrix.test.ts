@@ -91,7 +91,7 @@ const alike = (outcome: Outcome, times: number) => {
 
 const faults: readonly Fault[] = [
   {
-    // A process that is gone is started again; whoever does not listen has not got a byte.
+    // A process that has ended is started again; a remote server that does not listen got nothing.
     name: 'dead before the write',
     expected: { stdio: ['answered', 1], http: [down, 0], sse: [down, 0] },
     async arm(server) {

@@ -84,7 +84,7 @@ withPart('redis-server', 'B10: what happens at one replica and concerns all', ()
       const names = async () => (await there.listTools()).map(({ name }) => name)
       const tool = `sell_${sdk}`
       let seen = false
-      // Whoever is told must find the news in the list at once.
+      // A client that is notified must find the change in the list.
       there.onNotification('notifications/tools/list_changed', async () => {
         seen ||= (await names()).includes(`shop__${tool}`)
       })

@@ -99,7 +99,7 @@ describe.concurrent.each<Sdk>(['v1', 'v2'])('a server that gets a new tool, seen
     await using client = await connect(sdk, { endpoint: toolway })
     const names = async () => ((await client.request('tools/list')).tools as { name: string }[]).map(({ name }) => name)
     let seen = false
-    // Whoever is told must find the news in the list at once.
+    // A client that is notified must find the change in the list.
     client.onNotification('notifications/tools/list_changed', async () => {
       seen ||= (await names()).includes('probe__fresh')
     })

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../../../core/clock.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
 import type { TailOptions } from './options.ts'
-import { rowLine } from './print.ts'
+import { rowLine } from './query.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
 /** Prints the latest records. Reads the log files directly, without the index. */

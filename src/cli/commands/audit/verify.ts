@@ -5,7 +5,7 @@ import type { VerifyProblem } from '../../../audit/verify/chain-check.ts'
 import { type VerifyReport, verifyAudit } from '../../../audit/verify/verify.ts'
 import { type ArchiveReport, compareWithArchive, verifyArchive } from '../../../audit/verify/verify-archive.ts'
 import { marksFolder } from '../../../audit/write/head.ts'
-import { pluralize } from '../../../lib/pluralize.ts'
+import { pluralize } from '../../../lib/message-text.ts'
 import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import { keptAuditKey } from '../../../stores/secret-file.ts'
 import {
@@ -22,7 +22,7 @@ import {
 import { type CommonOptions, load } from '../../load.ts'
 import { oneLine } from '../../table.ts'
 import type { LogLocationOptions } from './options.ts'
-import { printJson } from './print.ts'
+import { printJson } from './query.ts'
 import { askArchive, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
 
 export interface AuditVerifyOptions extends CommonOptions, LogLocationOptions {

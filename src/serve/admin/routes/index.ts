@@ -1,6 +1,5 @@
 import type { Route } from '../router.ts'
-import { auditRoutes } from './audit.ts'
-import { approvalsRoutes, callsRoutes } from './calls.ts'
+import { approvalsRoutes, auditRoutes, callsRoutes } from './calls.ts'
 import { chatRoutes } from './chat.ts'
 import { configEditRoutes, configRoutes } from './config.ts'
 import { gatewayRoutes, inboxRoutes, searchRoutes } from './gateway.ts'

@@ -1,6 +1,6 @@
 import { invalidArguments } from '../../../core/errors.ts'
 import { durationUnits } from '../../../lib/duration.ts'
-import { pluralize } from '../../../lib/pluralize.ts'
+import { pluralize } from '../../../lib/message-text.ts'
 import { instantOf, utcOf, type Wall, wallAt, wallInUtc, type Zone, zoneNamed } from './zone.ts'
 
 /** An instant, and the zone in which it was written. */

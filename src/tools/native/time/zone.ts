@@ -1,5 +1,5 @@
 import { invalidArguments } from '../../../core/errors.ts'
-import { nearMisses } from '../../../lib/near.ts'
+import { nearMisses } from '../../../lib/similar-text.ts'
 
 /** A local date and time without a zone. Months count from 1. */
 export interface Wall {

@@ -6,8 +6,8 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { silentLog } from '../../core/log.ts'
 import { createSeal } from '../../lib/seal.ts'
+import { redisPubSub } from './cluster.ts'
 import type { SharedRedis } from './connection.ts'
-import { redisPubSub } from './pub-sub.ts'
 import { connected } from './redis.fixture.ts'
 
 withPart('redis-server', 'B10: a bulletin in Redis', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { locksContract } from '../../tests/contract/locks.ts'
 import { temporaryFolder } from '../../tests/fixtures/folders.ts'
-import { fileLocks, memoryLocks } from './locks.ts'
+import { fileLocks, memoryLocks } from './vault.ts'
 
 const open = new AsyncDisposableStack()
 afterAll(() => open.disposeAsync())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { quote, quoteAscii, shorten } from './short-text.ts'
+import { quote, quoteAscii, shorten } from './message-text.ts'
 
 test('T1: shortened text fits, ends with an ellipsis and has no half characters', () => {
   expect(shorten('abc', 3)).toBe('abc')

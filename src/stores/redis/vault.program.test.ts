@@ -13,11 +13,9 @@ import { createSeal } from '../../lib/seal.ts'
 import { memoryBuckets } from '../buckets.ts'
 import { derivedSecret, rememberedSharedSecret } from '../secret-file.ts'
 import type { SharedRedis } from './connection.ts'
-import { redisLocks } from './locks.ts'
 import { connected } from './redis.fixture.ts'
-import { openRedisStores, type RedisStores } from './stores.ts'
-import { redisTtlStore } from './ttl-store.ts'
-import { redisVault } from './vault.ts'
+import { openRedisStores, type RedisStores, redisTtlStore } from './stores.ts'
+import { redisLocks, redisVault } from './vault.ts'
 
 const key = 'a key of all replicas, and of them only'
 const log = createKeptLog()

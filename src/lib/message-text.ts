@@ -16,3 +16,6 @@ export const quoteAscii = (text: string, maxLength = 100): string =>
     /[^ -~]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+
+/** Formats a number with a noun: `1 server`, `3 servers`. */
+export const pluralize = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`

@@ -4,8 +4,8 @@ import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { createSeal } from '../../lib/seal.ts'
+import { redisMembership } from './cluster.ts'
 import type { SharedRedis } from './connection.ts'
-import { redisMembership } from './membership.ts'
 import { connected } from './redis.fixture.ts'
 
 const seal = createSeal('the secret of this fleet')
