@@ -91,11 +91,23 @@ export interface Peer {
   readonly rounds: boolean
   /** The lowest level of log messages that the caller wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined
-  readonly request?: { readonly id: string | number; readonly revision: string }
+  readonly request?: { readonly id: string | number; readonly revision: string } | undefined
   notify(method: string, params: Json): void
   /** Asks the caller, for the server by default. */
   ask(method: string, params: Json, signal: AbortSignal, from?: 'server' | 'toolway'): Promise<Json>
 }
+
+/** A peer that forwards everything to another one, except what `changes` replaces. */
+export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask'>>): Peer => ({
+  rounds: peer.rounds,
+  get logLevel() {
+    return peer.logLevel
+  },
+  request: peer.request,
+  notify: (method, params) => peer.notify(method, params),
+  ask: (...params) => peer.ask(...params),
+  ...changes,
+})
 
 export type Handler = (call: Call) => Promise<Result>
 export type Interceptor = (call: Call, next: Handler) => Promise<Result>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
-import type { Call } from '../core/call.ts'
+import type { Call, Peer } from '../core/call.ts'
 import type { CapturedCall } from '../core/captures.ts'
 import { type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -103,3 +103,33 @@ test('V11: a failure to capture does not affect the call', async () => {
   const { handle } = open({ store })
   expect((await handle(running(async () => textResult('done')))).isError).toBe(false)
 })
+
+test.each([
+  ['without a progress token', undefined],
+  ['with a progress token', 'p'],
+])(
+  'V11: a captured call passes on who asks a question and which request it belongs to, %s',
+  async (_, progressToken) => {
+    const { handle } = open()
+    const from: unknown[] = []
+    let request: unknown
+    const peer = {
+      ...callOf().peer,
+      request: { id: 7, revision: '2025-11-25' },
+      ask: async (...params: Parameters<Peer['ask']>) => {
+        from.push(params[3])
+        return Json.of({})
+      },
+    }
+    const ask = async ({ peer, signal }: Call) => {
+      request = peer.request
+      await peer.ask('elicitation/create', Json.of({}), signal, 'toolway')
+      await peer.ask('elicitation/create', Json.of({}), signal)
+      return textResult('done')
+    }
+    const caller = { ...callOf().caller, capabilities: { elicitation: {} } }
+    await handle(running(ask, { caller, peer, input: { arguments: Json.of({}), meta: { progressToken } } }))
+    expect(from).toEqual(['toolway', undefined])
+    expect(request).toEqual({ id: 7, revision: '2025-11-25' })
+  },
+)

@@ -1,4 +1,4 @@
-import type { Call, Handler, Interceptor, Peer } from '../core/call.ts'
+import { type Call, type Handler, type Interceptor, wrapPeer } from '../core/call.ts'
 import type { CapturedCall, CapturedProgress, CapturedText, CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
@@ -93,19 +93,13 @@ function progressOf(params: Json, ms: number, redact: (text: string) => string):
 function withProgress(call: Call, note: (params: Json) => void): Call {
   const { input, peer } = call
   const wanted = input.meta.progressToken !== undefined
-  const noting: Peer = {
-    rounds: peer.rounds,
-    get logLevel() {
-      return peer.logLevel
-    },
-    ...(peer.request && { request: peer.request }),
+  const noting = wrapPeer(peer, {
     notify(method, params) {
       const isProgress = method === 'notifications/progress'
       if (isProgress) note(params)
       if (!isProgress || wanted) peer.notify(method, params)
     },
-    ask: (method, params, signal) => peer.ask(method, params, signal),
-  }
+  })
   if (wanted || call.entry.kind !== 'tool') return { ...call, peer: noting }
   return { ...call, peer: noting, input: { ...input, meta: { ...input.meta, progressToken: call.id } } }
 }

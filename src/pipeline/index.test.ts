@@ -9,7 +9,7 @@ import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Observed } from '../core/observer.ts'
 import { textResult } from '../core/result.ts'
-import { approvalBy, openPipeline } from './pipeline.fixture.ts'
+import { approvalBy, keptAudit, openPipeline } from './pipeline.fixture.ts'
 
 const deny: Decide = () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' })
 
@@ -214,4 +214,20 @@ describe('B9: whether a cancelled call has been passed to its server', () => {
   test('it has while the server works on it', async () => {
     expect(await startedBeforeEnd({})).toBe(true)
   })
+})
+
+test('T5: a subscription whose audit record cannot be written is ended', async () => {
+  const events: string[] = []
+  const entry = entryOf({
+    kind: 'resource',
+    subscribe: async () => {
+      events.push('subscribed')
+      return { [Symbol.asyncDispose]: async () => void events.push('ended') }
+    },
+  })
+  const audit = keptAudit({ end: () => Promise.reject(new ToolwayError('AUDIT_UNAVAILABLE', 'The disk is full.')) })
+  const { subscribe } = openPipeline({ audit })
+  const following = subscribe(callOf().caller, { name: 'r', entry, definition: {} }, () => {})
+  await expect(following).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+  expect(events).toEqual(['subscribed', 'ended'])
 })

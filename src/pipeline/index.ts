@@ -110,7 +110,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         subscription = (await entry.subscribe?.(caller, uri, notify)) ?? nothingToFollow
         return resultOf({})
       }
-      await compose([...recorded('subscribe'), guards(() => options.guards), rateLimit(options.limits)], follow)(call)
+      const interceptors = [...recorded('subscribe'), guards(() => options.guards), rateLimit(options.limits)]
+      try {
+        await compose(interceptors, follow)(call)
+      } catch (error) {
+        // The audit log may fail after the server has accepted the subscription.
+        await subscription[Symbol.asyncDispose]()
+        throw error
+      }
       return subscription
     },
     rejected: recordRejections(options.audit, refusals, options.log),

@@ -116,6 +116,13 @@ describe('how often and when', () => {
     expect(once).toMatchObject({ tries: 1, outcome: unsent })
   })
 
+  test('G6: the error for a tool that the policy hides does not mention attempts', async () => {
+    const hidden = error('TOOL_NOT_FOUND', { concealed: error('DENIED_BY_POLICY') })
+    const { tries, outcome } = await trying().run([unsent, hidden])
+    expect(tries).toBe(2)
+    expect(outcome).toBe(hidden)
+  })
+
   test('F12: the error says that an attempt may have run, even if a later one was not sent', async () => {
     const { outcome } = await trying().run([unknown, unsent, error('CIRCUIT_OPEN')], harmless)
     expect(outcome).toMatchObject({

@@ -57,10 +57,14 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
-/** Mentions earlier attempts in the error message. A server's own error stays unchanged (T2). */
+/**
+ * Mentions earlier attempts in the error message. A server's own error stays unchanged (T2), and so does "not found"
+ * for a tool that the policy hides: attempts would show that it exists.
+ */
 function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean, { entry }: Call): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
+  if (details.concealed) return thrown
   const mayHaveEffect = mayHaveRun && entry.kind === 'tool' && !entry.traits.readOnly
   const before = mayHaveEffect && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier one may have run' : ''
   const unsent = mayHaveRun ? undefined : details.unsent

@@ -1,4 +1,4 @@
-import { type Call, canBeAsked, type Interceptor, type Peer } from '../core/call.ts'
+import { type Call, canBeAsked, type Interceptor, type Peer, wrapPeer } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Deadline, deadline, endWith } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -67,15 +67,11 @@ const unanswered = () =>
   )
 
 /** Pauses the call's deadline while a person answers the server's question. */
-const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => ({
-  rounds: peer.rounds,
-  get logLevel() {
-    return peer.logLevel
-  },
-  notify: (method, params) => peer.notify(method, params),
-  async ask(method, params, signal) {
-    using _ = limit.pause()
-    using patience = deadline(clock, personMs, unanswered, signal)
-    return await peer.ask(method, params, patience.signal)
-  },
-})
+const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer =>
+  wrapPeer(peer, {
+    async ask(method, params, signal, from) {
+      using _ = limit.pause()
+      using patience = deadline(clock, personMs, unanswered, signal)
+      return await peer.ask(method, params, patience.signal, from)
+    },
+  })

@@ -3,6 +3,7 @@ import type { Model } from '../chat/models/model.ts'
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Executor, HostRefusal } from '../core/executor.ts'
+import { createLazy } from '../lib/lazy.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import type { SandboxFetch } from '../sandbox/host-calls.ts'
 import { pinned, readBody } from '../tools/native/fetch/guarded-get.ts'
@@ -70,27 +71,23 @@ const replaced = 'The settings of the sandbox were changed.'
 function lazyExecutor(load: () => Promise<Executor>, before: readonly string[] = []): ReplaceableExecutor {
   const lost = new Set(before)
   const used = new Set<string>()
-  let loading: Promise<Executor> | undefined
-  const executor = () => {
-    loading ??= load()
-    return loading
-  }
+  const executor = createLazy(load)
   return {
-    probe: async () => (await executor()).probe(),
+    probe: async () => (await executor.get()).probe(),
     environments: () => [...lost, ...used].slice(-maxEnvironments),
     async run(program) {
       const { environment } = program
-      if (environment === undefined) return (await executor()).run(program)
+      if (environment === undefined) return (await executor.get()).run(program)
       // Move the key to the end, so that the least recently used one is dropped.
       used.delete(environment)
       used.add(environment)
       if (used.size > maxEnvironments) used.delete(used.keys().next().value as string)
-      const outcome = await (await executor()).run(program)
+      const outcome = await (await executor.get()).run(program)
       if (outcome.status === 'refused' || !lost.delete(environment)) return outcome
       return { ...outcome, reset: outcome.reset ?? replaced }
     },
     async [Symbol.asyncDispose]() {
-      await (await loading)?.[Symbol.asyncDispose]()
+      await (await executor.loaded())?.[Symbol.asyncDispose]()
     },
   }
 }

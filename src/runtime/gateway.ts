@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import type { Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import { createLazy } from '../lib/lazy.ts'
 import type { Why } from '../policy/explanation.ts'
 import type { ListeningServer } from '../serve/admin/endpoint.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
@@ -171,7 +172,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     createGenerations<Generation>({
       first: buildGeneration(await prepareConfig(first, context), context),
       clock,
-      dispose: (generation) => disposeGeneration(generation, generations.alive),
+      dispose: (generation) =>
+        disposeGeneration(generation, generations.alive).catch((cause: unknown) =>
+          log.error({ err: cause }, 'could not close all servers and services of a configuration'),
+        ),
     }),
   )
   const { approvals, breakers, bulkhead, pubSub, cache } = processState
@@ -186,15 +190,16 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     configAudit.started(current().loaded.config)
     running.defer(() => configAudit.stopped(current().loaded.config))
   }
-  let opening: Promise<Inbox> | undefined
-  /** Opens the inbox when the dashboard or a webhook needs it. */
-  const openInbox = (): Promise<Inbox> => {
-    opening ??= import('./admin/inbox-service.ts').then(({ openInbox }) =>
-      openInbox({ ...processState, current, history, sharedApprovals, version }),
-    )
-    return opening
+  /** Opened when the dashboard or a webhook needs it. */
+  const inbox = createLazy<Inbox>(async () => {
+    const { openInbox } = await import('./admin/inbox-service.ts')
+    return openInbox({ ...processState, current, history, sharedApprovals, version })
+  })
+  open.defer(async () => (await inbox.loaded())?.[Symbol.dispose]())
+  /** Opens the inbox for its webhook. If that fails, the next reload or request to the dashboard tries again. */
+  const startInbox = () => {
+    inbox.get().catch((cause: unknown) => log.error({ err: cause }, 'could not open the inbox (inbox.webhook)'))
   }
-  open.defer(async () => (await opening)?.[Symbol.dispose]())
   const reload = createReload({
     history,
     record: configAudit,
@@ -226,7 +231,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
       lists.emit(everyKind)
       files?.follow(watchedFiles(next))
-      if (httpServer && loaded.config.inbox.webhook !== undefined) void openInbox()
+      if (httpServer && loaded.config.inbox.webhook !== undefined) startInbox()
     },
     clock,
     log,
@@ -296,7 +301,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           source: options.source,
           why,
           metrics,
-          inbox: await openInbox(),
+          inbox: await inbox.get(),
           worker: shared,
           startedAt,
         }
@@ -337,7 +342,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           log,
         }),
       )
-      if (current().loaded.config.inbox.webhook !== undefined) void openInbox()
+      if (current().loaded.config.inbox.webhook !== undefined) startInbox()
       await Promise.all([processState.membership?.join(address), shared?.join(address)])
       return httpServer
     },

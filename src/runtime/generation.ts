@@ -17,6 +17,7 @@ import type { ListChangeListener } from '../core/access.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { createLazy } from '../lib/lazy.ts'
 import { memoize } from '../lib/memoize.ts'
 import { breakerConfigs } from '../pipeline/breaker.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
@@ -243,20 +244,29 @@ export async function startGeneration(
   await Promise.all(added.map(([, { server }]) => server.start()))
 }
 
-/** Closes everything that is not shared with another generation. */
+/** Closes everything that is not shared with another generation. Rejects, after closing all of it, if a part failed. */
 export async function disposeGeneration(generation: Generation, alive: readonly Generation[]): Promise<void> {
   const { catalog, servers, inboundAuth, pins, traces, chat, models, executor, plugins } = generation
+  const failures: unknown[] = []
+  const close = async (part: AsyncDisposable | undefined) => {
+    try {
+      await part?.[Symbol.asyncDispose]()
+    } catch (error) {
+      failures.push(error)
+    }
+  }
   catalog[Symbol.dispose]()
-  await chat[Symbol.asyncDispose]()
+  await close(chat)
   // Close them in parallel, because each may have to wait for a process that is slow to exit.
-  await Promise.all(exceptShared(servers, alive).map((server) => server[Symbol.asyncDispose]()))
+  await Promise.all(exceptShared(servers, alive).map(close))
   for (const key of ['models', 'executor', 'plugins'] as const) {
     const { value } = { models, executor, plugins }[key]
-    if (!alive.some((other) => other[key].value === value)) await value[Symbol.asyncDispose]()
+    if (!alive.some((other) => other[key].value === value)) await close(value)
   }
-  if (!alive.some((other) => other.inboundAuth === inboundAuth)) await inboundAuth.authenticate[Symbol.asyncDispose]()
-  if (!alive.some((other) => other.pins === pins)) await pins[Symbol.asyncDispose]()
-  if (!alive.some((other) => other.traces === traces)) await traces?.[Symbol.asyncDispose]()
+  if (!alive.some((other) => other.inboundAuth === inboundAuth)) await close(inboundAuth.authenticate)
+  if (!alive.some((other) => other.pins === pins)) await close(pins)
+  if (!alive.some((other) => other.traces === traces)) await close(traces)
+  if (failures.length > 0) throw new AggregateError(failures, `could not close: ${failures.map(String).join('; ')}`)
 }
 
 /**
@@ -301,19 +311,15 @@ function createInboundAuth(
 
 /** Loads the chat code on the first request, because most gateways only proxy calls. */
 function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
-  let opening: Promise<Chat & AsyncDisposable> | undefined
-  const open = () => {
-    opening ??= import('../chat/chat.ts').then(({ createChat }) => createChat(options))
-    return opening
-  }
+  const chat = createLazy(async () => (await import('../chat/chat.ts')).createChat(options))
   return {
     models: () => modelNames(options.models, options.config),
     visionModels: () => visionModels(options.models),
     async *answer(request) {
-      yield* (await open()).answer(request)
+      yield* (await chat.get()).answer(request)
     },
     async [Symbol.asyncDispose]() {
-      await (await opening)?.[Symbol.asyncDispose]()
+      await (await chat.loaded())?.[Symbol.asyncDispose]()
     },
   }
 }

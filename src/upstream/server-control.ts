@@ -38,6 +38,8 @@ export interface ServerControlOptions {
   changed(): void
   /** Connects if the server is configured to connect eagerly. */
   begin(): void
+  /** Called when the server is no longer paused, and after a restart. */
+  resumed(): void
   /** Connects and fetches the listing. Never rejects. */
   open(): Promise<unknown>
 }
@@ -64,11 +66,13 @@ export function createServerControl(options: ServerControlOptions): PausableCont
       history.record('resumed')
       changed()
       options.begin()
+      options.resumed()
     },
     async restart() {
       history.record('restarted')
       await pool().interrupt(unsentError(server, `An operator is restarting ${server}.`))
       paused = false
+      options.resumed()
       await options.open()
       changed()
     },

@@ -21,6 +21,8 @@ function memoryStore(): DescriptorStore {
 interface Setup {
   /** The tools that the server lists on one of its connections, of which the first is 0. */
   readonly tools?: (connection: number) => readonly string[]
+  /** The URIs of resources that clients can subscribe to. */
+  readonly resources?: readonly string[]
   readonly store?: DescriptorStore
   readonly changes?: object
   readonly discovery?: 'startup' | 'runtime' | 'hybrid'
@@ -75,13 +77,16 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
       const peer = scriptedPeer({
         initialize: () => ({
           protocolVersion: setup.version ?? '2025-06-18',
-          capabilities: { tools: { listChanged: true } },
+          capabilities: { tools: { listChanged: true }, ...(setup.resources && { resources: { subscribe: true } }) },
           serverInfo: { name: 'Files' },
         }),
         'tools/list'() {
           if (setup.listFails?.()) return { error: { code: -32603, message: 'offline' } }
           return setup.hangs?.() ? undefined : { tools: tools(number).map(definition) }
         },
+        'resources/list': () => ({ resources: setup.resources?.map((uri) => ({ uri, name: uri })) ?? [] }),
+        'resources/templates/list': () => ({ resourceTemplates: [] }),
+        'resources/subscribe': () => ({}),
         'tools/call'({ params }, called) {
           setup.called?.(called)
           return { content: [], echo: params }

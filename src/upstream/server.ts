@@ -106,6 +106,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     pool: () => pool,
     changed,
     begin,
+    resumed: () => subscriptions.resumed(),
     open: async () => config.disabled || look(plain),
   })
   const pool = createConnectionPool({
@@ -149,6 +150,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     changed: () => {
       for (const stream of changeStreams.values()) stream.listen(subscriptions.uris())
     },
+    isPaused: () => control.paused,
     clock,
     log,
   })

@@ -103,5 +103,6 @@ test('F13: long arguments are given up early', () => {
   expect(written(`{"a":"${'x'.repeat(65_000)}"}`)).toBeDefined()
   expect(written(`{"a":"${'x'.repeat(66_000)}"}`)).toBeUndefined()
   expect(written(`[${'[],'.repeat(40_000)}1]`)).toBeUndefined()
+  expect(written(`[${'true,'.repeat(20_000)}true]`)).toBeUndefined()
   expect(written(`{"big":9007199254740993,"a":"${'x'.repeat(65_000)}"}`)).toMatch(/9007199254740993e0,}$/)
 })

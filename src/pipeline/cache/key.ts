@@ -113,6 +113,7 @@ function write(value: unknown, budget: Budget): string {
       if (!Number.isFinite(value)) budget.exact = false
       return value === 0 && 1 / value < 0 ? '-0' : `${value}`
     case 'boolean':
+      budget.left -= 5
       return value ? 'true' : 'false'
     case 'object':
       budget.left -= 2

@@ -1,4 +1,4 @@
-import type { Call, Handler, Peer } from '../../core/call.ts'
+import { type Call, type Handler, wrapPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { endWith } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
@@ -188,26 +188,22 @@ function createFlight(lead: Call, options: FlightOptions) {
     }
   }
 
-  const peer: Peer = {
-    rounds: lead.peer.rounds,
-    get logLevel() {
-      return lead.peer.logLevel
-    },
+  const peer = wrapPeer(lead.peer, {
     notify(method, params) {
       // Send progress to every waiting call, everything else only to the lead.
       const receivers = method === 'notifications/progress' ? [...waiting] : waiting.has(lead) ? [lead] : []
       for (const call of receivers) call.peer.notify(method, params)
     },
-    ask(method, params, signal) {
+    ask(...params) {
       options.asked()
       resolve(undefined)
-      if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
+      if (waiting.has(lead)) return lead.peer.ask(...params)
       // The lead's caller has stopped waiting. Never pass the server's request on to another caller.
       const gone = new ToolwayError('CANCELLED', 'The caller of this request has disconnected.')
       if (!landed) abandon(gone)
       return Promise.reject(gone)
     },
-  }
+  })
 
   return {
     lead,

@@ -3,6 +3,7 @@ import type { ErrorObject } from 'ajv'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { createLazy } from '../../lib/lazy.ts'
 import { foldName } from '../../lib/lookalikes.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { composed, schemasAt } from '../schema-members.ts'
@@ -44,7 +45,9 @@ const maxExplained = 2000
 
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
   let compile: typeof import('./compile.ts').compile | undefined
-  let loading: Promise<void> | undefined
+  const loading = createLazy(async () => {
+    compile = (await import('./compile.ts')).compile
+  })
   const keys = new WeakMap<Fields, string>()
   const kept = new Map<string, Made>()
 
@@ -110,10 +113,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     if (misspelt !== undefined) throw refusal(tool, misspelt)
     if (exact === args && made.plain && says(made.plain, args)) return undefined
     if (compile) return check(made, schema, args, tool, exact)
-    loading ??= import('./compile.ts').then((module) => {
-      compile = module.compile
-    })
-    return loading.then(() => check(made, schema, args, tool, exact))
+    return loading.get().then(() => check(made, schema, args, tool, exact))
   }
 }
 

@@ -7,6 +7,7 @@ import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
+import type { HttpEndpoint } from '../admin/endpoint.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { authenticateToken, bearerTokens } from '../auth/token.fixture.ts'
 import { openHttpServer } from './server.ts'
@@ -43,6 +44,7 @@ interface Settings {
   readonly access?: TestAccess
   readonly chat?: () => Chat | undefined
   readonly jwt?: () => Config['auth']['jwt']
+  readonly adminEndpoint?: () => Promise<HttpEndpoint>
   readonly membership?: Membership
 }
 
@@ -52,12 +54,12 @@ export async function openTestServer(settings: Settings = {}) {
   const clock = createManualClock()
   const log = createKeptLog()
   const config = httpConfig(settings.config)
-  const { traced, chat, jwt, membership } = settings
+  const { traced, chat, jwt, adminEndpoint, membership } = settings
   const budgets = createBudgets()
   const shared = { config, access, budgets, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : authenticateToken(known))
-  const server = await openHttpServer({ ...shared, authenticate, membership })
+  const server = await openHttpServer({ ...shared, authenticate, adminEndpoint, membership })
   const agent = new Agent()
   const origin = `http://127.0.0.1:${server.port}`
 

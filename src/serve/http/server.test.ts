@@ -215,6 +215,33 @@ describe('opening and closing the server', () => {
     log: silentLog,
   }
 
+  test('T5: if the dashboard cannot be loaded once, the next request loads it', async () => {
+    let attempts = 0
+    let isClosed = false
+    const { raw, server } = await openServer({
+      async adminEndpoint() {
+        if (attempts++ === 0) throw new Error('too many open files')
+        return {
+          handle: (_, response) => response.end('{}') !== undefined,
+          [Symbol.dispose]() {
+            isClosed = true
+          },
+        }
+      },
+    })
+    const statuses = []
+    for (let request = 0; request < 3; request++) statuses.push((await raw({ method: 'GET', path: '/' })).status)
+    expect([statuses, attempts]).toEqual([[500, 200, 200], 2])
+    await server[Symbol.asyncDispose]()
+    expect(isClosed).toBe(true)
+  })
+
+  test('T5: the server closes although the dashboard could not be loaded', async () => {
+    const { raw, server } = await openServer({ adminEndpoint: () => Promise.reject(new Error('too many open files')) })
+    expect((await raw({ method: 'GET', path: '/' })).status).toBe(500)
+    await expect(server[Symbol.asyncDispose]()).resolves.toBeUndefined()
+  })
+
   test('a port in use is a sentence that says what to do', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')

@@ -10,6 +10,7 @@ import type { Membership } from '../../core/cluster.ts'
 import { pause, settles } from '../../core/deadline.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { createLazy, type Lazy } from '../../lib/lazy.ts'
 import type { HttpEndpoint, ListeningServer } from '../admin/endpoint.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
@@ -143,12 +144,12 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     sessions: () => sessions.count,
   }
   /** Endpoints that are created on the first request to their path. */
-  const further: { below: string; open(): Promise<HttpEndpoint>; opened?: Promise<HttpEndpoint> }[] = []
-  if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
-  if (jwt)
-    further.push({ below: '/.well-known/', open: async () => createOAuthMetadataEndpoint({ jwt, config, hosts }) })
-  further.push({ below: cardPath(config.path), open: async () => createServerCardEndpoint({ info, config, hosts }) })
-  if (adminEndpoint) further.push({ below: '/', open: () => adminEndpoint(listening) })
+  const further: { readonly below: string; readonly endpoint: Lazy<HttpEndpoint> }[] = []
+  const add = (below: string, open: () => Promise<HttpEndpoint>) => further.push({ below, endpoint: createLazy(open) })
+  if (chat) add('/v1/', () => openAi(chat))
+  if (jwt) add('/.well-known/', async () => createOAuthMetadataEndpoint({ jwt, config, hosts }))
+  add(cardPath(config.path), async () => createServerCardEndpoint({ info, config, hosts }))
+  if (adminEndpoint) add('/', () => adminEndpoint(listening))
   const changes = access.onChange((kinds, session) => sessions.tell(listChangedNotifications(kinds), session))
   const base = config.path.replace(/\/$/, '')
   // Also accept common variants of the path, which users paste into their clients.
@@ -196,8 +197,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
       const place = further.find(({ below }) => path.startsWith(below))
       const workerRouting = place?.below === '/' && membership && workers && { membership, workers, clock, log }
       if (workerRouting && (await forwardToAdminWorker(request, response, workerRouting))) return
-      if (place) place.opened ??= place.open()
-      const opened = await place?.opened
+      const opened = await place?.endpoint.get()
       if (draining) opened?.[Symbol.dispose]()
       if (!opened?.handle(request, response, path)) throw nothingAt(config.path)
     } catch (thrown) {
@@ -256,7 +256,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const close = async () => {
     draining = true
     endpoint.drain()
-    for (const { opened } of further) void opened?.then((endpoint) => endpoint[Symbol.dispose]())
+    for (const { endpoint } of further) void endpoint.loaded().then((opened) => opened?.[Symbol.dispose]())
     changes[Symbol.dispose]()
     const closed = drain.acceptQueued().then(closeMainPort).then(closePrivatePort)
     drain.start()

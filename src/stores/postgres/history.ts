@@ -24,6 +24,7 @@ import {
 import type { Log } from '../../core/log.ts'
 import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { hourMs } from '../../lib/duration.ts'
+import { createLazy } from '../../lib/lazy.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { callColumns, decodeBatch, encodeBatch, parseSteps } from '../sqlite/history-batch.ts'
 import { storable } from './append.ts'
@@ -74,7 +75,6 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
   const { clock, log, maxWaitingBytes = 16 * 1_048_576, pruneEveryMs = 5 * 60_000 } = options
   /** Identifies this process as a writer. */
   const writer = randomUUID()
-  let opening: Promise<Postgres> | undefined
   let state: 'unknown' | 'up' | 'down' = 'unknown'
   let error: string | undefined
   let waiting: Waiting[] = []
@@ -87,7 +87,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
   let timer: Disposable | undefined
   let closed = false
 
-  const connected = () => (opening ??= connectPostgres(options.url, readMs, 2))
+  const connection = createLazy(() => connectPostgres(options.url, readMs, 2))
 
   const settle = (up: boolean, why?: string) => {
     const news = state !== (up ? 'up' : 'down')
@@ -122,7 +122,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
 
   const drainNow = async () => {
     try {
-      const postgres = await connected()
+      const postgres = await connection.get()
       if (state !== 'up') await requireTables(postgres, options.migrate)
       for (let batch = waiting[0]; batch; batch = waiting[0]) {
         const written = await writeBatch(postgres, writer, batch, clock.now()).then(yes, noneIfInvalid)
@@ -148,7 +148,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
     if (state === 'unknown') await settles(drain(), connectMs, clock)
     if (state !== 'up') return undefined
     try {
-      return await question(await connected())
+      return await question(await connection.get())
     } catch (thrown) {
       settle(false, postgresErrorReason(thrown))
       return undefined
@@ -196,7 +196,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
       timer?.[Symbol.dispose]()
       if (waiting.length > 0) await settles(drain(), connectMs, clock)
       waiting = []
-      const postgres = await opening?.catch(() => undefined)
+      const postgres = await connection.loaded()
       if (postgres) await settles(postgres[Symbol.asyncDispose](), connectMs, clock)
     },
   }

@@ -5,6 +5,7 @@ import { retryAfterMs } from '../../lib/backoff.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
 import type { HttpClient } from '../../lib/http-client.ts'
 import { asRecord } from '../../lib/is-record.ts'
+import { createLazy } from '../../lib/lazy.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { readBeginning } from '../../lib/read-bounded.ts'
@@ -33,19 +34,17 @@ const tooSlow = `no response within ${timeoutMs / 1000} s (a fixed limit)`
 const maxResponse = 64 * 1024
 
 export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): OtlpClient {
-  let client: Promise<HttpClient> | undefined
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
 
   // Load the HTTP client with the first batch, to keep startup fast.
-  const openClient = async (): Promise<HttpClient> => {
+  const client = createLazy<HttpClient>(async () => {
     const { createHttpClient } = await import('../../lib/http-client.ts')
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
-  }
+  })
 
   const post = async (body: Buffer, signal: AbortSignal): Promise<OtlpReply> => {
-    client ??= openClient()
-    const response = await (await client).request({ method: 'POST', path, headers: own, body, signal })
+    const response = await (await client.get()).request({ method: 'POST', path, headers: own, body, signal })
     const { statusCode: status } = response
     if (status >= 200 && status < 300) {
       return { kind: 'taken', rejected: rejectedBy(String((await readBeginning(response.body, maxResponse)).bytes)) }
@@ -67,7 +66,7 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
       }
     },
     async [Symbol.asyncDispose]() {
-      await (await client?.catch(() => undefined))?.[Symbol.asyncDispose]()
+      await (await client.loaded())?.[Symbol.asyncDispose]()
     },
   }
 }

@@ -143,3 +143,49 @@ test('T2, B6: the error with which a server answers initialize is shown, shorten
     expect(message.length).toBeLessThan(500)
   }
 })
+
+test.each([
+  ['while initialize is pending', 600, 200],
+  ['after the handshake', 900, 0],
+])(
+  'B2: a response to server/discover that arrives late, %s, does not change the protocol',
+  async (_, afterMs, slowMs) => {
+    const late = Promise.withResolvers<void>()
+    const sessions: unknown[] = []
+    const { url } = await serving(
+      onPost(({ headers, message: { id, method = '' } = {} }, response) => {
+        if (method === 'server/discover') {
+          setTimeout(() => {
+            json(response, result(id, spoken.modern?.['server/discover'] as object))
+            setTimeout(late.resolve, 50)
+          }, afterMs)
+        } else if (method === 'initialize') {
+          const body = result(id, spoken.legacy?.initialize as object)
+          setTimeout(() => json(response, body, 200, { 'mcp-session-id': 'abc' }), slowMs)
+        } else {
+          sessions.push([method, headers['mcp-session-id'], headers['mcp-protocol-version']])
+          if (id === undefined) response.writeHead(headers['mcp-session-id'] ? 202 : 400).end()
+          else json(response, result(id, {}))
+        }
+      }),
+    )
+    const connect = createConnector({
+      name: 'slow',
+      config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+      identity: { name: 'toolway', version: '1' },
+      clock: quick,
+      log: silentLog,
+    })
+    const { signal } = new AbortController()
+    const { connection, handshake } = await connect({ capabilities: {}, owned: false }, signal)
+    await using _open = connection
+    await late.promise
+    await connection.request({ method: 'tools/list', params: () => undefined, signal })
+    expect(handshake.era).toBe('legacy')
+    expect([connection.cancelsByMessage, connection.logsByRequest]).toEqual([true, false])
+    expect(sessions).toEqual([
+      ['notifications/initialized', 'abc', '2025-11-25'],
+      ['tools/list', 'abc', '2025-11-25'],
+    ])
+  },
+)

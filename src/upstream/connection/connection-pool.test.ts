@@ -232,6 +232,19 @@ test('B7: disposal closes shared, owned, short-lived and spare connections', asy
   expect(clock.pending).toBe(0)
 })
 
+test('B7: however many kinds of clients come, the number of spare connections is limited', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 1 })
+  for (let kind = 0; kind < 40; kind++) {
+    await use({ session: `s${kind}`, capabilities: { experimental: { [kind]: {} } } })
+    lines.sessionEnded(`s${kind}`)
+  }
+  await clock.pass(0)
+  expect(peers.filter(({ disposed }) => !disposed)).toHaveLength(16)
+  expect(lines.all).toHaveLength(16)
+  await use({ session: 'again', capabilities: { experimental: { 39: {} } } })
+  expect(peers).toHaveLength(81)
+})
+
 test.each(['shared', 'caller'])(
   'G2: with session %s, unused connections and spares stop; one that an open session has used stays until the session ends',
   async (session) => {

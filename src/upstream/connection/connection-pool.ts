@@ -117,7 +117,11 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const rootsOf = createRootsOf()
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = config.session === 'shared' || personal ? 0 : config.spares
-  const warmPool = createWarmPool(spares, (capabilities) => createOwned(capabilities))
+  const warmPool = createWarmPool({
+    count: spares,
+    create: (capabilities) => createOwned(capabilities),
+    close: end,
+  })
   /** The connection to a stateless server, shared by all callers, because each request describes its client. */
   let stateless: ManagedConnection | undefined
   /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
@@ -409,7 +413,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** Closes a connection. Closing takes a while, so the pool waits for it on disposal. */
   function end(managed: ManagedConnection): void {
     shortLived.add(managed)
-    managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
+    void managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
   }
 
   function create(scope: ConnectionScope): ManagedConnection {

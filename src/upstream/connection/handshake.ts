@@ -29,26 +29,47 @@ export async function negotiate(
   connection: RpcConnection,
   options: HandshakeOptions & { clock: Clock },
 ): Promise<HandshakeResult> {
-  const modern = discoverServer(connection, options)
+  const { transport } = connection
+  // Some servers reject everything before `initialize`, so abandon `server/discover` without a message.
+  connection.cancelsByMessage = false
+  const handshake = await detectEra(connection, options)
+  const isStateless = handshake.era === 'modern'
+  if (isStateless) transport.established(modernRevision, 'modern')
+  connection.cancelsByMessage = !isStateless || transport.kind === 'stdio'
+  connection.logsByRequest = isStateless
+  return handshake
+}
+
+async function detectEra(
+  connection: RpcConnection,
+  options: HandshakeOptions & { clock: Clock },
+): Promise<HandshakeResult> {
+  const { kind } = connection.transport
+  const discovery = new AbortController()
+  const signal = AbortSignal.any([options.signal, discovery.signal])
+  const modern = discoverServer(connection, { ...options, signal })
   modern.catch(() => {})
-  let first: unknown
   try {
-    const { kind } = connection.transport
-    using limit = deadline(options.clock, silenceMs[kind], () => new Silence(), options.signal)
-    return await waitFor(modern, limit.signal)
-  } catch (error) {
-    if (!mayBeOtherEra(error)) throw error
-    first = error
-  }
-  try {
-    return await initialize(connection, options)
-  } catch (error) {
-    // The server is stateless but slow: its response to `server/discover` has arrived or is on its way.
-    if (connection.transport.kind === 'stdio' && error instanceof ServerError) {
-      return await modern.catch(() => Promise.reject(error))
+    let first: unknown
+    try {
+      using limit = deadline(options.clock, silenceMs[kind], () => new Silence(), options.signal)
+      return await waitFor(modern, limit.signal)
+    } catch (error) {
+      if (!mayBeOtherEra(error)) throw error
+      first = error
     }
-    // If every request to the server is failing, the first error explains more.
-    throw (statusOf(first) ?? 0) >= 500 ? first : error
+    // Over HTTP, each request has its own response, so this one can be closed.
+    if (kind !== 'stdio') discovery.abort(new Silence())
+    try {
+      return await initialize(connection, options)
+    } catch (error) {
+      // The server is stateless but slow: its response to `server/discover` has arrived or is on its way.
+      if (kind === 'stdio' && error instanceof ServerError) return await modern.catch(() => Promise.reject(error))
+      // If every request to the server is failing, the first error explains more.
+      throw (statusOf(first) ?? 0) >= 500 ? first : error
+    }
+  } finally {
+    discovery.abort(new Silence())
   }
 }
 
@@ -81,9 +102,6 @@ async function discoverServer(connection: RpcConnection, options: HandshakeOptio
   const { body, described } = readHandshakeResult('server/discover', result)
   const { supportedVersions } = body
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision)) throw new NotModern()
-  connection.transport.established(modernRevision, 'modern')
-  connection.cancelsByMessage = connection.transport.kind === 'stdio'
-  connection.logsByRequest = true
   return { era: 'modern', protocolVersion: modernRevision, ...described }
 }
 

@@ -184,6 +184,17 @@ test('B7: disposal ends an attempt under way and closes what is open', async () 
   await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
 })
 
+test('B7: a connection that cannot be closed does not stop the disposal', async () => {
+  const { line } = lineWith()
+  const fails = () => Promise.reject(new Error('cannot close'))
+  const retired = await line.open(never)
+  Object.assign(retired.connection, { [Symbol.asyncDispose]: fails })
+  Object.defineProperty(retired.connection.transport, 'usable', { value: false })
+  const current = await line.open(never)
+  Object.assign(current.connection, { [Symbol.asyncDispose]: fails })
+  await expect(line[Symbol.asyncDispose]()).resolves.toBeUndefined()
+})
+
 test('F12: a call that was sent is not sent again when another one finds the connection dead', async () => {
   const { line, peers, echo } = lineWith()
   await echo()

@@ -154,7 +154,16 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   return managed
 
   async function ended(closed: Promise<void>): Promise<void> {
-    await Promise.all([closed, ...[...retired].map(({ connection }) => connection[Symbol.asyncDispose]())])
+    await Promise.all([closed, ...[...retired].map(dispose)])
+  }
+
+  /** Closes a connection. Never rejects, so that the pool closes the other connections too. */
+  async function dispose(open: InitializedConnection): Promise<void> {
+    try {
+      await open.connection[Symbol.asyncDispose]()
+    } catch (error) {
+      log.warn({ server, err: error }, 'could not close a connection')
+    }
   }
 
   function counted(kind: keyof typeof uses): Disposable {
@@ -238,7 +247,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     options.broke?.(open, error)
     if (open.connection.transport.kind === 'stdio')
       backoff.crashed(error, clock.monotonic() - (openings.get(open)?.since ?? 0))
-    if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
+    if (retired.delete(open)) void dispose(open)
     if (current === open) {
       log.warn({ server, err: error }, 'connection lost; the next call reconnects')
       void close()
@@ -266,7 +275,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     const open = current
     current = undefined
     idleTimer?.[Symbol.dispose]()
-    closing = closing.then(() => open?.connection[Symbol.asyncDispose]()).catch(() => {})
+    if (open) closing = closing.then(() => dispose(open))
     return closing
   }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Call, Caller, Capabilities, Peer } from '../../core/call.ts'
+import { type Call, type Caller, type Capabilities, type Peer, wrapPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { pause, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -95,21 +95,21 @@ export const rootsProvider = (
   first: Peer,
   rootsOf: ReturnType<typeof createRootsOf>,
   bind: (roots: Json) => void,
-): Peer => ({
-  ...first,
-  async ask(_, __, signal) {
-    if (owner.roots) return owner.roots
-    const own = rootsOf(first, signal).catch((error) => {
-      if (signal.aborted) throw error
-      // If the call was cancelled, use the next call's roots.
-      return owner.rooted.promise
-    })
-    const roots = await Promise.race([own, owner.rooted.promise])
-    if (!roots) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not provide its roots.")
-    if (!owner.roots) bind(roots)
-    return roots
-  },
-})
+): Peer =>
+  wrapPeer(first, {
+    async ask(_, __, signal) {
+      if (owner.roots) return owner.roots
+      const own = rootsOf(first, signal).catch((error) => {
+        if (signal.aborted) throw error
+        // If the call was cancelled, use the next call's roots.
+        return owner.rooted.promise
+      })
+      const roots = await Promise.race([own, owner.rooted.promise])
+      if (!roots) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not provide its roots.")
+      if (!owner.roots) bind(roots)
+      return roots
+    },
+  })
 
 export const rootsKey = (roots: Json): string =>
   hash('sha256', JSON.stringify((roots.value as { roots?: unknown }).roots ?? []), 'base64url').slice(0, 22)

@@ -12,14 +12,36 @@ export interface WarmPool {
   readonly all: Iterable<ManagedConnection>
 }
 
-export function createWarmPool(count: number, create: (capabilities: Capabilities) => ManagedConnection): WarmPool {
+export interface WarmPoolOptions {
+  /** How many connections to keep open for each client profile. */
+  readonly count: number
+  create(capabilities: Capabilities): ManagedConnection
+  close(managed: ManagedConnection): void
+}
+
+/** For how many client profiles to keep connections. Clients choose their capabilities, so there can be any number. */
+const maxProfiles = 16
+
+export function createWarmPool({ count, create, close }: WarmPoolOptions): WarmPool {
+  /** The connections by client profile, least recently used first. */
   const waiting = new Map<string, ManagedConnection[]>()
 
   const of = (capabilities: Capabilities): ManagedConnection[] => {
     const profile = profileOf(capabilities)
     const connections = waiting.get(profile) ?? []
+    waiting.delete(profile)
     waiting.set(profile, connections)
+    if (waiting.size > maxProfiles) dropUnused(profile)
     return connections
+  }
+
+  const dropUnused = (except: string) => {
+    const isUnused = (connections: ManagedConnection[]) => !connections.some(({ busy }) => busy)
+    const least = [...waiting].find(([profile, connections]) => profile !== except && isUnused(connections))
+    if (!least) return
+    const [profile, connections] = least
+    waiting.delete(profile)
+    connections.forEach(close)
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { Peer } from '../../core/call.ts'
+import { type Peer, wrapPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
 /** Whether calls to a tool send messages (requests, log messages) to the caller before they respond. */
@@ -83,29 +83,25 @@ export function createCallTurns(
   function newTurn(name: string, peer: Peer): Turn {
     const turn: Turn = {
       name,
-      voice: {
-        rounds: peer.rounds,
-        get logLevel() {
-          return peer.logLevel
-        },
+      voice: wrapPeer(peer, {
         notify(method, params) {
           spoke(turn)
           peer.notify(method, params)
         },
-        async ask(method, params, signal) {
+        async ask(...params) {
           spoke(turn)
           turn.open++
           // Requests that were sent together arrive together, so read all of them before the next call's turn.
           setImmediate(() => speaker === turn && turn.open > 0 && pass())
           try {
-            return await peer.ask(method, params, signal)
+            return await peer.ask(...params)
           } finally {
             // The response lets the call continue, so it may send messages again.
             if (running.has(turn)) await take(turn)
             turn.open--
           }
         },
-      },
+      }),
       spoke: false,
       open: 0,
     }

@@ -19,6 +19,8 @@ export interface UpstreamSubscriptions extends Disposable {
   reopened(managed: ManagedConnection, open: InitializedConnection): void
   /** Called when a connection was lost: if it has subscriptions, reconnects without waiting for a call. */
   lost(managed: ManagedConnection): void
+  /** Called when the server is no longer paused: reconnects for all subscriptions. */
+  resumed(): void
 }
 
 export interface UpstreamSubscriptionsOptions {
@@ -26,6 +28,7 @@ export interface UpstreamSubscriptionsOptions {
   connectionOf(caller: Caller): ManagedConnection
   /** Called when the subscriptions changed, to update a stateless server's change stream with all of them. */
   changed(): void
+  isPaused(): boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -41,17 +44,20 @@ interface Followed {
 const requestTimeoutMs = 10_000
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
+/** A change stream that ends sooner than this counts as a failure. */
+const stableMs = 10_000
 
 export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOptions): UpstreamSubscriptions {
   const { server, clock, log } = options
   const followed = new Map<ManagedConnection, Map<string, Followed>>()
   const timers = new Map<ManagedConnection, Disposable>()
+  const renewals = new Set<Disposable>()
 
   /** Reopens a connection, with growing pauses, until it is open again or has no subscriptions left. */
   const reopenAfter = (managed: ManagedConnection, pauseMs: number): void => {
     const reopen = () => {
       timers.delete(managed)
-      if (!followed.has(managed) || managed.current || managed.ended) return
+      if (!followed.has(managed) || managed.current || managed.ended || options.isPaused()) return
       managed.reopen().catch(() => reopenAfter(managed, Math.min(pauseMs * 2, maxPauseMs)))
     }
     timers.get(managed)?.[Symbol.dispose]()
@@ -69,6 +75,23 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
     using limit = deadline(clock, requestTimeoutMs, () => tooSlow(server, method))
     const members = [Buffer.from(`"uri":${JSON.stringify(uri)}`)]
     await open.connection.request(encodeRequest(open, { method, members, capabilities: {}, signal: limit.signal }))
+  }
+
+  /** Subscribes again on a new connection, with growing pauses until the server accepts it. */
+  const renew = (managed: ManagedConnection, open: InitializedConnection, uri: string, pauseMs: number): void => {
+    const entry = followed.get(managed)?.get(uri)
+    if (!entry?.isSent || managed.current !== open) return
+    entry.confirmed = tell(open, 'resources/subscribe', uri)
+    entry.confirmed.catch((error) => {
+      if (followed.get(managed)?.get(uri) !== entry || managed.current !== open) return
+      const level = pauseMs === firstPauseMs ? 'warn' : 'debug'
+      log[level]({ server, uri, err: error, pauseMs }, 'could not renew a resource subscription; trying again')
+      const timer = clock.after(pauseMs, () => {
+        renewals.delete(timer)
+        renew(managed, open, uri, Math.min(pauseMs * 2, maxPauseMs))
+      })
+      renewals.add(timer)
+    })
   }
 
   const release = async (managed: ManagedConnection, uri: string, updated: () => void): Promise<void> => {
@@ -111,20 +134,17 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
       for (const uris of concerned) for (const listener of uris?.get(uri)?.listeners ?? []) listener()
     },
     reopened(managed, open) {
-      for (const [uri, entry] of followed.get(managed) ?? []) {
-        if (!entry.isSent) continue
-        entry.confirmed = tell(open, 'resources/subscribe', uri)
-        entry.confirmed.catch((error) =>
-          log.warn({ server, uri, err: error }, 'could not renew a resource subscription'),
-        )
-      }
+      for (const uri of followed.get(managed)?.keys() ?? []) renew(managed, open, uri, firstPauseMs)
     },
     lost(managed) {
       if (followed.has(managed)) reopenAfter(managed, firstPauseMs)
     },
+    resumed() {
+      for (const managed of followed.keys()) reopenAfter(managed, firstPauseMs)
+    },
     [Symbol.dispose]() {
       followed.clear()
-      for (const timer of timers.values()) timer[Symbol.dispose]()
+      for (const timer of [...timers.values(), ...renewals]) timer[Symbol.dispose]()
     },
   }
 }
@@ -157,11 +177,15 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
   let timer: Disposable | undefined
   let over = false
   let pauseMs = firstPauseMs
+  let startedAt = 0
+  let isInterrupted = false
 
   const onStreamNotification = (method: string, params: Buffer | undefined) => {
     // The stream is open again, but changes during the interruption were not reported.
-    if (pauseMs > firstPauseMs && method === 'notifications/subscriptions/acknowledged') missed()
-    pauseMs = firstPauseMs
+    if (isInterrupted && method === 'notifications/subscriptions/acknowledged') {
+      isInterrupted = false
+      missed()
+    }
     options.onStreamNotification(method, params)
   }
 
@@ -172,6 +196,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
     const controller = new AbortController()
     const { signal } = controller
     current = controller
+    startedAt = clock.monotonic()
     const members = [Buffer.from(`"notifications":${JSON.stringify(filter)}`)]
     const spec = { method: 'subscriptions/listen', members, capabilities: {}, onStreamNotification, signal }
     open.connection.request(encodeRequest(open, spec)).then(
@@ -188,6 +213,8 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
   /** Subscribes again after a pause: the server may end the stream at any time, and does not remember subscriptions. */
   const later = (ended: AbortController) => {
     if (over || ended !== current) return
+    isInterrupted = true
+    if (clock.monotonic() - startedAt >= stableMs) pauseMs = firstPauseMs
     timer = clock.after(pauseMs, start)
     pauseMs = Math.min(pauseMs * 2, maxPauseMs)
   }

@@ -1,5 +1,5 @@
 import { type Budget, createBudgets } from '../../core/budgets.ts'
-import type { Call, Peer } from '../../core/call.ts'
+import { type Call, type Peer, wrapPeer } from '../../core/call.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
@@ -70,12 +70,11 @@ export async function resultOfTask(
 }
 
 /** A peer that replaces the task id in messages that the server sends during the request. */
-const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer => ({
-  rounds: peer.rounds,
-  logLevel: peer.logLevel,
-  notify: (method, params) => peer.notify(method, known(params.bytes)),
-  ask: (method, params, signal) => peer.ask(method, known(params.bytes), signal),
-})
+const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer =>
+  wrapPeer(peer, {
+    notify: (method, params) => peer.notify(method, known(params.bytes)),
+    ask: (method, params, ...rest) => peer.ask(method, known(params.bytes), ...rest),
+  })
 
 function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
   const top = unambiguous(result, ['_meta', 'task', 'taskId'])
