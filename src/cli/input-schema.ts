@@ -1,3 +1,4 @@
+import { requiredNames } from '../core/schema-keywords.ts'
 import { isRecord as isSchema } from '../lib/is-record.ts'
 
 export type InputSchema = Readonly<Record<string, unknown>>
@@ -48,7 +49,7 @@ export function acceptedBy(
 /** A tool's arguments, for display. */
 export function properties(root: InputSchema | undefined) {
   if (root === undefined || !isSchema(root.properties)) return []
-  const required = Array.isArray(root.required) ? root.required : []
+  const required = requiredNames(root)
   return Object.entries(root.properties).map(([name, property]) => {
     const { types, items } = acceptedBy(root, name)
     const options = isSchema(property) && Array.isArray(property.enum) ? property.enum.map(String) : undefined

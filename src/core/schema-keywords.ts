@@ -39,6 +39,18 @@ export const isListOfItems = (keyword: string, value: unknown): value is readonl
 /** Whether `dependencies` lists required properties, which drafts before the latest allowed. */
 export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
 
+/**
+ * The properties that a caller must send. One that has a `default` may be omitted, because the server inserts it: some
+ * libraries list such properties in `required` because the server always sees them (zod's output schemas).
+ */
+export function requiredNames({ required, properties }: Readonly<Record<string, unknown>>): readonly unknown[] {
+  if (!Array.isArray(required) || !isRecord(properties)) return Array.isArray(required) ? required : []
+  return required.filter((name) => {
+    const schema = Object.hasOwn(properties, name as string) ? properties[name as string] : undefined
+    return !(isRecord(schema) && schema.default !== undefined)
+  })
+}
+
 function each<T>(value: T, keywords: string): Record<string, T> {
   return Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, value]))
 }

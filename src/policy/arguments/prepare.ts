@@ -1,4 +1,4 @@
-import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
+import { applicators, assertions, isListOfItems, isListOfNames, requiredNames } from '../../core/schema-keywords.ts'
 import { decodePercent } from '../../lib/decode-percent.ts'
 import { ExactNumber } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
@@ -54,7 +54,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
       } else if (Object.hasOwn(assertions, keyword)) {
         if (!assertions[keyword]?.(value)) throw new Unfit(malformed)
         cost += costOf(keyword, value)
-        copy[keyword] = value
+        copy[keyword] = keyword === 'required' ? requiredNames(given) : value
         rounds ||= holdsExactNumber(value)
       }
     }

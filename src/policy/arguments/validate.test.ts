@@ -72,6 +72,24 @@ describe('arguments against the schema of a tool', () => {
     expect(await problems(read, { path: '/a', tags: [null] })).toMatch(/^"tags\[0\]" must be a string/)
   })
 
+  test('F9: an argument with a default may be left out, even if the schema lists it in required', async () => {
+    const scale = { type: 'string', enum: ['css', 'device'], default: 'css' }
+    const schema = {
+      type: 'object',
+      properties: {
+        scale,
+        type: { type: 'string' },
+        clip: { type: 'object', properties: { width: { type: 'number', default: 0 } }, required: ['width'] },
+      },
+      required: ['scale', 'type'],
+      additionalProperties: false,
+    }
+    expect(await problems(schema, { type: 'png', clip: {} })).toBeUndefined()
+    expect(await problems(schema, { type: 'png', scale: null })).toBeUndefined()
+    expect(await problems(schema, {})).toBe('"type" is missing and must be a string.')
+    expect(await problems(schema, { type: 'png', scale: 'print' })).toMatch(/^"scale" must be one of css, device/)
+  })
+
   test('F9: a few problems at a time, and never the values', async () => {
     const schema = {
       type: 'object',

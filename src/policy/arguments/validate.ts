@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ErrorObject } from 'ajv'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { requiredNames } from '../../core/schema-keywords.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { foldName } from '../../lib/lookalikes.ts'
 import { setBounded } from '../../lib/memoize.ts'
@@ -140,8 +141,8 @@ function says(plain: Fits, args: Fields): boolean {
 }
 
 /** Omits optional fields that are null, as models and clients often send them; the server decides what null means. */
-function withoutNulls({ required }: Fields, args: Fields): Fields {
-  const needed = new Set(Array.isArray(required) ? required : [])
+function withoutNulls(schema: Fields, args: Fields): Fields {
+  const needed = new Set(requiredNames(schema))
   const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
   return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
 }

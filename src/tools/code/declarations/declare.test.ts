@@ -56,15 +56,22 @@ test.each([
 })
 
 test('B9: descriptions, formats, bounds and defaults, which a type cannot express, are comments', () => {
-  const schema = { type: 'string', description: 'Where\nto.', format: 'uri', maxLength: 9, default: 'x' }
+  const schema = { type: 'string', description: 'Where\nto.', format: 'uri', maxLength: 9 }
   expect(methodOf({ properties: { to: schema }, required: ['to'] }, { description: 'Sends.' })).toBe(
     [
       '/** Sends. */',
       'tool(args: {',
-      '  /** Where to. — format uri, max length 9, default "x" */',
+      '  /** Where to. — format uri, max length 9 */',
       '  to: string;',
       '}): Promise<any>',
     ].join('\n'),
+  )
+})
+
+test('B9: an argument with a default is optional, even if the schema lists it in required; a result has it', () => {
+  const schema = { type: 'object', properties: { scale: { type: 'string', default: 'css' } }, required: ['scale'] }
+  expect(methodOf(schema, { outputSchema: schema }).replaceAll(/\s+/g, ' ')).toBe(
+    'tool(args?: { /** default "css" */ scale?: string; }): Promise<{ /** default "css" */ scale: string; }>',
   )
 })
 

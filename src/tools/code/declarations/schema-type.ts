@@ -1,3 +1,4 @@
+import { requiredNames } from '../../../core/schema-keywords.ts'
 import { isRecord } from '../../../lib/is-record.ts'
 import { resolveReference } from '../../../lib/json-pointer.ts'
 import { quoted } from '../text.ts'
@@ -105,6 +106,8 @@ function each(schemas: unknown, position: SchemaPosition): TypeText[] {
 
 export interface SchemaPosition {
   readonly root: unknown
+  /** Whether the schema describes a result. Results contain their defaults, but arguments may omit them. */
+  readonly isResult: boolean
   readonly budget: TextBudget
   readonly depth: number
   /** The references followed so far on the way to this schema, to detect cycles. */
@@ -131,7 +134,7 @@ const maxLine = 100
 
 function objectType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const properties = isRecord(schema.properties) ? schema.properties : {}
-  const required = new Set(listOf(schema.required).slice(0, 1000))
+  const required = new Set((position.isResult ? listOf(schema.required) : requiredNames(schema)).slice(0, 1000))
   const members: string[] = []
   const keys = position.budget.keys(properties)
   for (const key of keys) {

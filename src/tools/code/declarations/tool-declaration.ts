@@ -1,4 +1,5 @@
 import type { Definition } from '../../../core/entry.ts'
+import { requiredNames } from '../../../core/schema-keywords.ts'
 import { isRecord } from '../../../lib/is-record.ts'
 import { commentText, quoted } from '../text.ts'
 import { body, propertyName, schemaType } from './schema-type.ts'
@@ -20,19 +21,18 @@ export interface Declared {
 
 export function toolDeclaration({ identifier, name, definition }: Declared, characters: number): string {
   const { description, inputSchema, outputSchema } = definition
-  const args = typeOf(inputSchema, characters)
-  const result = isRecord(outputSchema) ? typeOf(outputSchema, characters * resultShare) : 'any'
+  const args = typeOf(inputSchema, characters, false)
+  const result = isRecord(outputSchema) ? typeOf(outputSchema, characters * resultShare, true) : 'any'
   const exact = identifier === name ? [] : [`Exact name: ${quoted(name)}.`]
   const comment = commentText([...exact, description ?? ''].join(' '), maxDescription)
   const signature = `${propertyName(identifier)}(args${needsSome(inputSchema) ? '' : '?'}: ${args}): Promise<${result}>`
   return comment === '' ? signature : `/** ${comment} */\n${signature}`
 }
 
-const typeOf = (schema: unknown, characters: number): string =>
-  schemaType(schema, { root: schema, budget: createTextBudget(characters), depth: 0, through: [] }).text
+const typeOf = (schema: unknown, characters: number, isResult: boolean): string =>
+  schemaType(schema, { root: schema, isResult, budget: createTextBudget(characters), depth: 0, through: [] }).text
 
-const needsSome = (schema: unknown): boolean =>
-  isRecord(schema) && Array.isArray(schema.required) && schema.required.length > 0
+const needsSome = (schema: unknown): boolean => isRecord(schema) && requiredNames(schema).length > 0
 
 export function declare(servers: ReadonlyMap<string, readonly string[]>): string {
   if (servers.size === 0) return ''
