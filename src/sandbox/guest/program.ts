@@ -75,7 +75,7 @@ export function startProgram(options: {
       step(() => {
         const { vm, tools } = machine()
         if (options.fresh && task.prelude !== '') runPrelude(vm, task.prelude)
-        const begun = begin(vm, task.code, task.language)
+        const begun = begin(vm, task.code, task.language, task.keep)
         if ('error' in begun) {
           if (!machine().exhausted) end(endedBy(begun.error))
           return
