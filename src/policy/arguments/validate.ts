@@ -34,6 +34,8 @@ interface Made {
   exact?: Compiled
   /** Whether the schema itself contains numbers that a double cannot represent. */
   readonly rounds: boolean
+  /** The schema with JSON pointers in place of references to IDs, if it has such references. */
+  readonly rewritten?: Fields
   unfit?: string
 }
 
@@ -61,7 +63,11 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     const made: Made =
       'unfit' in prepared
         ? { plain: undefined, rounds: false, unfit: prepared.unfit }
-        : { plain: prepared.rounds ? undefined : plainCheck(prepared.schema), rounds: prepared.rounds }
+        : {
+            plain: prepared.rounds ? undefined : plainCheck(prepared.schema),
+            rounds: prepared.rounds,
+            rewritten: prepared.rewritten ? prepared.schema : undefined,
+          }
     setBounded(kept, key, made, maxMade)
     if (made.unfit !== undefined) giveUp(made, tool, made.unfit)
     return made
@@ -107,7 +113,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
 
   return (schema, args, tool, exact = args) => {
     const made = madeOf(schema, tool)
-    const misspelt = misspeltArgument(schema, args)
+    const misspelt = misspeltArgument(made.rewritten ?? schema, args)
     if (misspelt !== undefined) throw refusal(tool, misspelt)
     if (exact === args && made.plain && says(made.plain, args)) return undefined
     if (compile) return check(made, schema, args, tool, exact)
