@@ -1,4 +1,11 @@
-import { applicators, assertions, isListOfItems, isListOfNames, requiredNames } from '../../core/schema-keywords.ts'
+import {
+  applicators,
+  assertions,
+  isListOfItems,
+  isListOfNames,
+  requiredNames,
+  withNumericBounds,
+} from '../../core/schema-keywords.ts'
 import { decodePercent } from '../../lib/decode-percent.ts'
 import { ExactNumber } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
@@ -214,19 +221,6 @@ function nameBeside(definitions: Fields, count: number): string {
   let name = `toolwayPart${count}`
   while (Object.hasOwn(definitions, name)) name += '_'
   return name
-}
-
-/** Replaces the flags of draft 4, `{minimum: 0, exclusiveMinimum: true}`, with the bounds of later drafts. */
-function withNumericBounds(schema: Fields): Fields {
-  if (typeof schema.exclusiveMinimum !== 'boolean' && typeof schema.exclusiveMaximum !== 'boolean') return schema
-  const copy: Record<string, unknown> = { ...schema }
-  for (const [flag, bound] of [['exclusiveMinimum', 'minimum'] as const, ['exclusiveMaximum', 'maximum'] as const]) {
-    if (typeof copy[flag] !== 'boolean') continue
-    const isExclusive = copy[flag] && copy[bound] !== undefined
-    if (isExclusive) copy[flag] = copy[bound]
-    delete copy[isExclusive ? bound : flag]
-  }
-  return copy
 }
 
 const isWhole = (type: unknown): boolean => {
