@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { requiredNames } from '../core/schema-keywords.ts'
 import { parseExactly } from '../lib/exact-number.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { readNamedFile, type Shell, UsageError } from './kit.ts'
@@ -152,7 +153,7 @@ function acceptedBy(
 /** A tool's arguments, for display. */
 export function properties(root: InputSchema | undefined) {
   if (root === undefined || !isRecord(root.properties)) return []
-  const required = Array.isArray(root.required) ? root.required : []
+  const required = requiredNames(root)
   return Object.entries(root.properties).map(([name, property]) => {
     const { types, items } = acceptedBy(root, name)
     const options = isRecord(property) && Array.isArray(property.enum) ? property.enum.map(String) : undefined

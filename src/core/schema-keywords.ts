@@ -1,6 +1,7 @@
 import { ExactNumber } from '../lib/exact-number.ts'
 import { isRecord } from '../lib/is-record.ts'
 
+type Fields = Readonly<Record<string, unknown>>
 type Shape = (value: unknown) => boolean
 
 const text: Shape = (value) => typeof value === 'string'
@@ -38,6 +39,31 @@ export const isListOfItems = (keyword: string, value: unknown): value is readonl
 
 /** Whether `dependencies` lists required properties, which drafts before the latest allowed. */
 export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
+
+/**
+ * The properties that a caller must send. One that has a `default` may be omitted, because the server inserts it: some
+ * libraries list such properties in `required` because the server always sees them (zod's output schemas).
+ */
+export function requiredNames({ required, properties }: Fields): readonly unknown[] {
+  if (!Array.isArray(required) || !isRecord(properties)) return Array.isArray(required) ? required : []
+  return required.filter((name) => {
+    const schema = Object.hasOwn(properties, name as string) ? properties[name as string] : undefined
+    return !(isRecord(schema) && schema.default !== undefined)
+  })
+}
+
+/** Replaces the flags of draft 4, `{minimum: 0, exclusiveMinimum: true}`, with the bounds of later drafts. */
+export function withNumericBounds(schema: Fields): Fields {
+  if (typeof schema.exclusiveMinimum !== 'boolean' && typeof schema.exclusiveMaximum !== 'boolean') return schema
+  const copy: Record<string, unknown> = { ...schema }
+  for (const [flag, bound] of [['exclusiveMinimum', 'minimum'] as const, ['exclusiveMaximum', 'maximum'] as const]) {
+    if (typeof copy[flag] !== 'boolean') continue
+    const isExclusive = copy[flag] && copy[bound] !== undefined
+    if (isExclusive) copy[flag] = copy[bound]
+    delete copy[isExclusive ? bound : flag]
+  }
+  return copy
+}
 
 function each<T>(value: T, keywords: string): Record<string, T> {
   return Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, value]))

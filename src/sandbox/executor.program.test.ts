@@ -157,6 +157,29 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     expect(given(await fixture.run('await new Promise((done) => setTimeout(done, 5, 7))'))).toBe(7)
   })
 
+  test.each([
+    ['a function', 'async function main() {\n  throw new Error("lost")\n}\nmain()\n"done"', 'Error: lost (line 2)'],
+    ['a call', 'host("refuse", "")\n"done"', 'HostRefusal: No rule allows that. (line 1)'],
+    ['a timer', 'setTimeout(() => missing(), 0)\nawait new Promise((done) => setTimeout(done, 20))\n"done"', 'missing'],
+    ['code after a call', '(async () => { await host("echo", "1"); missing() })()\nreturn "done"', '(line 1)'],
+  ])('S7: an error in %s that nothing awaits is printed', async (_, code, text) => {
+    const { value, logs } = await fixture.run(code)
+    expect(value).toBe('"done"')
+    expect(logs).toMatch(/^Uncaught \w+: [^\n]*\n$/)
+    expect(logs).toContain(text)
+  })
+
+  test('S7: an error that the program handles, or that ends it, is not printed as well', async () => {
+    const handled = 'const failed = host("refuse", "")\nawait host("echo", "")\nawait failed.catch(() => 1)'
+    expect(await fixture.run(handled)).toMatchObject({ value: '1', logs: '' })
+    expect(await fixture.run('await host("refuse", "")')).toMatchObject({ status: 'error', logs: '' })
+  })
+
+  test('S7: a program that ends before its timers says so', async () => {
+    expect((await fixture.run('setTimeout(() => {}, 1000); 1')).logs).toContain('before 1 of its timers')
+    expect((await fixture.run('clearTimeout(setTimeout(() => {}, 1000)); 1')).logs).toBe('')
+  })
+
   test('S7: a promise that can never settle is an immediate error', async () => {
     expect(await fixture.run('await new Promise(() => {})')).toMatchObject({
       error: { message: expect.stringContaining('promise') },

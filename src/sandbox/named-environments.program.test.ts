@@ -100,6 +100,26 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
   })
 })
 
+describe('declarations in a JavaScript environment', { timeout }, () => {
+  const run = (code: string, environment: string) => fixture.run(code, { environment })
+
+  test('S7: a program that failed can be corrected and run again with the same names', async () => {
+    const failed = "const data = await host('refuse', '')\nclass Box {}\nlet { a } = data; data"
+    expect(await run(failed, 'retry')).toMatchObject({ status: 'error', error: { line: 1 } })
+    const corrected = "const data = await host('echo', '{}')\nclass Box {}\nlet { a = 1 } = data; [data, a, typeof Box]"
+    expect(await run(corrected, 'retry')).toMatchObject({ value: '["{}",1,"function"]' })
+    expect(await run(corrected, 'retry')).toMatchObject({ value: '["{}",1,"function"]' })
+    expect(await run('const n: number = a; n', 'retry')).toMatchObject({ error: { name: 'SyntaxError' } })
+  })
+
+  test('S7: a variable that is declared again without a value has none', async () => {
+    await run('let best = 5, count = 1\nlet other', 'again')
+    expect(await run('let first = 1, best, count\n[best, count, typeof other]', 'again')).toMatchObject({
+      value: '[null,null,"undefined"]',
+    })
+  })
+})
+
 describe.skipIf(missing('bwrap'))('an interpreter that is kept', { timeout }, () => {
   test('S7: a kept interpreter is frozen between runs, with all its threads', async () => {
     const run = (code: string) => fixture.run(code, { language: 'python', environment: 'threads' })

@@ -160,12 +160,28 @@ function linear(pattern: RE2JS): Pattern['test'] {
 
 function compiled(source: string): RE2JS | undefined {
   try {
-    return RE2JS.compile(withUnicodeSpaces(RE2JS.translateRegExp(source)))
+    const joined = withWholeCharacters(source)
+    return unsupported(joined) ? undefined : RE2JS.compile(withUnicodeSpaces(RE2JS.translateRegExp(joined)))
   } catch {
-    if (!isPattern(source)) throw new SyntaxError('not a valid regular expression')
+    if (!isPattern(source)) throw new SyntaxError(`not a valid regular expression: ${source}`)
     return undefined
   }
 }
+
+/** Replaces the escapes of surrogate pairs, `\\ud83d\\ude00`, with those of the characters that they mean. */
+const withWholeCharacters = (source: string): string =>
+  source.replace(/\\u(d[89ab]..)\\u(d[c-f]..)|\\[\s\S]/gi, (found, high, low) => {
+    if (high === undefined) return found
+    const code = String.fromCharCode(Number.parseInt(high, 16), Number.parseInt(low, 16)).codePointAt(0) as number
+    return `\\u{${code.toString(16)}}`
+  })
+
+/**
+ * Whether a pattern has an escape that would be compiled as ordinary characters: a named back-reference, a lone
+ * surrogate, or the end of the text in Python.
+ */
+const unsupported = (source: string): boolean =>
+  source.match(/\\(?:u[dD][89a-fA-F]|[\s\S])/g)?.some((found) => found.length > 2 || /[kZ]/.test(found)) ?? false
 
 // Each ends with a class, so that a hyphen after it does not make a range: `[\s-x]`.
 const spaces = String.raw`\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}\s`

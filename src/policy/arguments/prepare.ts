@@ -1,10 +1,26 @@
-import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
+import {
+  applicators,
+  assertions,
+  isListOfItems,
+  isListOfNames,
+  requiredNames,
+  withNumericBounds,
+} from '../../core/schema-keywords.ts'
 import { ExactNumber } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { escapeStep, unescapeStep } from '../../lib/json-pointer.ts'
+import { quote } from '../../lib/message-text.ts'
 import { decodePercent } from '../../lib/url.ts'
 
-export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
+export type Prepared =
+  | {
+      readonly schema: Fields
+      /** Whether the schema contains a number that a double cannot represent. */
+      readonly rounds: boolean
+      /** Whether references to IDs were replaced with JSON pointers. */
+      readonly rewritten: boolean
+    }
+  | { readonly unfit: string }
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -26,35 +42,65 @@ export interface Cost {
 }
 
 class Unfit extends Error {}
-const malformed = 'it is not a valid JSON Schema'
+
+const malformed = (pointer: string) => new Unfit(`it is not a valid JSON Schema at ${quote(pointer, 200)}`)
+
+/** The base URI of a schema without `$id`. */
+const noBase = 'schema://toolway/'
+/** Max characters in the URI of a subschema, because every reference in the subschema is resolved against it. */
+const maxUri = 1000
+
+/** A schema that defines schemas. A reference to one is left to the server. */
+const metaSchema = /^https?:\/\/json-schema\.org\//
+
+interface Reference {
+  readonly holder: Record<string, unknown>
+  readonly keyword: string
+  readonly to: string
+  readonly base: string
+}
 
 /**
  * Copies the parts of a schema that validation needs. Drops IDs, through which one server's schema could refer to
- * another server's, verifies that references stay inside the schema, and adds the cost to every subschema. `rounds`
- * means that the schema contains a `ExactNumber`, a number that a double cannot represent.
+ * another server's, replaces references to them, verifies that references stay inside the schema, and adds the cost to
+ * every subschema.
  */
 export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
-  const references: { readonly holder: Record<string, unknown>; readonly keyword: string; readonly to: string }[] = []
+  const references: Reference[] = []
+  /** The JSON pointer of each subschema that has a URI, through `$id` or an anchor. */
+  const pointers = new Map<string, string>([[noBase, '#']])
+  let rewritten = false
+  const isDraft4 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-04')
   let subschemas = 0
   let values = 0
   let rounds = false
 
-  const subschema = (given: unknown, pointer: string, depth: number): unknown => {
+  /** The base URI of a subschema, which is noted if the subschema has its own. */
+  const baseOf = (id: unknown, base: string, pointer: string): string => {
+    const uri = typeof id === 'string' ? URL.parse(id, base)?.href.replace(/#$/, '') : undefined
+    if (uri === undefined || uri.length > maxUri) return base
+    if (!pointers.has(uri)) pointers.set(uri, pointer)
+    // Before `$anchor`, an ID that is only a fragment was an anchor.
+    return uri.includes('#') ? base : uri
+  }
+
+  const subschema = (given: unknown, pointer: string, depth: number, outer = noBase): unknown => {
     places.add(pointer)
     if (typeof given === 'boolean') return given
-    if (!isRecord(given) || given instanceof ExactNumber) throw new Unfit(malformed)
+    if (!isRecord(given) || given instanceof ExactNumber) throw malformed(pointer)
     if (depth > maxDepth || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
+    const base = baseOf(given.$id ?? (isDraft4 ? given.id : undefined), outer, pointer)
     const copy: Record<string, unknown> = {}
     let cost = 1
     for (const [keyword, value] of Object.entries(withNumericBounds(given))) {
       if (Object.hasOwn(applicators, keyword)) {
         cost += costOf(keyword, value)
-        copy[keyword] = applied(keyword, value, `${pointer}/${escapeStep(keyword)}`, depth + 1)
+        copy[keyword] = applied(keyword, value, `${pointer}/${escapeStep(keyword)}`, depth + 1, base)
       } else if (Object.hasOwn(assertions, keyword)) {
-        if (!assertions[keyword]?.(value)) throw new Unfit(malformed)
+        if (!assertions[keyword]?.(value)) throw malformed(`${pointer}/${escapeStep(keyword)}`)
         cost += costOf(keyword, value)
-        copy[keyword] = value
+        copy[keyword] = keyword === 'required' ? requiredNames(given) : value
         rounds ||= holdsExactNumber(value)
       }
     }
@@ -70,7 +116,11 @@ export function prepare(schema: Fields, exact = false): Prepared {
     values += valuesIn(copy)
     if (values > maxValues) throw new Unfit('it is too large')
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
-    for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
+    for (const anchor of [$anchor, $dynamicAnchor]) {
+      if (anchor === undefined) continue
+      places.add(`#${anchor}`)
+      pointers.set(`${base}#${anchor}`, pointer)
+    }
     // Without a type, `nullable` has no meaning and the compiler rejects it.
     if (copy.type === undefined) delete copy.nullable
     if (exact && isWhole(copy.type)) copy[wholeKeyword] = true
@@ -80,23 +130,38 @@ export function prepare(schema: Fields, exact = false): Prepared {
       if (to === undefined) continue
       // Readers disagree about whether it separates steps.
       if (/%2f/i.test(to)) throw new Unfit('it has a reference with an encoded slash')
-      references.push({ holder, keyword, to: decodePercent(to) })
+      references.push({ holder, keyword, to, base })
     }
     return holder
   }
 
-  const applied = (keyword: string, value: unknown, pointer: string, depth: number): unknown => {
+  const applied = (keyword: string, value: unknown, pointer: string, depth: number, base: string): unknown => {
     const kind = applicators[keyword]
     if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value))) {
-      return value.map((item, index) => subschema(item, `${pointer}/${index}`, depth))
+      return value.map((item, index) => subschema(item, `${pointer}/${index}`, depth, base))
     }
-    if (kind === 'one') return subschema(value, pointer, depth)
-    if (kind === 'list' || !isRecord(value)) throw new Unfit(malformed)
+    if (kind === 'one') return subschema(value, pointer, depth, base)
+    if (kind === 'list' || !isRecord(value)) throw malformed(pointer)
     const named = Object.entries(value).map(([name, item]) => {
-      const held = isListOfNames(keyword, item) ? item : subschema(item, `${pointer}/${escapeStep(name)}`, depth)
-      return [name, held]
+      const inner = `${pointer}/${escapeStep(name)}`
+      return [name, isListOfNames(keyword, item) ? item : subschema(item, inner, depth, base)]
     })
     return Object.fromEntries(named)
+  }
+
+  /** A reference within the schema, as a JSON pointer or an anchor. */
+  const local = ({ to, base }: Reference): string => {
+    const decoded = decodePercent(to)
+    if (to.startsWith('#') && base === noBase && (places.has(decoded) || to.startsWith('#/'))) return decoded
+    const found = [base, noBase].flatMap((from) => {
+      const [document = '', fragment = ''] = URL.parse(to, from)?.href.split('#') ?? []
+      const root = pointers.get(document)
+      const part = decodePercent(fragment)
+      if (part !== '' && !part.startsWith('/')) return pointers.get(`${document}#${part}`) ?? []
+      return root === undefined ? [] : `${root}${part}`
+    })
+    // Many schemas were put into others without changing their references.
+    return found.find((pointer) => places.has(pointer)) ?? (to.startsWith('#') ? decoded : (found[0] ?? decoded))
   }
 
   try {
@@ -104,8 +169,18 @@ export function prepare(schema: Fields, exact = false): Prepared {
     const definitions: Record<string, unknown> = isRecord(copy.$defs) ? copy.$defs : {}
     const added = new Map<string, string>()
     // Preparing what a reference points to may add references, which this loop also visits.
-    for (const { holder, keyword, to } of references) {
-      if (places.has(to)) continue
+    for (const reference of references) {
+      const { holder, keyword } = reference
+      const to = local(reference)
+      if (to !== decodePercent(reference.to)) rewritten = true
+      if (places.has(to)) {
+        holder[keyword] = to === decodePercent(reference.to) ? reference.to : encodeURI(to)
+        continue
+      }
+      if (metaSchema.test(to)) {
+        delete holder[keyword]
+        continue
+      }
       const name = added.get(to) ?? nameBeside(definitions, added.size)
       if (!added.has(to)) {
         added.set(to, name)
@@ -113,7 +188,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
       }
       holder[keyword] = `#/$defs/${name}`
     }
-    return { schema: added.size > 0 ? { ...copy, $defs: definitions } : copy, rounds }
+    return { schema: added.size > 0 ? { ...copy, $defs: definitions } : copy, rounds, rewritten }
   } catch (error) {
     if (error instanceof Unfit) return { unfit: error.message }
     throw error
@@ -146,19 +221,6 @@ function nameBeside(definitions: Fields, count: number): string {
   let name = `toolwayPart${count}`
   while (Object.hasOwn(definitions, name)) name += '_'
   return name
-}
-
-/** Replaces the flags of draft 4, `{minimum: 0, exclusiveMinimum: true}`, with the bounds of later drafts. */
-function withNumericBounds(schema: Fields): Fields {
-  if (typeof schema.exclusiveMinimum !== 'boolean' && typeof schema.exclusiveMaximum !== 'boolean') return schema
-  const copy: Record<string, unknown> = { ...schema }
-  for (const [flag, bound] of [['exclusiveMinimum', 'minimum'] as const, ['exclusiveMaximum', 'maximum'] as const]) {
-    if (typeof copy[flag] !== 'boolean') continue
-    const isExclusive = copy[flag] && copy[bound] !== undefined
-    if (isExclusive) copy[flag] = copy[bound]
-    delete copy[isExclusive ? bound : flag]
-  }
-  return copy
 }
 
 const isWhole = (type: unknown): boolean => {

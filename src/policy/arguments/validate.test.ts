@@ -72,6 +72,24 @@ describe('arguments against the schema of a tool', () => {
     expect(await problems(read, { path: '/a', tags: [null] })).toMatch(/^"tags\[0\]" must be a string/)
   })
 
+  test('F9: an argument with a default may be left out, even if the schema lists it in required', async () => {
+    const scale = { type: 'string', enum: ['css', 'device'], default: 'css' }
+    const schema = {
+      type: 'object',
+      properties: {
+        scale,
+        type: { type: 'string' },
+        clip: { type: 'object', properties: { width: { type: 'number', default: 0 } }, required: ['width'] },
+      },
+      required: ['scale', 'type'],
+      additionalProperties: false,
+    }
+    expect(await problems(schema, { type: 'png', clip: {} })).toBeUndefined()
+    expect(await problems(schema, { type: 'png', scale: null })).toBeUndefined()
+    expect(await problems(schema, {})).toBe('"type" is missing and must be a string.')
+    expect(await problems(schema, { type: 'png', scale: 'print' })).toMatch(/^"scale" must be one of css, device/)
+  })
+
   test('F9: a few problems at a time, and never the values', async () => {
     const schema = {
       type: 'object',
@@ -344,6 +362,89 @@ describe('schemas that cannot be checked against', () => {
       'another document',
     )
     expect(warnings).toHaveLength(1)
+  })
+
+  test.each<[string, Fields, Fields]>([
+    [
+      'a name, from inside it',
+      { tree: { $id: 'T0', type: 'object', properties: { n: { type: 'number' }, kids: { items: { $ref: 'T0' } } } } },
+      { tree: { kids: [{ kids: [{ n: 1 }] }] } },
+    ],
+    [
+      'a name in nested definitions',
+      {
+        tree: {
+          $defs: { Node: { $id: 'Node', properties: { n: { $ref: 'N' } } }, N: { $id: 'N', type: 'number' } },
+          $ref: 'Node',
+        },
+      },
+      { tree: { n: 1 } },
+    ],
+    [
+      'a URI with a pointer',
+      {
+        a: {
+          $id: 'https://a.example/a.json',
+          $defs: { 'n m': { type: 'number' } },
+          properties: { n: { $ref: 'a.json#/$defs/n%20m' } },
+        },
+      },
+      { a: { n: 1 } },
+    ],
+    [
+      'a fragment of its own part',
+      { a: { $id: 'a', $defs: { n: { type: 'number' } }, properties: { n: { $ref: '#/$defs/n' } } } },
+      { a: { n: 1 } },
+    ],
+    ['an old anchor', { a: { $ref: '#n' }, n: { $id: '#n', type: 'number' } }, { a: 1 }],
+    [
+      'an anchor by URI',
+      { a: { $ref: 'x#n' }, x: { $id: 'x', properties: { y: { $anchor: 'n', type: 'number' } } } },
+      { a: 1 },
+    ],
+  ])('F9: a reference to %s stays in the schema and is checked', async (_title, properties, args) => {
+    const schema = { type: 'object', properties }
+    expect(await problems(schema, args)).toBeUndefined()
+    const wrong = JSON.parse(JSON.stringify(args).replace('1', '"1"'))
+    expect(await problems(schema, wrong)).toContain('must be a number, not a string')
+  })
+
+  test('V1: an argument that a server may read as another one is found behind an ID', async () => {
+    const node = { $id: 'Node', type: 'object', properties: { path: { type: 'string' } } }
+    const schema = { type: 'object', properties: { a: { $ref: 'Node' } }, $defs: { node } }
+    expect(await problems(schema, { a: { Path: '/etc' } })).toContain('may be read as "path"')
+  })
+
+  test('F9: a reference to the schema of schemas is left to the server', async () => {
+    const $ref = 'http://json-schema.org/draft-07/schema#'
+    expect(await problems({ properties: { schema: { $ref } } }, { schema: { type: 5 } })).toBeUndefined()
+  })
+
+  test.each<[Fields, string]>([
+    [{ properties: { a: { type: 'string', required: true } } }, '"#/properties/a/required"'],
+    [{ properties: { a: { minimum: '0' } } }, '"#/properties/a/minimum"'],
+    [{ $defs: { unused: { enum: null } } }, '"#/$defs/unused/enum"'],
+    [{ properties: { a: { anyOf: {} } } }, '"#/properties/a/anyOf"'],
+    [{ properties: { 'a/b': 5 } }, '"#/properties/a~1b"'],
+    [{ properties: { a: { pattern: '(x' } } }, '(x'],
+  ])('F9: the message for the schema %j says where it is wrong', async (schema, place) => {
+    expect(await unusable(schema, { a: 'x' })).toContain(place)
+  })
+
+  test.each([
+    [`^(?<q>['"]).*\\k<q>$`, "'x'"],
+    ['^\\uD83D\\uDE00$', '😀'],
+    ['^[\\ud83d\\ude00x]$', '😀'],
+    ['^[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]$', '😀'],
+    ['^\\d{4}\\Z', '2024'],
+  ])('F9: the pattern %j accepts %j', async (pattern, text) => {
+    expect(await problems({ properties: { a: { type: 'string', pattern } } }, { a: text })).toBeUndefined()
+  })
+
+  test('F9: a pattern with the escape of a character beyond U+FFFF is checked', async () => {
+    const schema = { properties: { a: { type: 'string', pattern: '^\\uD83D\\uDE00+$' } } }
+    expect(await problems(schema, { a: '😀😀' })).toBeUndefined()
+    expect(await problems(schema, { a: '😁' })).toContain('must match the pattern')
   })
 
   test('F9: a reference that can be read in two ways makes a schema unusable', async () => {

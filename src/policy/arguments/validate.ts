@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ErrorObject } from 'ajv'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { requiredNames } from '../../core/schema-keywords.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { createLazy } from '../../lib/lazy.ts'
 import { foldName } from '../../lib/lookalikes.ts'
@@ -34,6 +35,8 @@ interface Made {
   exact?: Compiled
   /** Whether the schema itself contains numbers that a double cannot represent. */
   readonly rounds: boolean
+  /** The schema with JSON pointers in place of references to IDs, if it has such references. */
+  readonly rewritten?: Fields
   unfit?: string
 }
 
@@ -63,7 +66,11 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     const made: Made =
       'unfit' in prepared
         ? { plain: undefined, rounds: false, unfit: prepared.unfit }
-        : { plain: prepared.rounds ? undefined : plainCheck(prepared.schema), rounds: prepared.rounds }
+        : {
+            plain: prepared.rounds ? undefined : plainCheck(prepared.schema),
+            rounds: prepared.rounds,
+            rewritten: prepared.rewritten ? prepared.schema : undefined,
+          }
     setBounded(kept, key, made, maxMade)
     if (made.unfit !== undefined) giveUp(made, tool, made.unfit)
     return made
@@ -109,7 +116,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
 
   return (schema, args, tool, exact = args) => {
     const made = madeOf(schema, tool)
-    const misspelt = misspeltArgument(schema, args)
+    const misspelt = misspeltArgument(made.rewritten ?? schema, args)
     if (misspelt !== undefined) throw refusal(tool, misspelt)
     if (exact === args && made.plain && says(made.plain, args)) return undefined
     if (compile) return check(made, schema, args, tool, exact)
@@ -140,8 +147,8 @@ function says(plain: Fits, args: Fields): boolean {
 }
 
 /** Omits optional fields that are null, as models and clients often send them; the server decides what null means. */
-function withoutNulls({ required }: Fields, args: Fields): Fields {
-  const needed = new Set(Array.isArray(required) ? required : [])
+function withoutNulls(schema: Fields, args: Fields): Fields {
+  const needed = new Set(requiredNames(schema))
   const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
   return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
 }

@@ -1,6 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { EvalFlags, JSException, type JSValueHandle, type QuickJS } from 'quickjs-wasi'
 import type { ProgramError } from './protocol.ts'
+import { redeclarable } from './redeclarable.ts'
 
 const programFile = 'program.js'
 const preludeFile = 'prelude.js'
@@ -13,15 +14,20 @@ type Begun =
 /** Wraps a program with a top-level `return` in a function, which makes its variables local. */
 const wrapped = (code: string) => `(async () => {\n${code}\n})()`
 
-/** Starts a program in the global scope, so that its variables outlive it. Supports top-level `await`. */
-export function begin(vm: QuickJS, code: string, language: string): Begun {
-  const begun = beginGlobally(vm, code, language)
+/**
+ * Starts a program in the global scope, so that its variables outlive it. Supports top-level `await`. With `keep`, later
+ * programs can declare the same names again.
+ */
+export function begin(vm: QuickJS, code: string, language: string, keep: boolean): Begun {
+  const begun = beginGlobally(vm, code, language, keep)
   return 'error' in begun ? { error: explained(begun.error, code, language) } : begun
 }
 
-function beginGlobally(vm: QuickJS, code: string, language: string): Begun {
+function beginGlobally(vm: QuickJS, code: string, language: string, keep: boolean): Begun {
   const script = language === 'typescript' ? stripped(code) : code
   if (typeof script === 'string') {
+    const promise = keep ? beginRedeclarable(vm, script) : undefined
+    if (promise) return { promise, returned: false, linesBefore: 0 }
     try {
       return { promise: vm.evalCode(script, programFile, EvalFlags.ASYNC), returned: false, linesBefore: 0 }
     } catch (thrown) {
@@ -32,6 +38,16 @@ function beginGlobally(vm: QuickJS, code: string, language: string): Begun {
     return { error: script }
   }
   return beginReturning(vm, code, language)
+}
+
+function beginRedeclarable(vm: QuickJS, script: string): JSValueHandle | undefined {
+  try {
+    return vm.evalCode(redeclarable(script), programFile, EvalFlags.ASYNC)
+  } catch (thrown) {
+    // Not valid, or nested too deeply: the original program has the same fault, with the right position.
+    if (thrown instanceof JSException || thrown instanceof RangeError) return undefined
+    throw thrown
+  }
 }
 
 function beginReturning(vm: QuickJS, code: string, language: string): Begun {

@@ -38,6 +38,7 @@ export async function createMachine(options: {
   let left = Number.POSITIVE_INFINITY
   let entered = 0
   let exhausted = false
+  let tools: Machine['tools'] | undefined
 
   const settings = {
     wasm,
@@ -47,6 +48,9 @@ export async function createMachine(options: {
     interruptHandler: () => {
       exhausted ||= used() - entered > left
       return exhausted
+    },
+    onUnhandledRejection(promise: JSValueHandle, reason: JSValueHandle, handled: boolean): void {
+      if (tools) vm.callFunction(tools.rejected, vm.undefined, promise, reason, handled ? vm.true : vm.false).dispose()
     },
     moduleLoader: {
       load: (name: string): string => {
@@ -65,14 +69,15 @@ export async function createMachine(options: {
       },
     }),
   }
-  const vm = remembered
+  const vm: QuickJS = remembered
     ? await QuickJS.restore({ ...remembered, extensions: [] }, settings)
     : await QuickJS.create(settings)
-  const tools = remembered ? found(remembered.tokens) : installed()
+  const known = remembered ? found(remembered.tokens) : installed()
+  tools = known
 
   return {
     vm,
-    tools,
+    tools: known,
     enter(work) {
       entered = used()
       try {
@@ -90,14 +95,14 @@ export async function createMachine(options: {
       return exhausted
     },
     snapshot() {
-      const tokens = { finish: vm.exportHandle(tools.finish), answered: vm.exportHandle(tools.answered) }
+      const tokens = forEachTool((name) => vm.exportHandle(known[name]))
       return { ...vm.snapshot(), tokens }
     },
   }
 
-  function found({ finish, answered }: MachineSnapshot['tokens']): Machine['tools'] {
+  function found(tokens: MachineSnapshot['tokens']): Machine['tools'] {
     for (const name of names) vm.registerHostCallback(name, (...values) => run(name, values))
-    return { finish: vm.importHandle(finish), answered: vm.importHandle(answered) }
+    return forEachTool((name) => vm.importHandle(tokens[name]))
   }
 
   function installed(): Machine['tools'] {
@@ -108,7 +113,7 @@ export async function createMachine(options: {
     }
     const install = vm.evalCode(`(${realm})`, 'realm.js')
     const made = vm.callFunction(install, vm.undefined, natives)
-    return { finish: made.getProp('finish'), answered: made.getProp('answered') }
+    return forEachTool((name) => made.getProp(name))
   }
 
   function run(name: keyof Natives, values: JSValueHandle[]): JSValueHandle {
@@ -116,6 +121,11 @@ export async function createMachine(options: {
     return result === undefined ? vm.undefined : vm.newString(result)
   }
 }
+
+const toolNames = ['finish', 'answered', 'rejected', 'unfinished'] as const satisfies readonly (keyof RealmTools)[]
+
+const forEachTool = <T>(make: (name: keyof RealmTools) => T) =>
+  Object.fromEntries(toolNames.map((name) => [name, make(name)])) as Record<keyof RealmTools, T>
 
 const names = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
 
@@ -125,7 +135,7 @@ const zlib = () => process.getBuiltinModule('node:zlib')
 /** Compresses a snapshot, because most of the memory is empty. */
 export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: MachineSnapshot): Buffer {
   const header = Buffer.alloc(headerLength)
-  const numbers = [stackPointer, runtimePtr, contextPtr, tokens.finish, tokens.answered]
+  const numbers = [stackPointer, runtimePtr, contextPtr, ...toolNames.map((name) => tokens[name])]
   for (const [index, number] of numbers.entries()) header.writeUInt32BE(number, index * 4)
   const { constants, zstdCompressSync } = zlib()
   const packed = zstdCompressSync(memory, { params: { [constants.ZSTD_c_compressionLevel]: 1 } })
@@ -139,11 +149,11 @@ export function unpackMemory(bytes: Buffer, maxLength: number): MachineSnapshot 
     stackPointer: number(0),
     runtimePtr: number(1),
     contextPtr: number(2),
-    tokens: { finish: number(3), answered: number(4) },
+    tokens: forEachTool((name) => number(3 + toolNames.indexOf(name))),
   }
 }
 
-const headerLength = 20
+const headerLength = 4 * (3 + toolNames.length)
 
 const memorySection = 5
 const pageSize = 65_536

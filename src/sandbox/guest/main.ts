@@ -37,7 +37,7 @@ const callbacks: Parameters<typeof createMachine>[0]['callbacks'] = {
 let machine: Machine = await createMachine({ wasm, memory, callbacks })
 // Warm up the code that every program needs.
 machine.enter(() => {
-  const begun = begin(machine.vm, '0', 'javascript')
+  const begun = begin(machine.vm, '0', 'javascript', false)
   if ('promise' in begun)
     machine.vm.callFunction(machine.tools.finish, machine.vm.undefined, begun.promise, machine.vm.false)
 })

@@ -56,6 +56,15 @@ export function startProgram(options: {
   }
 
   const conclude = ({ ok, text }: { readonly ok: boolean; readonly text: string | undefined }) => {
+    try {
+      machine().enter(() => {
+        const { vm, tools } = machine()
+        const unfinished = vm.callFunction(tools.unfinished, vm.undefined).consume((handle) => handle.toString())
+        if (ok) printer.print(unfinishedText(unfinished, linesBefore))
+      })
+    } catch (thrown) {
+      return end(machine().exhausted ? outOfTime(task.cpuMs) : trapped(thrown))
+    }
     if (!ok) return end(failed(text ?? '', linesBefore))
     if (text !== undefined) channel.send(messageKinds.value, 0, shortened(text))
     end({ status: 'ok' })
@@ -75,7 +84,7 @@ export function startProgram(options: {
       step(() => {
         const { vm, tools } = machine()
         if (options.fresh && task.prelude !== '') runPrelude(vm, task.prelude)
-        const begun = begin(vm, task.code, task.language)
+        const begun = begin(vm, task.code, task.language, task.keep)
         if ('error' in begun) {
           if (!machine().exhausted) end(endedBy(begun.error))
           return
@@ -135,6 +144,17 @@ function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncat
     ...placeIn(String(stack), linesBefore),
     code: code === undefined ? undefined : String(code).slice(0, 200),
   })
+}
+
+/** Describes the errors and timers of a program that ended without waiting for them. */
+function unfinishedText(text: string, linesBefore: number): string {
+  const { errors, timers } = JSON.parse(text) as { errors: string[]; timers: number }
+  const lines = errors.map((error) => {
+    const { name, message, line } = failed(error, linesBefore).error as ProgramError
+    return `Uncaught ${name}: ${message}${line === undefined ? '' : ` (line ${line})`}. Await the promise to handle it.\n`
+  })
+  if (timers > 0) lines.push(`The program ended before ${timers} of its timers: await a promise that they resolve.\n`)
+  return lines.join('')
 }
 
 function trapped(thrown: unknown): Omit<ProgramResult, 'truncated'> {

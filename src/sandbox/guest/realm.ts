@@ -11,6 +11,10 @@ export interface RealmTools {
   /** Reports the program's value or, with `returned`, the value of the function that wraps the program. */
   finish(promise: Promise<unknown>, returned: boolean): Promise<void>
   answered(id: number, ok: boolean, text: string, code: string): void
+  /** Notes a promise that was rejected without a handler, or forgets it once it has one. */
+  rejected(promise: Promise<unknown>, reason: unknown, handled: boolean): void
+  /** Returns the errors that nothing has handled and the number of pending timers as JSON, and forgets both. */
+  unfinished(): string
 }
 
 /**
@@ -85,6 +89,7 @@ export function realm(native: Natives): RealmTools {
 
   const log = (...values: unknown[]) => print(`${values.map(shown).join(' ')}\n`)
   const timers = new Set<number>()
+  const rejections = new Map<Promise<unknown>, unknown>()
 
   const described = (thrown: unknown): string => {
     const text = (read: () => unknown): string | undefined => {
@@ -141,5 +146,16 @@ export function realm(native: Natives): RealmTools {
       }
     },
     answered,
+    rejected(promise, reason, handled) {
+      if (handled) rejections.delete(promise)
+      else rejections.set(promise, reason)
+    },
+    unfinished() {
+      const errors = [...rejections.values()].slice(0, 10).map(described)
+      const count = timers.size
+      rejections.clear()
+      timers.clear()
+      return stringify({ errors, timers: count })
+    },
   }
 }

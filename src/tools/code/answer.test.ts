@@ -43,6 +43,11 @@ test('S7: a small outcome is complete, without empty members', () => {
   })
 })
 
+test('V5: numbers in the value keep all their digits', () => {
+  const value = '[9007199254740993,{"n":1267650600228229401496703205376},1e400,"\\ud800"]'
+  expect(JSON.stringify(codeAnswer({ ...ok, value }, []).value)).toBe(value.replace('\\ud800', '\ufffd'))
+})
+
 describe('at most 24,000 characters reach a model', () => {
   test('S7: a long value is cut in the middle and says so; beginning and end stay', () => {
     const value = JSON.stringify(Array.from({ length: 5000 }, (_, row) => ({ row })))

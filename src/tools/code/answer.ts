@@ -1,5 +1,6 @@
 import type { ExecutionOutcome } from '../../core/executor.ts'
-import { jsonValue, parseJson } from '../../lib/parse-json.ts'
+import { parseExactly } from '../../lib/exact-number.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { maxAnswer } from './bridge.ts'
 import { type InnerCall, type ListedCall, listCalls } from './call-log.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
@@ -7,7 +8,10 @@ import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 export interface CodeAnswer {
   readonly status: ExecutionOutcome['status']
   readonly error?: ExecutionOutcome['error']
-  /** The value that the program returned. If the value was too long, this is its shortened text. */
+  /**
+   * The value that the program returned, with an `ExactNumber` for each number that a double cannot hold. If the value
+   * was too long, this is its shortened text.
+   */
   readonly value?: unknown
   readonly logs?: string
   readonly calls?: readonly ListedCall[]
@@ -46,7 +50,7 @@ export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[
 function wellFormed(answer: CodeAnswer): CodeAnswer {
   const text = JSON.stringify(answer)
   if (!text.includes('\\ud')) return answer
-  return jsonValue(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash)) as CodeAnswer
+  return parseExactly(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash)) as CodeAnswer
 }
 
 /** Shortens the value and the logs to fit. The value takes precedence, because it is the purpose of the program. */
@@ -62,7 +66,7 @@ function fitted({ value, logs }: ExecutionOutcome, room: number) {
 }
 
 function fittedValue(json: string, room: number): { readonly value: unknown; readonly cut: boolean } {
-  const value = tooDeep(json) ? undefined : parseJson(json)
+  const value = tooDeep(json) || parseJson(json) === undefined ? undefined : parseExactly(json)
   if (value !== undefined && JSON.stringify(value).length <= room) return { value, cut: false }
   return { value: shortened(typeof value === 'string' ? value : json, room), cut: true }
 }

@@ -146,7 +146,7 @@ function textFor({ body, isError, refusal }: Result, tool: string, room: number)
   if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
   // A result may hold the same data twice, as text and as structured content, so it may be larger than `room`. Do not
   // even parse a result that is larger than that.
-  const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
+  const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body)
   if (text !== undefined && text.length <= room) return text
   const sentence = `${tool} ran, but its result is too large for the program (${room} characters left). Request less.`
   return new HostRefusal('RESULT_TOO_LARGE', sentence)

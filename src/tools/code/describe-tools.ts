@@ -96,7 +96,8 @@ function written(tools: readonly Served[], names: Names, tokens: number) {
   let left = tokens * charactersPerToken
   for (const served of tools) {
     const { server, tool } = names.identifiers(served)
-    const { name, definition } = served.entry
+    const { name, exactSchema } = served.entry
+    const definition = exactSchema ? { ...served.entry.definition, inputSchema: exactSchema } : served.entry.definition
     const first = servers.size === 0
     const text = toolDeclaration({ identifier: tool, name, definition }, Math.min(maxTool, left))
     if (left < text.length && !first) leftOut.push(`${server}.${tool}`)

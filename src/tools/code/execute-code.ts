@@ -7,7 +7,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { Lease } from '../../core/cluster.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { Executor, Isolation, Language } from '../../core/executor.ts'
-import { type Result, resultOf } from '../../core/result.ts'
+import { Json } from '../../core/json.ts'
+import type { Result } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { codeAnswer } from './answer.ts'
 import { type CodeLimits, codeLimits, createBridge, maxAnswer } from './bridge.ts'
@@ -94,7 +95,10 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
   const reset = outcome.reset ?? (claimed?.lost ? 'The process that held the environment has ended.' : undefined)
   const answer = codeAnswer({ ...outcome, reset }, calls)
   const content = [{ type: 'text', text: JSON.stringify(answer) }]
-  return resultOf({ content, structuredContent: answer, isError: answer.status !== 'ok' || undefined })
+  const isError = answer.status !== 'ok'
+  // As bytes, because the value may contain numbers that a double cannot hold.
+  const body = Buffer.from(JSON.stringify({ content, structuredContent: answer, isError: isError || undefined }))
+  return { body: Json.raw(body), isError }
 }
 
 /**

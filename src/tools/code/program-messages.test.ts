@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { readProgramCall, readProgramCalls } from './program-messages.ts'
+import { Json } from '../../core/json.ts'
+import { readProgramCall, readProgramCalls, unwrapped } from './program-messages.ts'
 
 const odd = '{"n":1326954198812345679, "f":1.0}'
 
@@ -7,6 +8,11 @@ test('V5: the arguments of a program’s calls keep the bytes in which it wrote 
   expect(String(readProgramCall(`{"tool":"a.b","args":${odd}}`).args?.bytes)).toBe(odd)
   const [first, second] = readProgramCalls(`[{"tool":"a","args":${odd}} , {"tool":"b"}]`, 2)
   expect([String(first?.args?.bytes), second?.args]).toEqual([odd, undefined])
+})
+
+test('V5: a result reaches the program with the bytes that the server wrote', () => {
+  expect(unwrapped(Json.raw(Buffer.from(`{"content":[],"structuredContent":${odd}}`)))).toBe(odd)
+  expect(unwrapped(Json.of({ content: [{ type: 'text', text: odd }] }))).toBe(odd)
 })
 
 test('V5: a call whose arguments can be read in two ways is refused', () => {

@@ -73,10 +73,14 @@ const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY
 const mayHaveRun = ({ code, kind, details }: ToolwayError): boolean =>
   !(kind.denial || kind.malformed || details.unsent || beforehand.includes(code))
 
-/** The result as JSON: the structured content, else the text (parsed if it is JSON), else the content blocks. */
-export function unwrapped(body: ResultBody): string {
-  if (body.structuredContent !== undefined) return JSON.stringify(body.structuredContent)
-  const content = contentOf(body)
+/**
+ * The result as JSON: the structured content, else the text (parsed if it is JSON), else the content blocks. The text of
+ * JSON from the server stays unchanged, because programs in some languages can read more digits than a double has.
+ */
+export function unwrapped(body: Json<ResultBody>): string {
+  const structured = body.member('structuredContent')
+  if (structured?.value !== undefined) return structured.bytes.toString()
+  const content = contentOf(body.value)
   if (content.length === 0) return 'null'
   const text = textOf(content)
   if (text === undefined) return JSON.stringify(content)

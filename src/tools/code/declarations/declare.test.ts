@@ -1,5 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { expect, test } from 'vitest'
+import { ExactNumber } from '../../../lib/exact-number.ts'
 import { declare, toolDeclaration } from './tool-declaration.ts'
 
 const methodOf = (inputSchema: unknown, more: object = {}) =>
@@ -36,7 +37,7 @@ test.each([
   [{ properties: { a: { type: 'string' } }, required: ['a'] }, '{ a: string }'],
   [
     { properties: { a: { type: 'string' } }, additionalProperties: { type: 'number' } },
-    '{ a?: string } & Record<string, number>',
+    '{ a?: string; /* others: number */ [key: string]: unknown }',
   ],
   [{ patternProperties: { '^x': { type: 'boolean' } } }, 'Record<string, boolean>'],
   [
@@ -46,7 +47,10 @@ test.each([
   [{ anyOf: [{ type: 'string' }, { type: 'number' }] }, 'string | number'],
   [{ oneOf: [{ type: 'string' }, {}] }, 'unknown'],
   [{ allOf: [{ properties: { a: {} } }, { properties: { b: {} } }] }, '{ a?: unknown } & { b?: unknown }'],
-  [{ type: 'object', properties: { a: {} }, anyOf: [{ required: ['a'] }] }, '{ a?: unknown }'],
+  [{ type: 'object', properties: { a: {} }, anyOf: [{ required: ['a'] }] }, '{ a?: unknown } & { a: unknown }'],
+  [{ type: 'object', required: ['a', 'b'] }, '{ a: unknown; b: unknown }'],
+  [{ not: {} }, 'never'],
+  [{ type: 'integer', const: new ExactNumber('9007199254740993') }, '9007199254740993'],
   [true, 'unknown'],
   [false, 'never'],
   ['nonsense', 'unknown'],
@@ -56,15 +60,47 @@ test.each([
 })
 
 test('B9: descriptions, formats, bounds and defaults, which a type cannot express, are comments', () => {
-  const schema = { type: 'string', description: 'Where\nto.', format: 'uri', maxLength: 9, default: 'x' }
+  const schema = { type: 'string', description: 'Where\nto.', format: 'uri', maxLength: 9 }
   expect(methodOf({ properties: { to: schema }, required: ['to'] }, { description: 'Sends.' })).toBe(
     [
       '/** Sends. */',
       'tool(args: {',
-      '  /** Where to. — format uri, max length 9, default "x" */',
+      '  /** Where to. — format uri, max length 9 */',
       '  to: string;',
       '}): Promise<any>',
     ].join('\n'),
+  )
+})
+
+test('B9: an argument with a default is optional, even if the schema lists it in required; a result has it', () => {
+  const schema = { type: 'object', properties: { scale: { type: 'string', default: 'css' } }, required: ['scale'] }
+  expect(methodOf(schema, { outputSchema: schema }).replaceAll(/\s+/g, ' ')).toBe(
+    'tool(args?: { /** default "css" */ scale?: string; }): Promise<{ /** default "css" */ scale: string; }>',
+  )
+})
+
+test('B9: a long enum shows its first values', () => {
+  const type = typeOf({ enum: Array.from({ length: 60 }, (_, at) => `v${at}`) })
+  expect(type).toMatch(/^\("v0" \| "v1" .* "v49" \| string \/\* one of 60 values \*\/\)$/)
+})
+
+test.each([
+  { $ref: '#/$defs/a', $defs: { a: { required: ['x'] } } },
+  { allOf: [{ type: 'object' }, { required: ['x'] }] },
+  { oneOf: [{ required: ['x'] }, { required: ['y'] }] },
+])('B9: arguments are required by %j', (schema) => {
+  expect(methodOf(schema)).toMatch(/^tool\(args: /)
+})
+
+test('B9: arguments are optional if one alternative requires none, or a reference goes in circles', () => {
+  expect(methodOf({ anyOf: [{ required: ['x'] }, {}] })).toMatch(/^tool\(args\?: /)
+  expect(methodOf({ allOf: [{ $ref: '#' }, { $ref: '#' }] })).toMatch(/^tool\(args\?: /)
+})
+
+test('B9: the flag of draft 4 for a bound and long numbers are described exactly', () => {
+  const maximum = new ExactNumber('9223372036854775807')
+  expect(methodOf({ properties: { n: { minimum: 0, exclusiveMinimum: true, maximum } } })).toContain(
+    '/** at most 9223372036854775807, more than 0 */',
   )
 })
 
@@ -100,7 +136,10 @@ test('B9: references are resolved within their own schema, without cycles, and n
 test('B9: no text of a server can end a comment, hide, or turn what follows around', () => {
   const hostile = 'x */ }; process.exit() /* \u202e\u200b\u001b[31m \u{e0041} \u2028 \u{e0101}\u3164\ufe01 y'
   const text = methodOf(
-    { properties: { a: { description: hostile, default: hostile, pattern: hostile }, [hostile]: { const: hostile } } },
+    {
+      properties: { a: { description: hostile, default: hostile, pattern: hostile }, [hostile]: { const: hostile } },
+      additionalProperties: { const: '*/' },
+    },
     { description: hostile },
   )
   expect(stripTypeScriptTypes(declare(new Map([['server', [text]]]))).trim()).toBe('')

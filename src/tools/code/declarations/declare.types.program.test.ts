@@ -25,6 +25,7 @@ const orders = {
     properties: {
       status: { enum: ['open', 'paid'] },
       page: { type: 'integer' },
+      labels: { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'number' } },
       range: { type: 'array', prefixItems: [{ type: 'string' }, { type: 'string' }], items: false, minItems: 2 },
       by: { anyOf: [{ $ref: '#/$defs/key' }, { type: 'null' }] },
     },
@@ -52,7 +53,7 @@ test('B9: the compiler accepts a right call by the declaration and refuses wrong
     declaration,
     "const right = await tools.orders.list({ status: 'open', range: ['a', 'b'], by: { id: 1 } })",
     'export const sum: number = right.rows.reduce((total, row) => total + row.total, 0)',
-    "await tools.orders.list({ status: 'open', by: null, page: 2 })",
+    "await tools.orders.list({ status: 'open', by: null, page: 2, labels: { a: 'x', n: 1 } })",
     'await tools.orders.list({})',
     "await tools.orders.list({ status: 'lost' })",
     "await tools.orders.list({ status: 'open', page: 'two' })",

@@ -1,3 +1,4 @@
+import { requiredNames } from '../../../core/schema-keywords.ts'
 import { isRecord } from '../../../lib/is-record.ts'
 import { resolveReference } from '../../../lib/json-pointer.ts'
 import { quoted } from '../text.ts'
@@ -22,7 +23,7 @@ const maxValues = 50
 
 /** The TypeScript type that is closest to a JSON Schema. Returns a valid type for any input. */
 export function schemaType(schema: unknown, position: SchemaPosition): TypeText {
-  if (schema === false) return atom('never')
+  if (schema === false || (isRecord(schema) && isAnything(schema.not))) return atom('never')
   if (!isRecord(schema) || position.depth > maxDepth || position.budget.spent) return unknownType
   position.budget.spend(2)
   const inner = { ...position, depth: position.depth + 1 }
@@ -35,6 +36,8 @@ export function schemaType(schema: unknown, position: SchemaPosition): TypeText 
   const type = intersection(parts)
   return schema.nullable === true ? union([type, atom('null')]) : type
 }
+
+const isAnything = (schema: unknown) => schema === true || (isRecord(schema) && Object.keys(schema).length === 0)
 
 const maxReference = 1000
 
@@ -52,8 +55,15 @@ function valueType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const { budget } = position
   if ('const' in schema) return constants([schema.const], budget) ?? namedTypes(schema, position)
   const values = listOf(schema.enum)
-  if (values.length > 0 && values.length <= maxValues) return constants(values, budget) ?? namedTypes(schema, position)
-  return namedTypes(schema, position)
+  const known = values.length > 0 ? constants(values.slice(0, maxValues), budget) : undefined
+  if (known === undefined || values.length <= maxValues) return known ?? namedTypes(schema, position)
+  return atom(`(${known.text} | ${kindsOf(values)} /* one of ${values.length} values */)`)
+}
+
+/** The types of values, of which only some are listed. */
+function kindsOf(values: readonly unknown[]): string {
+  const kinds = new Set(values.map((value) => (value === null ? 'null' : typeof value)))
+  return kinds.has('object') ? 'unknown' : [...kinds].join(' | ')
 }
 
 function constants(values: readonly unknown[], budget: TextBudget): TypeText | undefined {
@@ -68,7 +78,7 @@ function namedTypes(schema: ToolJsonSchema, position: SchemaPosition): TypeText 
 
 /** The types that other keywords imply, for the many schemas that omit `type`. */
 function implied(schema: ToolJsonSchema): readonly string[] {
-  if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
+  if (['properties', 'additionalProperties', 'patternProperties', 'required'].some((keyword) => keyword in schema))
     return ['object']
   return 'items' in schema || 'prefixItems' in schema ? ['array'] : []
 }
@@ -105,6 +115,8 @@ function each(schemas: unknown, position: SchemaPosition): TypeText[] {
 
 export interface SchemaPosition {
   readonly root: unknown
+  /** Whether the schema describes a result. Results contain their defaults, but arguments may omit them. */
+  readonly isResult: boolean
   readonly budget: TextBudget
   readonly depth: number
   /** The references followed so far on the way to this schema, to detect cycles. */
@@ -131,18 +143,24 @@ const maxLine = 100
 
 function objectType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const properties = isRecord(schema.properties) ? schema.properties : {}
-  const required = new Set(listOf(schema.required).slice(0, 1000))
+  const required = new Set((position.isResult ? listOf(schema.required) : requiredNames(schema)).slice(0, 1000))
   const members: string[] = []
-  const keys = position.budget.keys(properties)
+  const undeclared = [...required].filter((name) => typeof name === 'string' && !Object.hasOwn(properties, name))
+  const keys = [...position.budget.keys(properties), ...(undeclared as string[])]
   for (const key of keys) {
     if (position.budget.spent) break
     if (key.length <= maxKey) members.push(member(key, properties[key], required.has(key)))
   }
   const omitted = keys.length - members.length
-  if (omitted > 0) members.push(`/* and ${omitted} more */ [key: string]: unknown`)
   const rest = others(schema, position)
-  if (keys.length === 0) return rest ?? atom(schema.additionalProperties === false ? '{}' : 'Record<string, unknown>')
-  return intersection([atom(body(members)), ...(rest ? [rest] : [])])
+  if (keys.length === 0) {
+    if (rest) return atom(`Record<string, ${rest.text}>`)
+    return atom(schema.additionalProperties === false ? '{}' : 'Record<string, unknown>')
+  }
+  // An index signature must accept the declared members too, so the type of the other members is a comment.
+  if (omitted > 0) members.push(`/* and ${omitted} more */ [key: string]: unknown`)
+  else if (rest) members.push(`${otherMembers(rest.text)}[key: string]: unknown`)
+  return atom(body(members))
 
   function member(key: string, value: unknown, needed: boolean): string {
     const comment = isRecord(value) ? remarks(value) : ''
@@ -169,6 +187,7 @@ function others(schema: ToolJsonSchema, position: SchemaPosition): TypeText | un
     types.push(schemaType(patterns[key], position))
   }
   if (isRecord(schema.additionalProperties)) types.push(schemaType(schema.additionalProperties, position))
-  if (types.length === 0) return undefined
-  return atom(`Record<string, ${union(types).text}>`)
+  return types.length === 0 ? undefined : union(types)
 }
+
+const otherMembers = (type: string) => (/\/\*|\*\//.test(type) || type.length > maxLine ? '' : `/* others: ${type} */ `)

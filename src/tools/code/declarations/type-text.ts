@@ -1,3 +1,5 @@
+import { withNumericBounds } from '../../../core/schema-keywords.ts'
+import { ExactNumber } from '../../../lib/exact-number.ts'
 import { commentText, plainText, quoted } from '../text.ts'
 
 /** The text of a type. `joined` means that it needs parentheses when combined with another type. */
@@ -80,6 +82,7 @@ function simpleLiteral(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value)
   // JSON.parse turns a number that is too large into Infinity, which is not a valid type.
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
+  if (value instanceof ExactNumber) return value.source.length <= maxFact ? value.source : 'number'
   return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
 }
 
@@ -97,7 +100,8 @@ const maxDescription = 300
 const maxFact = 60
 
 /** The parts of a schema that a type cannot express (description, format, bounds, default), for a comment. */
-export function remarks(schema: ToolJsonSchema): string {
+export function remarks(given: ToolJsonSchema): string {
+  const schema = withNumericBounds(given)
   const description = plainText(schema.description ?? schema.title, maxDescription)
   const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))
   if ('default' in schema) facts.push(`default ${defaultOf(schema.default)}`)
@@ -118,11 +122,14 @@ const worded = [
   ['maxItems', 'max items'],
 ] as const
 
-const factOf = (value: unknown, word: string): string[] =>
-  typeof value === 'string' || typeof value === 'number' ? [`${word} ${plainText(String(value), maxFact)}`] : []
+function factOf(value: unknown, word: string): string[] {
+  const text = value instanceof ExactNumber ? value.source : value
+  return typeof text === 'string' || typeof text === 'number' ? [`${word} ${plainText(String(text), maxFact)}`] : []
+}
 
 function defaultOf(value: unknown): string {
   if (typeof value === 'string') return plainText(quoted(value.slice(0, maxFact)), maxFact)
+  if (value instanceof ExactNumber) return plainText(value.source, maxFact)
   if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'
   return typeof value === 'object' && value !== null ? '{…}' : String(value)
 }
