@@ -2,7 +2,18 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { defineTool } from '../tools/define-tool.ts'
 import { ask, chatting } from './chat.fixture.ts'
-import { answers, calls, hangsUp, type Reply, refuses, says, sends } from './models/server.fixture.ts'
+import {
+  type AskedBody,
+  answers,
+  calls,
+  hangsUp,
+  json,
+  type Reply,
+  refuses,
+  refusesIf,
+  says,
+  sends,
+} from './models/server.fixture.ts'
 
 const agent = { config: { mode: 'agent', maxSteps: 4 } }
 const question = 'How is Rome, and what is 2 + 3?'
@@ -79,6 +90,35 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
     expect(server.asked[1]?.body.messages[2]).toMatchObject({ role: 'assistant', content: 'Let me look.' })
   })
 
+  const thinks = (reasoning: object, extra = {}): Reply => {
+    const call = { index: 0, id: 'a', function: { name: 'weather__forecast', arguments: '{"city":"Rome"}' }, ...extra }
+    return ({ body }, response) => {
+      const message = { ...reasoning, tool_calls: [call] }
+      const choice = { [body.stream ? 'delta' : 'message']: message, finish_reason: 'tool_calls' }
+      json(response, { choices: [choice] })
+    }
+  }
+
+  const reasonings = [
+    { reasoning_content: 'Rome, so the forecast.' },
+    { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.', signature: 's', index: 0 }] },
+  ]
+  test.each(reasonings)('J5: reasoning goes back to the model with the results: %j', async (reasoning) => {
+    const extra = { extra_content: { google: { thought_signature: 'abc' } } }
+    const { chat, server } = await chatting([thinks(reasoning, extra), says('Sunny.')], agent)
+    expect((await ask(chat, question, { stream })).text).toBe('Sunny.')
+    expect(server.asked[1]?.body.messages[2]).toMatchObject({ ...reasoning, tool_calls: [{ id: 'a', ...extra }] })
+  })
+
+  test('J5: a server that refuses reasoning gets the results without it', async () => {
+    const hasReasoning = ({ messages }: AskedBody) => messages.some((message) => 'reasoning_content' in message)
+    const refusal = "Unknown parameter: 'messages[2].reasoning_content'."
+    const replies = [thinks({ reasoning_content: 'Hm.' }), refusesIf(hasReasoning, refusal, says('Sunny.'))]
+    const { chat, server } = await chatting(replies, agent)
+    expect((await ask(chat, question, { stream })).text).toBe('Sunny.')
+    expect(server.asked.map(({ body }) => body.tools?.length)).toEqual([2, 2, 2])
+  })
+
   test('J5: a call written as text is made and not shown', async () => {
     const tagged = says('<think>Hm.</think><tool_call>{"name": "weather__forecast", "arguments": {"city": "Rome"}}')
     const { chat, gateway } = await chatting([tagged, says('Sunny.')], agent)
@@ -142,6 +182,26 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
   test('J5: JSON that is not a call is an answer', async () => {
     const { chat } = await chatting([says('{"weather": "sunny"}')], agent)
     expect((await ask(chat, question, { stream })).text).toBe('{"weather": "sunny"}')
+  })
+
+  const named = { name: 'weather__forecast', description: 'Tells it.' }
+  const inputSchema = { type: 'object', properties: { city: { type: 'string' } } }
+  const call = '{"name": "weather__forecast", "arguments": {"city": "Rome"}}'
+  test.each([
+    ['a list of tools', `\`\`\`json\n${JSON.stringify([named, { name: 'arithmetic__add' }])}\n\`\`\``],
+    ['lines of tools', `${JSON.stringify(named)}\n{"name": "weather__forecast", "parameters": {}}`],
+    ['definitions', JSON.stringify([{ ...named, parameters: inputSchema }])],
+    ['schemas', JSON.stringify([{ name: 'weather__forecast', parameters: inputSchema }])],
+    ['functions', JSON.stringify([{ type: 'function', function: { ...named, parameters: inputSchema } }])],
+    ['a record', '{"name": "forecast", "label": "Forecast", "arguments": {"city": "Rome"}}'],
+    ['a bare name', '{"name": "forecast", "arguments": {"city": "Rome"}}'],
+    ['only a name', '{"name": "weather__forecast"}'],
+    ['an example in an envelope', `{"example": ${call}, "note": "how to call it"}`],
+    ['an explained example', `\`\`\`json\n${call}\n\`\`\`\nThis is how the tool is called.`],
+  ])('J5: an answer that only mentions tools calls none: %s', async (_what, answer) => {
+    const { chat, gateway } = await chatting([says(answer), says('Called.')], agent)
+    expect((await ask(chat, question, { stream })).text).toBe(answer)
+    expect(gateway.calls).toEqual([])
   })
 })
 
@@ -286,10 +346,11 @@ describe('J5: when it stops', () => {
   })
 
   test('S5: if the model fails after tool calls, their results are returned', async () => {
-    const { chat } = await chatting([rome, refuses(500, 'x')], agent)
+    const { chat, log } = await chatting([rome, refuses(500, 'CUDA out of memory')], agent)
     const { text, end } = await ask(chat, question)
     expect(text).toMatch(/raw results:\)\n\nweather__forecast:\nRome: sunny, 21 degrees$/)
     expect(end.notes).toEqual(['The model failed before it gave an answer; the raw results follow.'])
+    expect(JSON.stringify(log.lines)).toContain('CUDA out of memory')
   })
 
   test('S5: if the model does not summarize the results, they are returned', async () => {

@@ -7,7 +7,7 @@ import { answerDirectly, type StreamedAnswer, streamAnswer } from './stages/answ
 import { discover } from './stages/discover.ts'
 import { type CallResult, execute, roundMessages } from './stages/execute.ts'
 import { rawResults } from './stages/interpret.ts'
-import { isForClient } from './tool-set.ts'
+import { callsToMake, isForClient } from './tool-set.ts'
 
 /** The agent loop (J5): the model calls tools and sees their results until it answers or is stopped. */
 export async function* agent(run: ChatRun): ChatLoop {
@@ -20,21 +20,24 @@ export async function* agent(run: ChatRun): ChatLoop {
   const stops = [stepLimit(request.maxSteps ?? config.maxSteps), noRepeats]
   const tools = toolSet.tools.map(({ callable }) => callable)
   const opening = withSystem(run.prompt('agent'), run.messages)
+  const hasClientTools = toolSet.tools.some(({ served }) => !served)
   const added: ChatMessage[] = []
   const steps: AgentStep[] = []
   let before = ''
 
   for (let round = 1; ; round++) {
     yield stage(run, 'call', round)
-    // `required` applies to the first round only, so that the model can answer afterwards.
-    const toolChoice = round === 1 && request.toolChoice === 'required' ? 'required' : 'auto'
+    // `required` applies to the first round only, so that the model can answer afterwards. A client with its own tools
+    // expects a call of one of them, which ends the loop.
+    const mustCall = request.toolChoice === 'required' && (round === 1 || hasClientTools)
+    const toolChoice = mustCall ? 'required' : 'auto'
     const messages = [...opening, ...added]
     let answer: StreamedAnswer
     try {
       answer = yield* streamAnswer(run, { messages, tools, toolChoice }, { holds: beginsLikeCalls, before })
     } catch (error) {
       if (run.signal.aborted || added.length === 0) throw error
-      return yield* answerWithResults(run, added, 'The model failed before it gave an answer')
+      return yield* answerWithResults(run, added, 'The model failed before it gave an answer', error)
     }
 
     const made: readonly MadeCall[] = answer.calls.length > 0 ? answer.calls : callsInText(answer.held, toolSet)
@@ -49,10 +52,11 @@ export async function* agent(run: ChatRun): ChatLoop {
 
     yield stage(run, 'execute', round)
     const commentary = answer.held === '' ? answer.text.trim() : ''
-    const calls = await parseCalls(withUniqueIds(made, messages), toolSet, run.validate, isComplete(answer.reason))
+    const parsed = await parseCalls(withUniqueIds(made, messages), toolSet, run.validate, isComplete(answer.reason))
+    const calls = callsToMake(request, parsed)
     const ours = calls.filter((call) => !isForClient(call))
     const ran = warned(steps, yield* execute(run, ours))
-    added.push(...roundMessages(commentary, calls, ran))
+    added.push(...roundMessages(commentary, calls, ran, answer.reasoning))
     const theirs = calls.filter(isForClient).map(({ call }) => call)
     if (theirs.length > 0)
       return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, added, theirs) }
@@ -68,14 +72,16 @@ export async function* agent(run: ChatRun): ChatLoop {
     run.note(`The model had to answer without more tool calls, because ${why}.`)
     yield stage(run, 'answer', round)
     const content = `No more tools can be called, because ${why}. Answer now with what you know, and state what is missing.`
+    let failure: unknown
     try {
       const messages: readonly ChatMessage[] = [...opening, ...added, { role: 'user', content }]
       const { text } = yield* streamAnswer(run, { messages }, { before })
       if (text.trim() !== '') return { reason: 'steps' }
     } catch (error) {
       if (run.signal.aborted) throw error
+      failure = error
     }
-    yield* answerWithResults(run, added, 'The model gave no answer')
+    yield* answerWithResults(run, added, 'The model gave no answer', failure)
     return { reason: 'steps' }
   }
 }
@@ -90,8 +96,13 @@ const warned = (steps: readonly AgentStep[], ran: readonly CallResult[]): readon
   })
 
 /** Answers with the raw tool results when the model cannot summarize them (S5). */
-async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], what: string): ChatLoop {
-  run.note(`${what}; the raw results follow.`)
+async function* answerWithResults(
+  run: ChatRun,
+  added: readonly ChatMessage[],
+  what: string,
+  error?: unknown,
+): ChatLoop {
+  run.note(`${what}; the raw results follow.`, error)
   yield rawResults(added, false)
   return { reason: 'stop' }
 }

@@ -40,8 +40,8 @@ export interface ChatRun extends ChatDependencies {
   readonly usage: Usage
   /** Milliseconds since the answer began. */
   elapsedMs(): number
-  /** Reports, in the log and at the end of the answer, that a fallback was used. */
-  note(sentence: string): void
+  /** Reports, in the log and at the end of the answer, that a fallback was used. The error is only logged. */
+  note(sentence: string, error?: unknown): void
   /** Asks the model and adds up the token usage. */
   ask(question: ModelQuery): AsyncGenerator<Delta>
   prompt(name: keyof Prompts, values?: Partial<PromptValues>): string
@@ -115,17 +115,20 @@ export function createChatRun(
     usage,
     elapsedMs: () => clock.monotonic() - began,
     notes,
-    note(sentence) {
+    note(sentence, error) {
       notes.push(sentence)
-      dependencies.log.info({ chat: request.id, model: model.name, note: sentence }, 'the chat loop used a fallback')
+      const fields = { chat: request.id, model: model.name, note: sentence }
+      const reason = error === undefined ? undefined : ToolwayError.from(error).message
+      dependencies.log.info(reason === undefined ? fields : { ...fields, reason }, 'the chat loop used a fallback')
     },
     async *ask(question) {
-      const { temperature } = request
+      const { temperature, parallelToolCalls } = request
       const deltas = model.complete({
         ...question,
         messages: truncateConversation(question.messages, dependencies.config.maxConversation),
         signal,
         temperature,
+        parallelToolCalls,
       } as ModelRequest)
       for await (const delta of deltas) {
         if (delta.kind === 'end' && delta.usage) {

@@ -43,7 +43,7 @@ export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal 
 
   return {
     async keep(caller, own, calls) {
-      const handed = calls.map((call) => ({ ...call, id: newCallId() }))
+      const handed = calls.map(({ extra_content: _unused, ...call }) => ({ ...call, id: newCallId() }))
       const [first] = handed
       if (!first) return handed
       const ids = handed.map(({ id }, index) => [id, calls[index]?.id ?? id] as const)
@@ -55,12 +55,25 @@ export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal 
       const known = await Promise.all(messages.map((message) => find(caller, message)))
       const ids = new Map(known.flatMap((kept) => kept?.ids ?? []))
       const whole = messages.flatMap((message, index): readonly ChatMessage[] => {
-        if (message.role !== 'tool') return known[index]?.messages ?? [message]
+        const kept = known[index]
+        if (message.role !== 'tool') return kept ? withClientCalls(kept, message) : [message]
         return [{ ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id }]
       })
       return answered(whole)
     },
   }
+}
+
+/** The saved messages with the client's calls as the client sent them: its user may have edited them before they ran. */
+function withClientCalls({ messages, ids }: Kept, sent: ChatMessage): readonly ChatMessage[] {
+  const own = new Map(ids)
+  const edited = new Map(callsOf(sent).map((call) => [own.get(call.id), call.function]))
+  const calls = messages.findLast((message) => callsOf(message).length > 0)
+  return messages.map((message) => {
+    if (message !== calls || message.role !== 'assistant') return message
+    const changed = callsOf(message).map((call) => ({ ...call, function: edited.get(call.id) ?? call.function }))
+    return { ...message, tool_calls: changed }
+  })
 }
 
 const keyOf = (id: string): string => `handover:${id}`

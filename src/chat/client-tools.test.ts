@@ -69,6 +69,46 @@ describe("tools of the client's own", () => {
     },
   )
 
+  test.each(['agent', 'staged'] as const)(
+    'S6: with parallel_tool_calls false, the client gets one call at a time (%s)',
+    async (mode) => {
+      const paintings = ['blue', 'red'].map((colour) => ({ name: 'paint', arguments: { colour } }))
+      const script = byStage({
+        select: says('{"reasoning": "r", "selected_tools": ["paint", "weather__forecast"]}'),
+        call: calls({ name: 'forecast', arguments: { city: 'Rome' } }, ...paintings),
+      })
+      const { chat, server, gateway } = await chatting([script], { config: { mode } })
+      const { end } = await ask(chat, [question], { tools, parallelToolCalls: false })
+      expect(end).toMatchObject({ reason: 'calls', handed: [{ function: theirs.function }] })
+      expect(end.handed).toHaveLength(1)
+      expect(gateway.calls).toHaveLength(1)
+      expect(server.asked.at(-1)?.body.parallel_tool_calls).toBe(false)
+      expect((await ask(chat, [question], { tools })).end.handed).toHaveLength(2)
+      expect(server.asked.at(-1)?.body).not.toHaveProperty('parallel_tool_calls')
+    },
+  )
+
+  test('J5: tool_choice required applies until a client tool is called', async () => {
+    const forecast = calls({ name: 'forecast', arguments: { city: 'Rome' }, id: 'a' })
+    const painting = calls({ name: 'paint', arguments: { colour: 'blue' }, id: 'b' })
+    const { chat, server } = await chatting([forecast, painting], agent)
+    const { end } = await ask(chat, [question], { tools, toolChoice: 'required' })
+    expect(end.handed).toMatchObject([{ function: theirs.function }])
+    expect(server.asked.map(({ body }) => body.tool_choice)).toEqual(['required', 'required'])
+  })
+
+  test('S3: tool_choice required also applies after results from client tools', async () => {
+    const script = byStage({
+      select: says('{"reasoning": "r", "selected_tools": ["paint"]}'),
+      call: calls({ name: 'paint', arguments: { colour: 'blue' } }),
+    })
+    const { chat } = await chatting([script])
+    const required = { tools, toolChoice: 'required' } as const
+    const { end, stages } = await ask(chat, comeBack(await ask(chat, [question], required)), required)
+    expect(end.handed).toMatchObject([{ function: theirs.function }])
+    expect(stages).toContain('call 1')
+  })
+
   test("J5: our calls run, the client's are handed over, and all results are there when it returns", async () => {
     const { chat, server, gateway } = await chatting([mixed, says('Done.')], agent)
     const first = await ask(chat, [question], { tools })
@@ -83,6 +123,19 @@ describe("tools of the client's own", () => {
       { role: 'tool', tool_call_id: 'ours', content: 'Rome: sunny, 21 degrees' },
       { role: 'tool', tool_call_id: 'theirs', content: 'painted' },
     ])
+  })
+
+  test('J5: arguments that the client has edited are shown to the model', async () => {
+    const { chat, server } = await chatting([mixed, says('Done.')], agent)
+    const { end, ...heard } = await ask(chat, [question], { tools })
+    const green = { name: 'paint', arguments: '{"colour":"green"}' }
+    const handed = end.handed.map((call) => ({ ...call, function: green }))
+    await ask(chat, comeBack({ ...heard, end: { ...end, handed } }), { tools })
+    expect(server.asked[1]?.body.messages[2]).toEqual({
+      role: 'assistant',
+      content: null,
+      tool_calls: [ours, { ...theirs, function: green }],
+    })
   })
 
   test("S3: the staged loop interprets the client's results together with ours", async () => {

@@ -167,6 +167,22 @@ describe('S5: a model server that fails in mid-stream', () => {
     expect(await outcome(await chatting([byStage({ ...good, interpret })]), true)).toEqual(expected)
   })
 
+  test.each([true, false])('S6: reasoning before a summary is separated (stream %s)', async (stream) => {
+    const interpret = says('<think>Well.</think>{"content": "Sunny all day."}')
+    const { events: told, text } = await ask((await chatting([byStage({ ...good, interpret })])).chat, 'x', { stream })
+    const thoughts = told.flatMap((event) => (event.kind === 'thinking' ? [event.text] : []))
+    expect([thoughts.join(''), text]).toEqual(['Well.', 'Sunny all day.'])
+  })
+
+  test.each<readonly [string, Reply]>([
+    ['in the middle', part('{"content": "Sun', { error: { message: 'CUDA out of memory' } })],
+    ['at the beginning', refuses(500, 'CUDA out of memory')],
+  ])('the log says why it failed %s', async (_when, interpret) => {
+    const { chat, log } = await chatting([byStage({ ...good, interpret })])
+    await ask(chat, 'x', { stream: true })
+    expect(JSON.stringify(log.lines)).toContain('CUDA out of memory')
+  })
+
   test('a direct answer that breaks off is used as far as it came', async () => {
     const script = byStage({
       ...good,

@@ -110,40 +110,48 @@ export function parseObject(
 /** Whether text starts like a call that the model wrote out instead of making it. */
 export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text)
 
+/** Matches what may follow the last call: the end of a fence, tags and special tokens. */
+const callsEnd = /[}\]](?:[\s;,.`]|<\/?[\w|-]{1,40}>)*$/
+
 /**
  * The calls in a model's text, for servers that do not parse their model's calls. They are JSON, in tags or after a
- * special token. Text that starts differently is an answer, even if it quotes calls.
+ * special token. Text that starts or ends differently is an answer, even if it quotes calls, and so is JSON that only
+ * mentions tools: a call has the full name of a tool and arguments, and nothing else.
  */
 export function callsInText(text: string, toolSet: ToolSet): readonly MadeCall[] {
   if (!beginsLikeCalls(text)) return []
-  const isKnown = (name: string): boolean => toolSet.find(name) !== undefined
-  // Beside a call of a known tool, a call of an unknown one is reported to the model.
-  const isCall = (value: unknown): value is Written =>
-    isObject(value) &&
-    typeof value.name === 'string' &&
-    (isKnown(value.name) || 'arguments' in value || 'parameters' in value)
-  const accepts = (value: unknown) => writtenIn(value).some(isCall)
+  const accepts = (value: unknown) => writtenIn(value).some((one) => isObject(one) && typeof one.name === 'string')
   const found = text.split(/<\/tool_call>/i).flatMap((part) => {
     const one = repair(part, { accepts })
     return 'value' in one ? (one.several ?? [one]).filter(({ value }) => accepts(value)) : []
   })
-  const calls = found.flatMap(({ value }) => writtenIn(value).filter(isCall))
-  if (!calls.some(({ name }) => isKnown(name))) return []
+  const byName = new Map(toolSet.tools.map((tool) => [tool.callable.name, tool]))
+  const calls = found.flatMap(({ value }) => writtenIn(value).map((one) => writtenCall(one, byName)))
+  // Beside a call of a known tool, a call of an unknown one is reported to the model.
+  if (!calls.every((call) => call !== undefined) || !calls.some(({ name }) => byName.has(name))) return []
   const isWhole = ({ complete, lacks }: RepairResult) => complete || lacks === 'brackets'
   const cutOff = found.every(isWhole) ? undefined : 'was cut off'
   if (found.length === 1 && cutOff !== undefined) return []
   // If one call is unclear, the others may be parts of its arguments, so none is run.
   const unclear = found.find(({ ambiguous }) => ambiguous !== undefined)?.ambiguous ?? cutOff
-  return calls.map(({ name, arguments: args, parameters = {} }) => ({
-    ...functionCall(newCallId(), name, args ?? parameters),
-    unclear,
-  }))
+  if (unclear === undefined && found.every(({ complete }) => complete) && !callsEnd.test(text)) return []
+  return calls.map(({ name, args }) => ({ ...functionCall(newCallId(), name, args), unclear }))
 }
 
-interface Written {
-  readonly name: string
-  readonly arguments?: unknown
-  readonly parameters?: unknown
+const callMembers = new Set(['id', 'type', 'name', 'arguments', 'parameters'])
+
+/** The call that a model wrote as an object; undefined if the object is something else, such as a tool's definition. */
+function writtenCall(value: unknown, tools: ReadonlyMap<string, ChatTool>) {
+  if (!isObject(value) || !Object.keys(value).every((member) => callMembers.has(member))) return undefined
+  const { name, arguments: own, parameters } = value
+  const args = own ?? parameters
+  if (typeof name !== 'string') return undefined
+  if (typeof args === 'string') return /^\s*\{/.test(args) ? { name, args } : undefined
+  if (!isObject(args)) return undefined
+  const { properties } = tools.get(name)?.callable.parameters ?? {}
+  const isParameter = (member: string) => isObject(properties) && Object.hasOwn(properties, member)
+  const isSchema = ['type', 'properties', '$schema'].some((member) => member in args && !isParameter(member))
+  return isSchema ? undefined : { name, args }
 }
 
 /** The values that may be calls: `{tool_calls: […]}`, a list or a single call, each optionally under `function`. */

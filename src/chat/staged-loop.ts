@@ -6,13 +6,13 @@ import { discover } from './stages/discover.ts'
 import { execute, roundMessages } from './stages/execute.ts'
 import { interpret } from './stages/interpret.ts'
 import { select } from './stages/select.ts'
-import { isForClient, namedTool } from './tool-set.ts'
+import { callsToMake, isForClient, namedTool } from './tool-set.ts'
 
 /** The staged loop (S3) runs each stage once; a tool that the request names needs no selection. If selection or calling fails, the model answers without tools (S5). */
 export async function* staged(run: ChatRun): ChatLoop {
   const { request, messages } = run
   const named = namedTool(request)
-  if (isResumed(messages) && !named) {
+  if (isResumed(messages) && !named && request.toolChoice !== 'required') {
     yield stage(run, 'interpret')
     return yield* interpret(run, messages)
   }
@@ -51,9 +51,10 @@ export async function* staged(run: ChatRun): ChatLoop {
   }
 
   yield stage(run, 'execute')
-  const theirs = called.calls.filter(isForClient)
-  const ours = called.calls.filter((one) => !isForClient(one))
-  const round = roundMessages('', called.calls, yield* execute(run, ours))
+  const made = callsToMake(request, called.calls)
+  const theirs = made.filter(isForClient)
+  const ours = made.filter((one) => !isForClient(one))
+  const round = roundMessages('', made, yield* execute(run, ours), called.reasoning)
   if (theirs.length > 0) {
     const calls = theirs.map((one) => one.call)
     return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, round, calls) }

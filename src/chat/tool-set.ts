@@ -81,6 +81,15 @@ export const describeTools = (tools: readonly ChatTool[]): string =>
 export const namedTool = ({ toolChoice, tools = [] }: ChatRequest): OfferedTool | undefined =>
   typeof toolChoice === 'object' ? tools.find(({ name }) => name === toolChoice.tool) : undefined
 
+/** The calls without those that are too many for a client that takes only one at a time. */
+export function callsToMake<C extends Parameters<typeof isForClient>[0]>(
+  { parallelToolCalls }: ChatRequest,
+  calls: readonly C[],
+): readonly C[] {
+  const first = calls.find(isForClient)
+  return parallelToolCalls === false ? calls.filter((call) => call === first || !isForClient(call)) : calls
+}
+
 /** Whether a call is valid and must be run by the client. */
 export const isForClient = (call: { readonly tool?: ChatTool; readonly problem?: string }): boolean =>
   call.problem === undefined && call.tool !== undefined && call.tool.served === undefined

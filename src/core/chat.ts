@@ -31,6 +31,8 @@ export interface ChatRequest {
   readonly tools?: readonly OfferedTool[]
   /** `none` disables all tools, both the client's and the catalog's. A named tool is one of the client's. */
   readonly toolChoice?: 'auto' | 'none' | 'required' | NamedTool
+  /** `false` means that the client takes only one call at a time. */
+  readonly parallelToolCalls?: boolean
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
@@ -115,12 +117,25 @@ export interface FunctionCall {
   readonly id: string
   readonly type: 'function'
   readonly function: { readonly name: string; readonly arguments: string }
+  /** What the model server added to the call. Gemini requires it back, together with the result. */
+  readonly extra_content?: unknown
+}
+
+/** A model's reasoning in the members in which its server sent it. Some servers require it back with the results. */
+export interface Reasoning {
+  readonly reasoning_content?: string
+  readonly reasoning?: string
+  readonly reasoning_details?: readonly unknown[]
 }
 
 /** In OpenAI's format. */
 export type ChatMessage =
   | { readonly role: 'system' | 'user'; readonly content: string | readonly ContentPart[] }
-  | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls?: readonly FunctionCall[] }
+  | ({
+      readonly role: 'assistant'
+      readonly content: string | null
+      readonly tool_calls?: readonly FunctionCall[]
+    } & Reasoning)
   | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string }
 
 export type ContentPart =

@@ -5,7 +5,7 @@ import { isRecord } from '../lib/is-record.ts'
 import { shorten } from '../lib/message-text.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { ProxyError } from '../lib/proxy.ts'
-import { basicAuthOf, urlSecrets } from '../lib/url.ts'
+import { basicAuthOf, decodePercent, urlSecrets } from '../lib/url.ts'
 import { type ErrorDetails, invalidArguments, ToolwayError } from './errors.ts'
 
 /** An OpenAI-compatible server. The chat loop and the inference tools have different clients for it. */
@@ -20,7 +20,7 @@ const isSecret = /key|token|secret|sig|auth|pass/i
 
 /** The Authorization header, and the secrets in a request. The key `none` means no key; credentials in the URL win. */
 export function modelCredentials(name: string, url: URL, apiKey: string | undefined) {
-  const inQuery = [...url.searchParams].filter(([parameter]) => isSecret.test(parameter)).map(([, value]) => value)
+  const inQuery = querySecrets(url)
   const authorization = basicAuthOf(url)
   if (authorization !== undefined) return { headers: { authorization }, secrets: [...urlSecrets(url), ...inQuery] }
   if (apiKey === undefined || apiKey === 'none') return { headers: {}, secrets: inQuery }
@@ -31,6 +31,18 @@ export function modelCredentials(name: string, url: URL, apiKey: string | undefi
   }
   return { headers: { authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...inQuery] }
 }
+
+/** Every spelling of the secrets in a URL's query, because servers quote the URL as it was sent, decoded, or encoded. */
+const querySecrets = ({ search }: URL): string[] =>
+  search
+    .slice(1)
+    .split('&')
+    .map((pair) => [pair.replace(/=.*/s, ''), pair.replace(/^[^=]*=?/, '')] as const)
+    .filter(([parameter]) => isSecret.test(decodePercent(parameter)))
+    .flatMap(([, value]) => {
+      const decoded = [decodePercent(value), decodePercent(value.replaceAll('+', ' '))]
+      return [value, ...decoded, ...decoded.map(encodeURIComponent)]
+    })
 
 export const modelServerFailure = (name: string, what: string, details: ErrorDetails = {}): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `The server for the model ${name} ${what}`, details)
@@ -55,13 +67,23 @@ export function modelRefusalError(
   const { name } = server
   const http = inside ? `error ${status}` : `HTTP ${status}`
   const quote = serverMessage.message === '' ? '' : ` It says: ${serverMessage.message}`
+  if (isUnpaid({ status, serverMessage })) {
+    return modelServerFailure(
+      name,
+      `has no credit or quota left (${http}). Check the account for models.${name}.${quote}`,
+    )
+  }
+  if (status === 408) {
+    const message = `The server for the model ${name} did not finish in time (${http}).`
+    return new ToolwayError('TIMEOUT', `${message} Try again, or shorten the request.${quote}`)
+  }
   if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'Try again later.' : `Try again in ${Math.ceil(retryAfterMs / 1000)} s.`
-    const message = `The server for the model ${name} is too busy (${http}). ${when}`
+    const message = `The server for the model ${name} is too busy (${http}). ${when}${quote}`
     return new ToolwayError('OVERLOADED', message, { retryAfterMs })
   }
   // Do not quote the server's message: it may contain part of the key.
-  if (status === 401 || status === 403) {
+  if (status === 401 || status === 403 || /api_key|authentication/i.test(serverMessage.code)) {
     return modelServerFailure(name, `rejected the API key (${http}). Check models.${name}.apiKey.`)
   }
   if (status === 404 || status === 405) return modelServerFailure(name, `${notFound(http)}${quote}`)
@@ -78,6 +100,10 @@ export function modelRefusalError(
 
 export const checkLog = ({ name, origin }: ModelServer): string =>
   `Check models.${name} and the log of the server at ${origin}.`
+
+/** Whether the account has no credit or quota left, so that waiting does not help. */
+export const isUnpaid = ({ status, serverMessage }: Pick<ModelRefusal, 'status' | 'serverMessage'>): boolean =>
+  status === 402 || serverMessage.code === 'insufficient_quota'
 
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 

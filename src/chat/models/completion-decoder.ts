@@ -1,10 +1,10 @@
-import type { FunctionCall } from '../../core/chat.ts'
+import type { FunctionCall, Reasoning } from '../../core/chat.ts'
 import { jsonValue, parseJson } from '../../lib/parse-json.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { asFunctionCalls, functionCall } from '../constrain/stage-schemas.ts'
 import { newCallId } from '../conversation.ts'
 import { repair } from '../repair/repair.ts'
-import type { TextPart } from '../stream/thinking.ts'
+import { splitUnopenedThinking, type TextPart } from '../stream/thinking.ts'
 import type { Delta, EndReason, Usage } from './model.ts'
 import type { RequestPlan } from './request-plan.ts'
 
@@ -21,22 +21,28 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
   }
   const written = plan.callsAsText ? readCalls(texts.join(''), plan) : { text: '', calls: [] }
   if (written.text !== '') yield { kind: 'text', text: written.text }
-  const { calls, reason, usage } = reader.end()
+  const { calls, reason, usage, reasoning } = reader.end()
   for (const call of [...calls.map((call) => restored(call, plan)), ...written.calls]) yield { kind: 'call', call }
   yield {
     kind: 'end',
     reason: written.calls.length > 0 && !isCutOff(reason) ? 'calls' : reason,
     usage,
+    reasoning,
     form: plan.callsAsText ? undefined : plan.constraint,
     restore: (value) => (plan.callsAsText ? value : plan.restore(value)),
   }
 }
 
-/** Parses calls that a model wrote as text. If the JSON is incomplete or ambiguous, the text itself is the answer. */
+/**
+ * Parses calls that a model wrote as text. If the JSON is ambiguous or ends within the calls, the text itself is the
+ * answer.
+ */
 function readCalls(answer: string, plan: RequestPlan) {
   const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
-  if (!('value' in found) || !found.complete || found.ambiguous !== undefined || found.several) {
-    return { text: answer, calls: [] }
+  if (!('value' in found) || found.ambiguous !== undefined || found.several) return { text: answer, calls: [] }
+  if (!found.complete) {
+    const { content, tool_calls: calls } = isObject(found.value) ? found.value : {}
+    return { text: typeof content === 'string' && calls === undefined ? content : answer, calls: [] }
   }
   const value = plan.restore(found.value)
   if (!isObject(value)) return { text: answer, calls: [] }
@@ -62,11 +68,14 @@ function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
 }
 
 const maxCalls = 128
+/** Maximum number of chunks with details about the reasoning. */
+const maxDetails = 65_536
 
 interface PartialCall {
   id: string
   name: string
   arguments: string[]
+  extra?: unknown
 }
 
 /** Collects the content of a `chat.completion` or its chunks; tolerates common deviations from the format. */
@@ -75,6 +84,8 @@ function createCompletionReader() {
   const byPlace = new Map<unknown, PartialCall>()
   let reason: EndReason = 'unknown'
   let usage: Usage | undefined
+  const reasoning: { reasoning_content?: string; reasoning?: string } = {}
+  const details: unknown[] = []
   /** Whether the server sent a finish reason. */
   let finished = false
 
@@ -86,9 +97,9 @@ function createCompletionReader() {
     let call = byPlace.get(key)
     // Some servers give every call the same index, so a different id also means a different call.
     const hasOtherId = id !== '' && call?.id !== '' && id !== call?.id
-    const isAnonymous = id === '' && typeof item.index !== 'number'
     const args = argumentsOf(called.arguments)
-    if (!call || hasOtherId || (isAnonymous && startsCall(textOf(called.name), args, call))) {
+    const hasIndex = typeof item.index === 'number'
+    if (!call || hasOtherId || (id === '' && startsCall(textOf(called.name), args, call, hasIndex))) {
       if (calls.length >= maxCalls) return
       call = { id, name: '', arguments: [] }
       calls.push(call)
@@ -98,73 +109,123 @@ function createCompletionReader() {
     // Most servers send the name once; some repeat it with every chunk.
     if (textOf(called.name) !== call.name) call.name += textOf(called.name)
     call.arguments.push(args)
+    call.extra = item.extra_content ?? call.extra
+  }
+
+  const takeReasoning = (message: Readonly<Record<string, unknown>>): void => {
+    for (const member of ['reasoning_content', 'reasoning'] as const)
+      if (textOf(message[member]) !== '') reasoning[member] = (reasoning[member] ?? '') + textOf(message[member])
+    for (const detail of Array.isArray(message.reasoning_details) ? message.reasoning_details : []) {
+      if (details.length < maxDetails) details.push(detail)
+    }
   }
 
   /**
-   * Whether a chunk without id and index is another call. Some servers repeat the name with every chunk, also with
-   * those that have no arguments.
+   * Whether a chunk without id is another call. Some servers repeat the name with every chunk, also with those that have
+   * no arguments; Gemini's gives all calls the same index.
    */
-  const startsCall = (name: string, args: string, { name: before, arguments: earlier }: PartialCall): boolean => {
-    if (name === '' || before === '') return false
-    return name !== before || (/^\s*\{/.test(args) && parseJson(earlier.join('')) !== undefined)
+  const startsCall = (name: string, args: string, call: PartialCall, hasIndex: boolean): boolean => {
+    if (name === '' || call.name === '') return false
+    if (!hasIndex && name !== call.name) return true
+    return /^\s*\{/.test(args) && parseJson(call.arguments.join('')) !== undefined
   }
 
-  const takeMessage = (message: unknown): readonly TextPart[] => {
+  const takeMessage = (message: unknown, isWhole: boolean): readonly TextPart[] => {
     if (!isObject(message)) return []
     const toolCalls = Array.isArray(message.tool_calls) ? message.tool_calls : message.function_call ? [message] : []
     for (const [place, call] of toolCalls.entries())
       takeCall(message.function_call === undefined ? call : { function: message.function_call }, place)
+    takeReasoning(message)
     const refusal = textOf(message.refusal)
     if (refusal !== '') reason = 'filtered'
+    const content = contentOf(message.content)
+    const { thinking, text } = isWhole ? splitUnopenedThinking(content) : { thinking: '', text: content }
+    const thought = textOf(message.reasoning_content) || textOf(message.reasoning) || thinkingOf(message.content)
     const pieces: TextPart[] = [
-      { kind: 'thinking', text: textOf(message.reasoning_content) || textOf(message.reasoning) },
-      { kind: 'text', text: contentOf(message.content) + refusal },
+      { kind: 'thinking', text: thought + thinking },
+      { kind: 'text', text: text + refusal },
     ]
     return pieces.filter(({ text }) => text !== '')
+  }
+
+  const allReasoning = (): Reasoning | undefined => {
+    const all = details.length > 0 ? { ...reasoning, reasoning_details: joinedDetails(details) } : reasoning
+    return Object.keys(all).length > 0 ? all : undefined
   }
 
   return {
     take(object: unknown): readonly TextPart[] {
       if (!isObject(object)) return []
       usage = usageOf(object.usage) ?? usage
-      const choice: unknown = Array.isArray(object.choices) ? object.choices[0] : undefined
-      if (!isObject(choice)) return []
-      const pieces = takeMessage(choice.delta ?? choice.message)
-      const finish = textOf(choice.finish_reason)
+      const choice = choiceOf(object)
+      if (!choice) return []
+      const pieces = takeMessage(choice.delta ?? choice.message, !choice.delta)
+      const finish = finishOf(choice)
       if (finish !== '') {
-        finished = finish !== interrupted
-        if (reason !== 'filtered') reason = reasons[finish] ?? 'unknown'
+        const why = reasons[finish] ?? 'unknown'
+        finished = why !== interrupted
+        if (reason !== 'filtered') reason = why
       }
       return pieces
     },
     end() {
       const seen = new Set<string>()
-      const all = calls.map(({ id, name, arguments: args }) => {
+      const all = calls.map(({ id, name, arguments: args, extra }) => {
         const own = id !== '' && !seen.has(id) ? id : newCallId()
         seen.add(own)
-        return functionCall(own, name, args.join(''))
+        const call = functionCall(own, name, args.join(''))
+        return extra === undefined ? call : { ...call, extra_content: extra }
       })
       // Drop a call that was cut off before its arguments, or it would look complete. Partial arguments fail to parse.
       const isCut = reason === 'length' || !finished
       const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
       const why: EndReason = all.length > 0 && !isCutOff(reason) ? 'calls' : reason
-      return { calls: isHalf ? all.slice(0, -1) : all, reason: why, usage }
+      return { calls: isHalf ? all.slice(0, -1) : all, reason: why, usage, reasoning: allReasoning() }
     },
   }
+}
+
+/** Joins the chunks of each detail about the reasoning, which have the same index. */
+function joinedDetails(chunks: readonly unknown[]): readonly unknown[] {
+  const joined: unknown[] = []
+  for (const chunk of chunks) {
+    const last = joined.at(-1)
+    const isMore = isObject(chunk) && isObject(last) && chunk.index !== undefined && chunk.index === last.index
+    if (!isMore) joined.push(chunk)
+    else {
+      const texts = ['text', 'summary', 'data'].filter((member) => typeof chunk[member] === 'string')
+      const more = texts.map((member) => [member, textOf(last[member]) + textOf(chunk[member])])
+      joined[joined.length - 1] = { ...last, ...chunk, ...Object.fromEntries(more) }
+    }
+  }
+  return joined
 }
 
 const interrupted = 'interrupted'
 
 const isCutOff = (reason: EndReason): boolean => reason === 'length' || reason === interrupted
 
+/** The finish reasons of different servers. An unknown one means that the answer is complete. */
 const reasons: Readonly<Record<string, EndReason>> = {
   stop: 'stop',
   eos: 'stop',
   length: 'length',
+  max_tokens: 'length',
+  model_length: 'length',
   tool_calls: 'calls',
   function_call: 'calls',
   content_filter: 'filtered',
   [interrupted]: 'interrupted',
+  // The server gave up: Mistral and OpenRouter, vLLM and SGLang, DeepSeek.
+  error: 'interrupted',
+  abort: 'interrupted',
+  insufficient_system_resource: 'interrupted',
+}
+
+/** Why the answer ended; empty if it has not. Some servers send the text "null" with every chunk. */
+function finishOf({ finish_reason: reason }: Readonly<Record<string, unknown>>): string {
+  const finish = textOf(reason).toLowerCase()
+  return finish === 'null' || finish === 'none' ? '' : finish
 }
 
 /** Takes the place of the last chunk if a stream ended with neither a finish reason nor `[DONE]`. */
@@ -172,8 +233,14 @@ export const interruption = { choices: [{ delta: {}, finish_reason: interrupted 
 
 /** Whether a chunk says why the answer ended. Some servers send an empty reason with every chunk. */
 export function isFinished(chunk: unknown): boolean {
-  const choice: unknown = isObject(chunk) && Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
-  return isObject(choice) && textOf(choice.finish_reason) !== ''
+  const choice = choiceOf(chunk)
+  return choice !== undefined && finishOf(choice) !== ''
+}
+
+/** The first choice, if the object contains a part of it. */
+function choiceOf(object: unknown): Readonly<Record<string, unknown>> | undefined {
+  const choices = isObject(object) && Array.isArray(object.choices) ? object.choices : []
+  return choices.filter(isObject).find(({ index }) => index === 0 || typeof index !== 'number')
 }
 
 const argumentsOf = (value: unknown): string =>
@@ -185,6 +252,12 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 function contentOf(content: unknown): string {
   if (!Array.isArray(content)) return textOf(content)
   return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join('')
+}
+
+/** The reasoning among the parts of a message's content, as Mistral sends it. */
+function thinkingOf(content: unknown): string {
+  if (!Array.isArray(content)) return ''
+  return content.map((part) => (isObject(part) ? contentOf(part.thinking) : '')).join('')
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0

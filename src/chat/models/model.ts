@@ -1,4 +1,4 @@
-import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
+import type { ChatMessage, FunctionCall, Reasoning } from '../../core/chat.ts'
 import type { JsonSchemaObject } from '../constrain/schema.ts'
 import type { CallableTool } from '../constrain/stage-schemas.ts'
 
@@ -20,6 +20,8 @@ interface CommonRequest {
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
+  /** `false` asks for at most one call. */
+  readonly parallelToolCalls?: boolean
 }
 
 /** A request to a model, with tools or a constraint. If a request has both, servers refuse it or ignore one of them. */
@@ -50,6 +52,8 @@ export interface End {
   readonly kind: 'end'
   readonly reason: EndReason
   readonly usage?: Usage
+  /** The reasoning, to send back together with the results of the calls. */
+  readonly reasoning?: Reasoning
   /** The form in which the constraint was sent to the server. */
   readonly form?: ConstraintForm
   /** Converts a value from the form in which the constraint was sent to the requested schema. */
@@ -85,6 +89,7 @@ export function answerFrom(deltas: readonly Delta[]): ModelAnswer {
   return {
     reason: end?.reason ?? 'unknown',
     usage: end?.usage,
+    reasoning: end?.reasoning,
     form: end?.form,
     restore: (value) => (end ? end.restore(value) : value),
     text: joined('text'),

@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../core/chat.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { contentHash, isInexpressible, memoizeByContent } from '../constrain/conversion.ts'
+import { flatRoot } from '../constrain/flat-root.ts'
 import { bestGrammar } from '../constrain/gbnf/grammar.ts'
 import type { JsonSchemaObject } from '../constrain/schema.ts'
 import { type CallableTool, callSchema } from '../constrain/stage-schemas.ts'
@@ -18,6 +19,8 @@ export interface RequestPlan extends SentRequest {
   readonly constraint?: ConstraintForm
   /** Set if the answer is an object with calls, because the request offers no tools. */
   readonly callsAsText?: true
+  /** Set if the request contains schemas of tools, which may be a caller's own. */
+  readonly offersTools?: true
   /** Removes from an answer, or from a tool's arguments, what this form added. */
   restore(value: unknown, tool?: string): unknown
 }
@@ -96,11 +99,10 @@ function* withTools(
       yield* constrainedCalls(tools, choice, messages, profile)
       continue
     }
-    const sent =
-      form === 'strict' ? strictTools(tools) : { definitions: tools.map((tool) => definition(tool)), restore: same }
+    const sent = form === 'strict' ? strictTools(tools) : form === 'flat' ? flatTools(tools) : plainTools(tools)
     if (!sent) continue
     const fields = { tools: sent.definitions, tool_choice: choice }
-    yield { form: { tools: form }, content, messages, fields, restore: sent.restore }
+    yield { form: { tools: form }, content, messages, fields, restore: sent.restore, offersTools: true }
   }
 }
 
@@ -108,6 +110,17 @@ const definition = ({ name, description, parameters }: CallableTool, strict?: tr
   type: 'function',
   function: { name, description, parameters, strict },
 })
+
+const plainTools = (tools: readonly CallableTool[]) => ({
+  definitions: tools.map((tool) => definition(tool)),
+  restore: same,
+})
+
+/** Tools without alternatives at the root of their schemas; `undefined` if none has any. */
+function flatTools(tools: readonly CallableTool[]) {
+  const flat = tools.map((tool) => ({ ...tool, parameters: flatRoot(tool.parameters) }))
+  return flat.some(({ parameters }, index) => parameters !== tools[index]?.parameters) ? plainTools(flat) : undefined
+}
 
 /** Uses strict mode for each tool whose schema allows it; `undefined` if none does. */
 function strictTools(tools: readonly CallableTool[]) {
@@ -142,7 +155,7 @@ function* constrainedCalls(
     : { ...calls, properties: { content: { type: 'string' }, tool_calls: list }, required: [] }
   const instructedMessages = instructed(withoutToolMessages(messages), toolsInstruction(tools, mustCall))
   for (const plan of constrained({ name: 'calls', schema }, instructedMessages, profile))
-    yield { ...plan, callsAsText: true }
+    yield { ...plan, callsAsText: true, offersTools: true }
 }
 
 /** Adds an instruction to the first system message, because many chat templates support only one. */
@@ -180,6 +193,24 @@ export function withoutToolMessages(messages: Messages): Messages {
     // JSON.stringify omits `content` if it is undefined.
     return { role: 'assistant', content: JSON.stringify({ content: message.content || undefined, tool_calls: calls }) }
   })
+}
+
+export const hasReasoning = (message: ChatMessage): boolean =>
+  message.role === 'assistant' &&
+  (['reasoning_content', 'reasoning', 'reasoning_details'].some((member) => member in message) ||
+    (message.tool_calls ?? []).some((call) => 'extra_content' in call))
+
+/** Removes what the model server added to the model's message. */
+export function withoutReasoning(message: ChatMessage): ChatMessage {
+  if (!hasReasoning(message) || message.role !== 'assistant') return message
+  const {
+    reasoning_content: _text,
+    reasoning: _other,
+    reasoning_details: _details,
+    tool_calls: calls,
+    ...rest
+  } = message
+  return calls ? { ...rest, tool_calls: calls.map(({ extra_content: _extra, ...call }) => call) } : rest
 }
 
 /** The parsed JSON, or the text itself if it is not JSON. */

@@ -15,14 +15,21 @@ export interface Profile {
   toolForms(content: string): readonly ToolForm[]
   recognise(kind: ServerKind): void
   markUnsupported(field: OptionalField): void
+  /** Whether the server refuses calls and results in requests without tools. */
+  toolsRequired: boolean
   /** Records which form the server accepted, and which forms it had refused before. */
-  learn(taken: SentRequest, refused: readonly SentRequest[]): void
+  learn(taken: SentRequest, refused: readonly RefusedRequest[]): void
 }
 
 /** A request as it was sent. `form` is undefined if there was only one way to send it. */
 export interface SentRequest {
   readonly form?: RequestForm
   readonly content: string
+}
+
+export interface RefusedRequest extends SentRequest {
+  /** Set if the content of this request may be the reason, so that the refusal says nothing about others. */
+  readonly onlyContent?: boolean
 }
 
 /** The form in which a constraint or tools are sent. */
@@ -61,6 +68,7 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
       return capabilities[kind]
     },
     unsupportedFields,
+    toolsRequired: false,
     formsFor: (content) => wanted().filter((form, place, all) => isOpen(content)(`constraint ${form}`, place, all)),
     toolForms: (content) =>
       capabilities[kind].tools.filter((form, place, all) => isOpen(content)(`tools ${form}`, place, all)),
@@ -69,10 +77,10 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
     },
     markUnsupported: (field) => void unsupportedFields.add(field),
     learn(taken, refused) {
-      for (const { form, content } of refused) {
+      for (const { form, content, onlyContent } of refused) {
         if (!form) continue
         const name = nameOf(form)
-        if (!proven.has(name)) refusedAlways.add(name)
+        if (!onlyContent && !proven.has(name)) refusedAlways.add(name)
         else if (refusedFor.size < maxContents) refusedFor.add(`${content} ${name}`)
       }
       if (taken.form) proven.add(nameOf(taken.form))
@@ -105,8 +113,11 @@ export function createProfiles(): (baseUrl: string, model: string, preference: P
 
 type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'embedded' | 'unknown'
 
-/** Ways to offer tools, strongest first. `schema` offers none and constrains the answer to calls instead. */
-type ToolForm = 'strict' | 'plain' | 'schema'
+/**
+ * Ways to offer tools, strongest first. `flat` is `plain` without alternatives at the root of a tool's schema, which
+ * OpenAI and Anthropic refuse. `schema` offers no tools and constrains the answer to calls instead.
+ */
+type ToolForm = 'strict' | 'plain' | 'flat' | 'schema'
 
 interface ServerCapabilities {
   readonly forms: readonly ConstraintForm[]
@@ -120,26 +131,30 @@ const topLevel = (gbnf: string) => ({ grammar: gbnf })
 export const capabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
   openai: {
     forms: ['strict', 'schema', 'json_object', 'prompt'],
-    tools: ['strict', 'plain', 'schema'],
+    tools: ['strict', 'plain', 'flat', 'schema'],
     grammar: topLevel,
   },
   vllm: {
     forms: ['schema', 'grammar', 'json_object', 'prompt'],
     // With `tool_choice: auto`, vLLM constrains calls only if a tool is strict.
-    tools: ['strict', 'plain', 'schema'],
+    tools: ['strict', 'plain', 'flat', 'schema'],
     grammar: (gbnf) => ({ structured_outputs: { grammar: gbnf } }),
   },
   // Prefer our grammar, which enforces schema keywords that llama.cpp silently ignores.
-  'llama.cpp': { forms: ['grammar', 'schema', 'json_object', 'prompt'], tools: ['plain', 'schema'], grammar: topLevel },
+  'llama.cpp': {
+    forms: ['grammar', 'schema', 'json_object', 'prompt'],
+    tools: ['plain', 'flat', 'schema'],
+    grammar: topLevel,
+  },
   // Ollama does not support `tool_choice`.
   ollama: { forms: ['schema', 'json_object', 'prompt'], tools: ['schema'], grammar: topLevel },
   // mistral.rs refuses `json_object`.
-  'mistral.rs': { forms: ['schema', 'prompt'], tools: ['strict', 'plain', 'schema'], grammar: topLevel },
+  'mistral.rs': { forms: ['schema', 'prompt'], tools: ['strict', 'plain', 'flat', 'schema'], grammar: topLevel },
   // A model that runs in this process.
   embedded: { forms: ['grammar', 'prompt'], tools: ['schema'], grammar: (gbnf) => ({ gbnf }) },
   unknown: {
     forms: ['strict', 'schema', 'grammar', 'json_object', 'prompt'],
-    tools: ['plain', 'schema'],
+    tools: ['plain', 'flat', 'schema'],
     grammar: topLevel,
   },
 }

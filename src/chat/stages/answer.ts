@@ -1,4 +1,4 @@
-import type { ChatEvent, FunctionCall } from '../../core/chat.ts'
+import type { ChatEvent, FunctionCall, Reasoning } from '../../core/chat.ts'
 import { type ChatLoop, type ChatRun, isRetryable, type ModelQuery, reasonOf, stage } from '../chat-run.ts'
 import { withSystem } from '../conversation.ts'
 import { answerFrom, type Delta, type EndReason } from '../models/model.ts'
@@ -11,6 +11,7 @@ export interface StreamedAnswer {
   readonly held: string
   readonly calls: readonly FunctionCall[]
   readonly reason: EndReason
+  readonly reasoning?: Reasoning
 }
 
 interface StreamAnswerOptions {
@@ -36,13 +37,13 @@ export async function* streamAnswer(
         yield* answerSplitter.push(delta)
       }
       yield* answerSplitter.end()
-      const { calls, reason } = answerFrom(deltas)
-      return { ...answerSplitter.current(), calls, reason }
+      const { calls, reason, reasoning } = answerFrom(deltas)
+      return { ...answerSplitter.current(), calls, reason, reasoning }
     } catch (error) {
       if (run.signal.aborted) throw error
       const current = answerSplitter.current()
       if (current.text !== '') {
-        run.note('The model stopped in the middle of its answer.')
+        run.note('The model stopped in the middle of its answer.', error)
         return { ...current, calls: [], reason: 'length' }
       }
       if (attempt > 1 || !isRetryable(error)) throw error

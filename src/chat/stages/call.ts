@@ -1,4 +1,4 @@
-import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
+import { type ChatMessage, correctionMessages, type Reasoning } from '../../core/chat.ts'
 import { type ChatOutcome, type ChatRun, ignoringFailure, isComplete, reasonOf } from '../chat-run.ts'
 import { withSystem, withUniqueIds } from '../conversation.ts'
 import { collectAnswer } from '../models/model.ts'
@@ -9,7 +9,7 @@ import { roundMessages } from './execute.ts'
 
 /** The calls, or a text answer if no call is needed. */
 export type CallStageResult =
-  | { readonly calls: readonly ParsedCall[] }
+  | { readonly calls: readonly ParsedCall[]; readonly reasoning?: Reasoning }
   | { readonly answer: string; readonly reason: ChatOutcome['reason'] }
 
 /**
@@ -25,7 +25,7 @@ export async function call(
   const named = namedTool(run.request)
   const toolChoice = named || run.request.toolChoice === 'required' ? 'required' : 'auto'
   let messages: readonly ChatMessage[] = withSystem(run.prompt('call'), run.messages)
-  let best: readonly ParsedCall[] = []
+  let best: Extract<CallStageResult, { calls: object }> | undefined
   for (const isLast of [false, true]) {
     const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })), failed)
     if (!answer) continue
@@ -38,19 +38,20 @@ export async function call(
       continue
     }
     const parsed = await parseCalls(withUniqueIds(calls, messages), toolSet, run.validate, isComplete(answer.reason))
-    if (parsed.every(({ problem }) => problem === undefined)) return { calls: parsed }
-    if (parsed.some(({ problem }) => problem === undefined)) best = parsed
-    if (!isLast) messages = [...messages, ...refused(parsed)]
+    const { reasoning } = answer
+    if (parsed.every(({ problem }) => problem === undefined)) return { calls: parsed, reasoning }
+    if (parsed.some(({ problem }) => problem === undefined)) best = { calls: parsed, reasoning }
+    if (!isLast) messages = [...messages, ...refused(parsed, reasoning)]
   }
   // Invalid calls in the answer are not run; the problem with each becomes its result.
-  return best.length > 0 ? { calls: best } : undefined
+  return best
 }
 
 const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
 
 /** The calls as messages, each with its problem as the tool result. */
-function refused(parsed: readonly ParsedCall[]): readonly ChatMessage[] {
+function refused(parsed: readonly ParsedCall[], reasoning?: Reasoning): readonly ChatMessage[] {
   const wait = 'Not run yet: another call in this answer is invalid. Repeat this call together with the corrected one.'
   const ran = parsed.map(({ call, problem }) => ({ call, text: problem === undefined ? wait : `Error: ${problem}` }))
-  return roundMessages('', parsed, ran)
+  return roundMessages('', parsed, ran, reasoning)
 }

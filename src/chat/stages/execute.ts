@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Served } from '../../core/access.ts'
-import type { ChatEvent, ChatMessage } from '../../core/chat.ts'
+import type { ChatEvent, ChatMessage, Reasoning } from '../../core/chat.ts'
 import { waitFor } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
@@ -117,13 +117,19 @@ function approvalRule(patterns: readonly string[], { server, name, traits }: Ent
   return index < 0 ? undefined : `chat.approve[${index}]`
 }
 
-/** One round as messages: the model's text and calls, and their results. */
+/** One round as messages: the model's text, reasoning and calls, and their results. */
 export const roundMessages = (
   content: string,
   calls: readonly ParsedCall[],
   ran: readonly Omit<CallResult, 'isError'>[],
+  reasoning?: Reasoning,
 ): readonly ChatMessage[] => [
-  { role: 'assistant', content: content === '' ? null : content, tool_calls: calls.map(({ call }) => call) },
+  {
+    role: 'assistant',
+    content: content === '' ? null : content,
+    ...reasoning,
+    tool_calls: calls.map(({ call }) => call),
+  },
   ...ran.map(({ call, text, hint }): ChatMessage => {
     return { role: 'tool', tool_call_id: call.id, content: hint === undefined ? text : `${text}\n(${hint})` }
   }),

@@ -11,24 +11,27 @@ import { truncateText } from '../truncate.ts'
 /** Summarizes the tool results for the user; falls back to the raw results (S5). */
 export async function* interpret(run: ChatRun, conversation: readonly ChatMessage[]): ChatLoop {
   let messages: readonly ChatMessage[] = withSystem(run.prompt('interpret'), conversation)
+  let failure: unknown
   for (const _attempt of [1, 2]) {
     const streamed = { text: '' }
     try {
       const read = yield* attempt(run, messages, streamed)
       if (!('problem' in read)) return { reason: read.reason }
       messages = [...messages, ...correctionMessages(read.answer, read.problem)]
+      failure = undefined
     } catch (error) {
       if (run.signal.aborted) throw error
+      failure = error
       if (streamed.text === '' && !isRetryable(error)) break
     }
     // Do not try again after streaming text: it cannot be taken back, and a second attempt would repeat it.
     if (streamed.text !== '') {
-      run.note('The model stopped while summarizing the results; the raw results follow.')
+      run.note('The model stopped while summarizing the results; the raw results follow.', failure)
       yield rawResults(conversation, true)
       return { reason: 'stop' }
     }
   }
-  run.note('The model could not summarize the results; the raw results follow.')
+  run.note('The model could not summarize the results; the raw results follow.', failure)
   yield rawResults(conversation, false)
   return { reason: 'stop' }
 }
@@ -59,7 +62,10 @@ async function* attempt(
       yield event
     }
   }
-  const read = readFinal(answerFrom(deltas), streamed.text)
+  const answer = answerFrom(deltas)
+  const { thinking } = stream ? { thinking: '' } : splitThinking(answer.text)
+  if (thinking !== '') yield { kind: 'thinking', text: thinking }
+  const read = readFinal(answer, streamed.text)
   if ('rest' in read && read.rest !== '') yield { kind: 'text', text: read.rest }
   return read
 }

@@ -66,6 +66,17 @@ function overlap(text: string, mark: string): number {
   return 0
 }
 
+/**
+ * Separates thinking that has only a closing tag, because the chat template contains the opening one. This can be seen
+ * only in a complete text. The tag must begin or end a line, because it may be quoted.
+ */
+export function splitUnopenedThinking(whole: string): { readonly text: string; readonly thinking: string } {
+  const end = /\n[ \t]*<\/think>|<\/think>[ \t]*\r?\n/.exec(whole)
+  const thinking = whole.slice(0, end?.index)
+  if (!end || thinking.includes('<think') || /^\s*[{[`"]/.test(thinking)) return { text: whole, thinking: '' }
+  return { text: whole.slice(end.index + end[0].length).trimStart(), thinking }
+}
+
 /** Separates thinking from the answer in a complete text. */
 export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
   const splitter = createThinkingSplitter()

@@ -49,6 +49,7 @@ describe('S6: a request in the format of OpenAI', () => {
       agent: 'dev',
     })
     expect(read({ max_tokens: 5 }).asked.maxTokens).toBe(5)
+    expect(read({ parallel_tool_calls: false }).asked.parallelToolCalls).toBe(false)
   })
 
   test('tool_choice may name one of the tools', () => {

@@ -49,6 +49,7 @@ const body = z.object({
         .transform(({ function: { name } }) => ({ tool: name })),
     ])
     .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   max_tokens: z.int().min(1).nullish(),
@@ -85,6 +86,7 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
       ...(model && { model }),
       ...(tools && tools.length > 0 && { tools }),
       ...(tool_choice && { toolChoice: tool_choice }),
+      ...(rest.parallel_tool_calls === false && { parallelToolCalls: false }),
       ...(toolway?.mode && { mode: toolway.mode }),
       ...(toolway?.only && { only: toolway.only }),
       ...(typeof maxTokens === 'number' && { maxTokens }),

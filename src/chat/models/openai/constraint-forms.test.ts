@@ -3,7 +3,7 @@ import { readGrammar } from '../../constrain/gbnf/grammar.fixture.ts'
 import { finalSchema, selectionSchema } from '../../constrain/stage-schemas.ts'
 import { failure, hello, patient, serving } from '../model.fixture.ts'
 import { collectAnswer, type Model } from '../model.ts'
-import { type AskedBody, answers, refuses, refusesIf, says, sends } from '../server.fixture.ts'
+import { type AskedBody, answers, json, type Reply, refuses, refusesIf, says, sends } from '../server.fixture.ts'
 import type { Preference } from '../server-profile.ts'
 
 const schema = {
@@ -195,12 +195,44 @@ describe('unsupported fields', () => {
     ["'max_tokens' is too large: 100000. It must be at most 4096.", { maxTokens: 100_000 }],
     ['max_tokens: at most 4096', { maxTokens: 100_000 }],
     ['temperature must be between 0 and 2', { temperature: 7 }],
+    ['Invalid max_tokens value, the valid range of max_tokens is [1, 8192]', { maxTokens: 100_000 }],
   ])('S6: a value that is out of bounds costs neither the field nor the form: %s', async (message, wrong) => {
     const { server, model } = await serving([refuses(400, message), says('{"a": "x"}')])
     expect(await failure(ask(model, wrong))).toMatchObject({ code: 'INVALID_ARGUMENTS' })
     expect(server.asked).toHaveLength(1)
     expect((await ask(model, { maxTokens: 9, temperature: 1 })).form).toBe('strict')
     expect(server.asked.at(-1)?.body).toMatchObject({ max_tokens: 9, temperature: 1 })
+  })
+
+  const badSchema = "Invalid schema for function 'temperature': 'foo' is not supported"
+  const badImage =
+    "1 validation error: image_url unknown format [type=value_error, input_value={'stream_options': {}, 'temperature': 1}]"
+  test.each([
+    ["Invalid schema for function 'get_temperature': unknown type", null],
+    ['Unknown keyword in the parameters of temperature', 'tools[0].function.parameters'],
+    [badSchema, null],
+    [badImage, null],
+    ['[{"type": "missing", "loc": ["body", "messages", 0], "input": {"temperature": 1, "unknown": 1}}]', null],
+    ['temperature makes this invalid', null],
+  ])('S6: a refusal that only mentions a field does not remove it: %s', async (message, param) => {
+    const refusal: Reply = (_asked, response) => json(response, { error: { message, param } }, 400)
+    const { server, model } = await serving([...Array(5).fill(refusal), says('{"a": "x"}')])
+    expect(await failure(ask(model, { stream: true, temperature: 1 }))).toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect((await ask(model, { stream: true, temperature: 1 })).form).toBe('strict')
+    expect(server.asked.at(-1)?.body).toMatchObject({ temperature: 1, stream_options: {} })
+  })
+
+  test.each([
+    [{ error: { message: 'No.', param: 'temperature', code: 'unsupported_parameter' } }],
+    [{ detail: [{ type: 'extra_forbidden', loc: ['body', 'temperature'], msg: 'Extra inputs', input: 1 }] }],
+    [{ message: "[{'type': 'extra_forbidden', 'loc': ('body', 'temperature'), 'msg': 'x', 'input': 1}]" }],
+    [{ error: '`temperature` is deprecated for this model.' }],
+  ])('S6: a field that the server names as unsupported is left out: %j', async (error) => {
+    const refusal: Reply = (asked, response) =>
+      'temperature' in asked.body ? json(response, error, 400) : says('{"a": "x"}')(asked, response)
+    const { server, model } = await serving([refusal])
+    await ask(model, { temperature: 1 })
+    expect(server.asked).toHaveLength(2)
   })
 
   test('S6: max_tokens is replaced by max_completion_tokens', async () => {

@@ -29,6 +29,26 @@ describe('a server that refuses', () => {
     ],
     ['405', refuses(405, 'POST is not allowed'), 'SERVER_UNAVAILABLE', /models\.local\.baseUrl and model/],
     ['400', refuses(400, 'bad\nrequest\u001b[31m'), 'INVALID_ARGUMENTS', /It says: bad request$/],
+    [
+      '402',
+      refuses(402, 'Insufficient Balance'),
+      'SERVER_UNAVAILABLE',
+      /account for models\.local.*Insufficient Balance/,
+    ],
+    ['408', refuses(408, 'too slow'), 'TIMEOUT', /HTTP 408.*Try again.*too slow/],
+    [
+      'a used-up quota',
+      (_asked, response) =>
+        json(response, { error: { message: 'You exceeded your current quota', code: 'insufficient_quota' } }, 429),
+      'SERVER_UNAVAILABLE',
+      /account for models\.local.*exceeded your current quota/,
+    ],
+    [
+      'a wrong key in a response with status 200',
+      (_asked, response) => json(response, { error: { message: 'Wrong key: sk-v***ey', code: 'invalid_api_key' } }),
+      'SERVER_UNAVAILABLE',
+      /rejected the API key[^*]*$/,
+    ],
     ['413', refuses(413, 'too large'), 'INVALID_ARGUMENTS', /too large/],
     ['500', refuses(500, 'CUDA out of memory'), 'SERVER_UNAVAILABLE', /HTTP 500.*CUDA out of memory/],
     [
@@ -233,6 +253,19 @@ describe('secrets', () => {
       '?api-key=q-secret-7&v=1',
     )
     expect((await failure(ask(model))).message).toContain('?api-key=***&v=1')
+  })
+
+  test.each([
+    ['ab%2Bcd%2f99', 'ab%2Bcd%2f99'],
+    ['ab%2Bcd%2f99', 'ab%2Bcd%2F99'],
+    ['ab%2Bcd%2f99', 'ab+cd/99'],
+    ['ab+cd/99', 'ab+cd/99'],
+    ['ab+cd/99', 'ab cd/99'],
+    ['ab+cd/99', 'ab%20cd%2F99'],
+  ])('B6: the key %s in the query is not shown as %s', async (written, quoted) => {
+    const message = `Invalid URL (POST /v1/chat/completions?v=1&&api-key=${quoted})`
+    const { model } = await serving([refuses(404, message)], {}, `?v=1&&api-key=${written}`)
+    expect((await failure(ask(model))).message).toContain('api-key=***)')
   })
 
   test('B6: a key that cannot be a header is refused without being shown', async () => {

@@ -91,14 +91,34 @@ const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
 
 /** Matches complaints about an out-of-range number, which say nothing about support for the field. */
 const isOutOfBounds =
-  /too (?:large|big|high|small|low)|must be|should be|at (?:most|least)|(?:less|greater|larger) than|out of range|between/i
-const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
+  /too (?:large|big|high|small|low)|must be|should be|at (?:most|least)|(?:less|greater|larger) than|out of range|between|valid range|invalid \S+ value|invalid value|exceed/i
+const isUnsupported =
+  /unsupported|not (?:support|permitted|allowed)|n't support|unknown|unrecognized|unexpected|deprecated|extra_forbidden/i
+const isAboutOneSchema =
+  /invalid (?:schema|_?function|tool)|in context|input_schema|function ['"`]|tools[.[]|\$ref|keyword|(?:any|one|all)Of/i
+
+/** What the server says, without the input that it quotes. */
+const statement = ({ code, message }: ServerMessage): string =>
+  `${code} ${message}`.replace(/["']?\binput(?:_value)?["']?\s*[=:].*/s, '')
+
+/** Whether the server names this field, and not a tool or a message whose name contains it. */
+function isNamed(field: OptionalField, serverMessage: ServerMessage): boolean {
+  const { param } = serverMessage
+  if (param !== '') return param === field || param.startsWith(`${field}.`)
+  const said = statement(serverMessage)
+  return (
+    new RegExp(`(?<![\\w-])${field}(?![\\w-])`).test(said) && !/\b(?:tools?|functions?|schema|messages)\b/i.test(said)
+  )
+}
 
 /** Whether the server complained about an optional field's value, not about the field itself. */
-function isValue({ code, message }: ServerMessage): boolean {
-  const about = `${code} ${message}`
-  const isNamed = optionalFields.some((field) => about.includes(field))
-  return isNamed && isOutOfBounds.test(about) && !isUnsupported.test(about)
+function isValue(serverMessage: ServerMessage): boolean {
+  const said = statement(serverMessage)
+  return (
+    optionalFields.some((field) => isNamed(field, serverMessage)) &&
+    isOutOfBounds.test(said) &&
+    !isUnsupported.test(said)
+  )
 }
 
 /** Whether the server may accept a weaker form. It will not if the problem is the length or an out-of-range number. */
@@ -108,10 +128,31 @@ export function mayAcceptWeakerForm({ status, serverMessage }: ModelRefusal): bo
   return status === 400 || status === 422 || status === 501
 }
 
+/** Whether the server refuses calls and results in a request without tools (LiteLLM, Bedrock, Anthropic). */
+export const requiresTools = ({ serverMessage: { message } }: ModelRefusal): boolean =>
+  /`tools=`|`?tools=`? param|toolConfig field must|must define tools/i.test(message)
+
+/** Whether the server may complain about calls and results in the conversation. */
+export const isAboutTools = ({ serverMessage: { message } }: ModelRefusal): boolean =>
+  /tool|function|role|reasoning|thought/i.test(message)
+
+/** Whether the server refuses the reasoning in earlier messages. */
+export const refusesReasoning = ({ serverMessage: { message } }: ModelRefusal): boolean =>
+  /\b(?:reasoning(?:_content|_details)?|extra_content)\b/.test(message) && isUnsupported.test(message)
+
 /** The optional field that the server does not support, if it named one. */
 export function unsupportedField({ status, serverMessage }: ModelRefusal, body: object): OptionalField | undefined {
-  if ((status !== 400 && status !== 422) || isValue(serverMessage)) return undefined
-  return optionalFields.find(
-    (field) => field in body && (serverMessage.param === field || serverMessage.message.includes(field)),
-  )
+  if ((status !== 400 && status !== 422) || !isUnsupported.test(statement(serverMessage))) return undefined
+  return optionalFields.find((field) => field in body && isNamed(field, serverMessage))
+}
+
+/** Whether the server refused the conversation, so that the refusal says nothing about the form of the request. */
+export const isAboutMessages = ({ serverMessage: { message, param } }: ModelRefusal): boolean =>
+  /^messages\b/.test(param) || /reasoning_content|thought_signature|thinking block/i.test(message)
+
+/** Whether the server lacks support for tools or schemas, as opposed to refusing the schema of one tool. */
+export function isAboutServer({ status, serverMessage }: ModelRefusal): boolean {
+  const said = statement(serverMessage)
+  if (/^(?:tools|response_format)\b./.test(serverMessage.param) || isAboutOneSchema.test(said)) return false
+  return status === 501 || isUnsupported.test(said) || /--jinja|--enable-auto-tool-choice/.test(said)
 }

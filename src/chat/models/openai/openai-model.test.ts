@@ -272,7 +272,29 @@ describe('deviations of servers', () => {
       ],
       [['look', '{"x":1}']],
     ],
-  ])('J5: calls without id and index, %s', async (_what, chunks, expected) => {
+    [
+      'with the same index and no id',
+      [
+        { index: 0, id: '', function: { name: 'look', arguments: '{"x":1}' } },
+        { index: 0, id: '', function: { name: 'look', arguments: '{"x":2}' } },
+        { index: 0, id: null, function: { name: 'remove', arguments: '{}' } },
+      ],
+      [
+        ['look', '{"x":1}'],
+        ['look', '{"x":2}'],
+        ['remove', '{}'],
+      ],
+    ],
+    [
+      'with an index and their name in two chunks',
+      [
+        { index: 0, function: { name: 'lo' } },
+        { index: 0, function: { name: 'ok', arguments: '' } },
+        { index: 0, function: { arguments: '{"x":1}' } },
+      ],
+      [['look', '{"x":1}']],
+    ],
+  ])('J5: calls without id or index, %s', async (_what, chunks, expected) => {
     const { model } = await serving([streamed('tool_calls', ...chunks)])
     const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
     expect(calls.map(({ function: called }) => [called.name, called.arguments])).toEqual(expected)
@@ -292,6 +314,70 @@ describe('deviations of servers', () => {
     ])
     const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
     expect(calls).toHaveLength(count)
+  })
+
+  test.each([
+    ['length', 'length'],
+    ['model_length', 'length'],
+    ['MAX_TOKENS', 'length'],
+    ['error', 'interrupted'],
+    ['abort', 'interrupted'],
+    ['insufficient_system_resource', 'interrupted'],
+    ['content_filter', 'filtered'],
+    ['end_turn', 'unknown'],
+  ])('S6: an answer with the finish reason %s ends by %s', async (finish, reason) => {
+    const { model } = await serving([says('Once upon', finish)])
+    for (const stream of [false, true])
+      expect(await collectAnswer(model.complete({ messages: hello, signal: patient(), stream }))).toMatchObject({
+        text: 'Once upon',
+        reason,
+      })
+  })
+
+  test.each(['null', 'None', ''])('S6: the finish reason "%s" does not end an answer', async (none) => {
+    const pieces = [piece('Once ', none), piece('upon', none), piece(' a time.', 'stop')]
+    const served = await serving([
+      async (_asked, response) => {
+        events(response)
+        for (const one of pieces) {
+          send(response, one)
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          served.clock.advance(2_000)
+        }
+        response.end('data: [DONE]\n\n')
+      },
+    ])
+    const answer = await collectAnswer(served.model.complete({ messages: hello, signal: patient(), stream: true }))
+    expect(answer).toMatchObject({ text: 'Once upon a time.', reason: 'stop' })
+  })
+
+  test.each<readonly [unknown, string, string]>([
+    ['Okay, 2 + 2.\n</think>\n\nThe answer is 4.', 'Okay, 2 + 2.', 'The answer is 4.'],
+    ['Okay.</think>\n\n4.', 'Okay.', '4.'],
+    ['The tag `</think>` ends the reasoning.', '', 'The tag `</think>` ends the reasoning.'],
+    ['```\nx\n</think>\n```', '', '```\nx\n</think>\n```'],
+    [
+      [
+        { type: 'thinking', thinking: [{ type: 'text', text: 'Okay.' }] },
+        { type: 'text', text: '4.' },
+      ],
+      'Okay.',
+      '4.',
+    ],
+  ])('S6: reasoning in the content is separated: %j', async (content, thinking, text) => {
+    const { model } = await serving([(_asked, response) => json(response, whole({ content }))])
+    expect(await collectAnswer(model.complete({ messages: hello, signal: patient() }))).toMatchObject({
+      thinking,
+      text,
+    })
+  })
+
+  test('S6: only the first choice is used', async () => {
+    const other = (content: string) => ({ choices: [{ index: 1, delta: { content }, finish_reason: null }] })
+    const chunks = [piece('A'), other('Z'), piece('B', 'stop')].map((one) => `data: ${JSON.stringify(one)}\n\n`)
+    const { model } = await serving([sends('text/event-stream', ...chunks)])
+    const answer = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
+    expect(answer.text).toBe('AB')
   })
 
   const stream = 'data: {"choices":[{"delta":{"content":"é"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'

@@ -1,21 +1,27 @@
 import type { Config } from '../../../config/schema.ts'
+import type { ChatMessage } from '../../../core/chat.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { deadline, pause } from '../../../core/deadline.ts'
 import type { Log } from '../../../core/log.ts'
-import { isBusy, type ModelRefusal, type ModelServer, modelCredentials } from '../../../core/model-server.ts'
+import { isBusy, isUnpaid, type ModelRefusal, type ModelServer, modelCredentials } from '../../../core/model-server.ts'
 import { createHttpClient, type HttpClient } from '../../../lib/http-client.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
-import { plansFor, type RequestPlan } from '../request-plan.ts'
+import { hasReasoning, plansFor, type RequestPlan, withoutReasoning, withoutToolMessages } from '../request-plan.ts'
 import { createProfile, kindOfAnswer, type OptionalField, type Profile } from '../server-profile.ts'
 import {
   brokenStream,
   connectionError,
+  isAboutMessages,
+  isAboutServer,
+  isAboutTools,
   mayAcceptWeakerForm,
   RefusalInBody,
   refusalError,
   refusalIn,
   refusalOf,
+  refusesReasoning,
+  requiresTools,
   timeoutError,
   unsupportedField,
 } from './errors.ts'
@@ -62,29 +68,26 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     const began = clock.monotonic()
     const tooSlow = () => timeoutError(server, 'did not answer', totalMs, 'total')
     using total = deadline(clock, totalMs, tooSlow, request.signal)
-    const plans = plansFor(request, profile)
-    const refusals: { readonly plan: RequestPlan; readonly refusal: ModelRefusal }[] = []
-    let plan = plans.next().value as RequestPlan
+    const attempts = createAttempts(request, profile)
+    let { plan } = attempts
     for (let waits = 0; ; ) {
       const body = bodyOf(config.model, request, plan, profile.unsupportedFields)
-      const refusal = yield* attempt(plan, body, total.signal, () => learn(plan, refusals))
+      const refusal = yield* attempt(plan, body, total.signal, () => learn(plan, attempts.refusals))
       if (!refusal) return
       const field = unsupportedField(refusal, body)
       if (field) {
         profile.markUnsupported(field)
         log.info({ model: name, field }, 'the model server does not support this field; omitting it from now on')
-      } else if (isBusy(refusal.status)) {
+      } else if (isBusy(refusal.status) && !isUnpaid(refusal)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
         const left = totalMs - (clock.monotonic() - began)
         if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refusalError(server, refusal)
         log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; retrying')
         await pause(clock, ms, total.signal)
       } else {
-        refusals.push({ plan, refusal })
-        const next = mayAcceptWeakerForm(refusal) ? plans.next() : undefined
-        // Report the first refusal: it concerns the strongest form, which should have worked.
-        if (!next || next.done) throw refusalError(server, refusals[0]?.refusal ?? refusal)
-        plan = next.value
+        const next = attempts.after(plan, refusal)
+        if (!next) throw refusalError(server, attempts.firstRefusal ?? refusal)
+        plan = next
       }
     }
   }
@@ -138,12 +141,62 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     }
   }
 
-  function learn(taken: RequestPlan, refusals: readonly { readonly plan: RequestPlan }[]): void {
-    const refused = refusals.map(({ plan }) => plan)
+  function learn(taken: RequestPlan, refusals: readonly RefusedPlan[]): void {
+    const refused = refusals
+      .filter(({ refusal }) => !isAboutMessages(refusal))
+      .map(({ plan, refusal }) => ({ ...plan, onlyContent: plan.offersTools && !isAboutServer(refusal) }))
     profile.learn(taken, refused)
     if (refused.length === 0) return
     const fields = { model: name, refused: refused.map(({ form }) => form), taken: taken.form }
     log.info(fields, 'the model server rejected stricter forms of the constraint; using this one')
+  }
+}
+
+interface RefusedPlan {
+  readonly plan: RequestPlan
+  readonly refusal: ModelRefusal
+}
+
+/** The plans for a request, one after another until the server accepts one. */
+function createAttempts(request: ModelRequest, profile: Profile) {
+  const isText = profile.toolsRequired && !request.tools
+  let messages = isText ? withoutToolMessages(request.messages) : request.messages
+  let plans = plansFor({ ...request, messages }, profile)
+  let refusals: RefusedPlan[] = []
+  // Report the first refusal: it concerns the strongest form, which should have worked.
+  let firstRefusal: ModelRefusal | undefined
+
+  const again = (simpler: readonly ChatMessage[]): RequestPlan => {
+    messages = simpler
+    plans = plansFor({ ...request, messages }, profile)
+    refusals = []
+    return plans.next().value as RequestPlan
+  }
+
+  return {
+    plan: plans.next().value as RequestPlan,
+    /** The refused plans with the current messages. */
+    get refusals() {
+      return refusals
+    },
+    get firstRefusal() {
+      return firstRefusal
+    },
+    /** The plan to try after a refusal, which is a weaker form or has simpler messages; undefined if there is none. */
+    after(plan: RequestPlan, refusal: ModelRefusal): RequestPlan | undefined {
+      refusals.push({ plan, refusal })
+      firstRefusal ??= refusal
+      if (!mayAcceptWeakerForm(refusal)) return undefined
+      if (refusesReasoning(refusal) && messages.some(hasReasoning)) return again(messages.map(withoutReasoning))
+      const hasResults = !request.tools && messages.some(({ role }) => role === 'tool')
+      if (hasResults && requiresTools(refusal)) {
+        profile.toolsRequired = true
+        return again(withoutToolMessages(messages))
+      }
+      const next = plans.next()
+      if (!next.done) return next.value
+      return hasResults && isAboutTools(firstRefusal) ? again(withoutToolMessages(messages)) : undefined
+    },
   }
 }
 
@@ -159,6 +212,7 @@ function bodyOf(
   if (temperature !== undefined) body.temperature = temperature
   if (maxTokens !== undefined)
     body[unsupportedFields.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'] = maxTokens
+  if (request.parallelToolCalls === false && 'tools' in plan.fields) body.parallel_tool_calls = false
   for (const field of unsupportedFields) delete body[field]
   return body
 }

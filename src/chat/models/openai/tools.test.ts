@@ -27,6 +27,16 @@ const openai =
   (_asked, response) =>
     json(response, { choices: [{ message, finish_reason: 'stop' }] }, 200, { 'openai-version': '2020-10-01' })
 
+const withResult: readonly ChatMessage[] = [
+  { role: 'user', content: 'Weather?' },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'a', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }],
+  },
+  { role: 'tool', tool_call_id: 'a', content: '20 °C' },
+]
+
 describe('J5: tools of a server that can be strict', () => {
   test('tools are strict where possible, and nulls are removed from their arguments', async () => {
     const call = { tool_calls: [{ id: 'x', function: { name: 'weather', arguments: '{"city":"Paris","days":null}' } }] }
@@ -46,6 +56,66 @@ describe('J5: tools of a server that can be strict', () => {
   test('arguments that are not JSON stay unchanged', async () => {
     const { model } = await serving([calls({ name: 'weather', arguments: '{"city": "Par' })])
     expect((await ask(model)).calls[0]?.function.arguments).toBe('{"city": "Par')
+  })
+})
+
+describe("J5: a server that refuses one tool's schema", () => {
+  const bad = { name: 'bad', parameters: { type: 'object', properties: { $odd: {} } } }
+  const hasBad = ({ tools = [], response_format: format }: AskedBody) =>
+    JSON.stringify([tools, format]).includes('$odd')
+  const refusal = "Invalid schema for function 'bad': '$odd' is not supported"
+
+  test('other tools are still offered, and the refused ones are not offered again', async () => {
+    const { server, model } = await serving([refusesIf(hasBad, refusal, says('{"content": "Hi."}'))])
+    for (const offered of [[bad], tools, [bad], [weather]]) await ask(model, { tools: offered })
+    const constraint = { name: 'answer', schema: weather.parameters }
+    const { form } = await collectAnswer(model.complete({ messages: hello, constraint, signal: patient() }))
+    const offered = server.asked.map(({ body }) => body.tools?.map(({ function: { name } }) => name).join(' ') ?? '-')
+    expect(offered.filter((names, index) => names !== offered[index - 1])).toEqual([
+      'bad',
+      '-',
+      'map weather',
+      '-',
+      'weather',
+      '-',
+    ])
+    expect(form).toBe('strict')
+  })
+
+  test('alternatives at the root of a schema are merged, and the tools are offered as before', async () => {
+    const choice = {
+      name: 'find',
+      parameters: {
+        type: 'object',
+        properties: { limit: { type: 'integer' } },
+        oneOf: [
+          { properties: { by: { const: 'id' }, id: { type: 'string' } }, required: ['by', 'id'] },
+          { properties: { by: { const: 'name' } }, required: ['by'] },
+        ],
+      },
+    }
+    const hasRootChoice = ({ tools = [] }: AskedBody) =>
+      tools.some(({ function: { parameters } }) => 'oneOf' in (parameters as object))
+    const message = "Invalid schema for function 'find': schema must not have 'oneOf' at the top level."
+    const { server, model } = await serving([refusesIf(hasRootChoice, message, says('Hi.'))])
+    for (let count = 0; count < 2; count++) await ask(model, { tools: [choice, weather] })
+    expect(server.asked.map(({ body }) => body.tools?.length)).toEqual([2, 2, 2])
+    expect(server.asked.at(-1)?.body.tools?.[0]?.function.parameters).toEqual({
+      type: 'object',
+      properties: {
+        limit: { type: 'integer' },
+        by: { anyOf: [{ const: 'id' }, { const: 'name' }] },
+        id: { type: 'string' },
+      },
+    })
+  })
+
+  test('a refused conversation says nothing about the tools', async () => {
+    const isFirst = () => server.asked.length === 1
+    const refusal = 'Missing `reasoning_content` field in the assistant message at index 1'
+    const { server, model } = await serving([refusesIf(isFirst, refusal, says('{"content": "Hi."}'))])
+    for (let count = 0; count < 2; count++) await ask(model, { messages: withResult })
+    expect(server.asked.map(({ body }) => body.tools?.length)).toEqual([2, undefined, 2])
   })
 })
 
@@ -71,7 +141,8 @@ describe('J5: a server without tool support', () => {
       content: expect.stringContaining('"description":"Tells it."'),
     })
     await ask(model, { stream })
-    expect(server.asked.slice(2).map(({ body }) => body.tools)).toEqual([undefined])
+    await ask(model, { stream, tools: [map] })
+    expect(server.asked.slice(2).map(({ body }) => body.tools)).toEqual([undefined, undefined])
   })
 
   test('without a required call, the model may answer with text', async () => {
@@ -99,23 +170,35 @@ describe('J5: a server without tool support', () => {
     expect(await ask(model)).toMatchObject({ text: cut, calls: [], reason: 'length' })
   })
 
+  test('an answer that was cut off is shown without its JSON', async () => {
+    const { model } = await serving([withoutTools(says('{"content": "Once \\"upon', 'length'))])
+    expect(await ask(model)).toMatchObject({ text: 'Once "upon', calls: [], reason: 'length' })
+  })
+
   test('earlier calls and results are sent as text', async () => {
-    const messages: readonly ChatMessage[] = [
-      { role: 'user', content: 'Weather?' },
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [{ id: 'a', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }],
-      },
-      { role: 'tool', tool_call_id: 'a', content: '20 °C' },
-    ]
     const { server, model } = await serving([withoutTools(says('{}'))])
-    await ask(model, { messages })
+    await ask(model, { messages: withResult })
     expect(server.asked[1]?.body.messages.slice(1)).toEqual([
       { role: 'user', content: 'Weather?' },
       { role: 'assistant', content: '{"tool_calls":[{"name":"weather","arguments":{"city":"Rome"}}]}' },
       { role: 'user', content: 'Result of weather:\n20 °C' },
     ])
+  })
+
+  test.each([
+    ["litellm.UnsupportedParamsError: Anthropic doesn't support tool calling without `tools=` param specified", 2],
+    ['The toolConfig field must be defined when using toolUse and toolResult content blocks.', 2],
+    ['Invalid role: tool', 6],
+  ])('S5: results are sent as text if the server refuses them without tools: %s', async (message, requests) => {
+    const refusal = refusesIf(({ messages }) => messages.some(({ role }) => role === 'tool'), message, says('{}'))
+    const { server, model } = await serving([refusal])
+    const schema = { type: 'object', properties: { content: { type: 'string' } } }
+    const request = { messages: withResult, constraint: { name: 'answer', schema }, signal: patient() }
+    expect((await collectAnswer(model.complete(request))).form).toBe('strict')
+    expect(server.asked).toHaveLength(requests)
+    expect(server.asked.at(-1)?.body.messages.at(-1)).toEqual({ role: 'user', content: 'Result of weather:\n20 °C' })
+    await collectAnswer(model.complete({ messages: withResult, signal: patient() }))
+    expect(server.asked.length - requests).toBe(requests === 2 ? 1 : 2)
   })
 
   test('Ollama gets no tools', async () => {
