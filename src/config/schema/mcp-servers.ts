@@ -119,10 +119,10 @@ const fields = z.strictObject({
     .default('shared')
     .describe('shared: one connection for all; caller: one per calling session; call: a new one per call.'),
   era: z
-    .enum(['auto', 'legacy'])
+    .enum(['auto', 'legacy', 'modern'])
     .default('auto')
     .describe(
-      'auto: the newest protocol that the server supports; legacy: a revision with sessions, for servers that send requests or keep state only there.',
+      'Which protocol to use with a server that supports both. auto: sessions for clients with sessions that the server may ask, else 2026-07-28; legacy: always a revision with sessions; modern: always 2026-07-28.',
     ),
   connect: z.enum(['lazy', 'eager']).default('lazy').describe('lazy: connect on first use; eager: at startup.'),
   idle: duration()

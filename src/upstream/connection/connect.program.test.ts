@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { json, result } from '../../../tests/fixtures/rogue-http.ts'
 import type { ServerConfig } from '../../config/schema.ts'
@@ -36,11 +39,16 @@ const spoken: Record<string, Record<string, object>> = {
 }
 
 /** Connects to a server over HTTP that answers these requests, and says in which era. */
-async function eraOf(answers: Record<string, object>, config: object): Promise<string> {
+async function eraOf(
+  answers: Record<string, object>,
+  config: object,
+  { session, prefersSession = false }: { session?: string | undefined; prefersSession?: boolean } = {},
+): Promise<string> {
   const { url } = await serving(
     onPost(({ message: { id, method = '' } = {} }, response) => {
       const known = answers[method]
-      if (known) return json(response, result(id, known))
+      const hasSession = method === 'initialize' && session !== undefined
+      if (known) return json(response, result(id, known), 200, hasSession ? { 'mcp-session-id': session } : undefined)
       return response.writeHead(method.startsWith('notifications/') ? 202 : 404).end()
     }),
   )
@@ -51,10 +59,20 @@ async function eraOf(answers: Record<string, object>, config: object): Promise<s
     clock: quick,
     log: silentLog,
   })
-  const { connection, handshake } = await connect({ capabilities: {}, owned: false }, new AbortController().signal)
+  const scope = { capabilities: {}, owned: false, prefersSession }
+  const { connection, handshake } = await connect(scope, new AbortController().signal)
   await connection[Symbol.asyncDispose]()
   return handshake.era
 }
+
+test.each([
+  ['both eras, with sessions', { ...spoken.legacy, ...spoken.modern }, 'abc', 'legacy'],
+  ['both eras, without sessions', { ...spoken.legacy, ...spoken.modern }, undefined, 'modern'],
+  ['the newer era only', spoken.modern, undefined, 'modern'],
+  ['the older era only', spoken.legacy, undefined, 'legacy'],
+] as const)('B2: a connection that should have a session, to a server of %s', async (_, answers, session, expected) => {
+  expect(await eraOf(answers ?? {}, {}, { session, prefersSession: true })).toBe(expected)
+})
 
 test.each([
   ['the newer one', 'auto', 'modern'],
@@ -68,6 +86,39 @@ test('B2: a server without sessions is not used with era: legacy, and the error 
     code: 'SERVER_UNAVAILABLE',
     message: expect.stringContaining('mcpServers.dual.era'),
   })
+})
+
+test.each([
+  ['both eras', { ...spoken.legacy, ...spoken.modern }, 'legacy'],
+  ['the newer era only', spoken.modern, 'modern'],
+])('B2: a process of %s is used with a session if possible, and started once', async (_, answers, expected) => {
+  const folder = await temporaryFolder()
+  await using _folder = folder
+  const starts = join(folder.path, 'starts')
+  const program = `
+    require('node:fs').appendFileSync(${JSON.stringify(starts)}, 'x')
+    const answers = ${JSON.stringify(answers)}
+    require('node:readline').createInterface(process.stdin).on('line', (line) => {
+      const { id, method } = JSON.parse(line)
+      const reply = answers[method] ? { result: answers[method] } : { error: { code: -32601, message: 'unknown' } }
+      if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...reply }))
+    })`
+  const connect = createConnector({
+    name: 'process',
+    config: {
+      transport: 'stdio',
+      command: process.execPath,
+      args: ['-e', program],
+      env: {},
+    } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: systemClock,
+    log: silentLog,
+  })
+  const scope = { capabilities: {}, owned: true, prefersSession: true }
+  const { connection, handshake } = await connect(scope, new AbortController().signal)
+  await connection[Symbol.asyncDispose]()
+  expect([handshake.era, await readFile(starts, 'utf8')]).toEqual([expected, 'x'])
 })
 
 test('B2: the era of a server that changed it is detected again when it reconnects', async () => {

@@ -2,6 +2,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { Budget } from '../../core/budgets.ts'
 import type { Capabilities } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
@@ -12,7 +13,14 @@ import { createRecentLines, type OutputLine, type RedactLine } from '../transpor
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
 import { refusesStreamableHttp } from '../transports/transport-errors.ts'
-import { type ClientIdentity, type InitializedConnection, initialize, mayBeOtherEra, negotiate } from './handshake.ts'
+import {
+  type ClientIdentity,
+  type InitializedConnection,
+  initialize,
+  mayBeOtherEra,
+  negotiate,
+  openSession,
+} from './handshake.ts'
 import type { OrphanReaper } from './orphan-reaper.ts'
 import { openRpcConnection, type RpcConnection, type RpcConnectionOptions } from './rpc-connection.ts'
 
@@ -34,6 +42,8 @@ export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | '
   readonly capabilities: Capabilities
   /** The principal whose credential the connection uses, if each principal has its own. */
   readonly principal?: string | undefined
+  /** Whether to open a session if the server offers one beside the stateless protocol. */
+  readonly prefersSession?: boolean
 }
 
 export interface Connector {
@@ -45,28 +55,37 @@ export interface Connector {
 export const connectWithinMs = (transport: ServerConfig['transport']): number =>
   transport === 'stdio' ? 120_000 : 30_000
 
+/** How long to wait for a session that a server may not offer. */
+const sessionWithinMs = 5_000
+
 /** How many characters of a server's error are searched for secrets, and shown. */
 const maxRead = 2_000
 const maxShown = 300
 
-type HandshakeMethod = 'probe' | 'initialize'
+/** `session` prefers the protocol with sessions, `probe` the stateless one. */
+type HandshakeMethod = 'probe' | 'initialize' | 'session'
 
 /** Opens connections to one server. Remembers which handshake worked, and forgets it when that handshake fails. */
 export function createConnector(options: ConnectorOptions): Connector {
-  const { name, config, log } = options
+  const { name, config, clock, log } = options
   const unknown: HandshakeMethod = config.transport === 'sse' || config.era === 'legacy' ? 'initialize' : 'probe'
   let method = unknown
   let isKnown = config.transport === 'sse'
   let transport = config.transport
   const stderr = createRecentLines()
 
+  const open = (scope: ConnectionScope, method: HandshakeMethod, signal: AbortSignal) =>
+    openAndInitialize(transportFor(options, transport, scope, stderr.push), options, scope, method, signal)
+
   const detect = async (scope: ConnectionScope, signal: AbortSignal) => {
-    const attempt = (method: HandshakeMethod) =>
-      openAndInitialize(transportFor(options, transport, scope, stderr.push), options, scope, method, signal)
+    const attempt = (method: HandshakeMethod) => open(scope, method, signal)
+    // A process always serves a session to its only client. An HTTP server may speak the other protocol without sessions.
+    const asked = method === 'probe' && scope.prefersSession && config.transport === 'stdio' ? 'session' : method
     try {
-      const open = await attempt(method)
-      if (open.handshake.era === 'legacy') known()
-      return open
+      const opened = await attempt(asked)
+      if (opened.handshake.era === 'legacy' && asked !== 'session') known()
+      if (opened.handshake.era === 'legacy' || asked === 'session' || !scope.prefersSession) return opened
+      return await withSession(opened, scope, signal)
     } catch (error) {
       if (isKnown || signal.aborted) {
         // On the next attempt, detect the transport and the handshake again, because the server may have been replaced.
@@ -82,12 +101,12 @@ export function createConnector(options: ConnectorOptions): Connector {
         transport = 'sse'
       } else throw explained(error)
       // If this attempt fails as well, report the first error, because it is about the configured transport.
-      const open = await attempt('initialize').catch((later) => {
+      const opened = await attempt('initialize').catch((later) => {
         transport = config.transport
         throw error instanceof EndedByProbe ? later : explained(error)
       })
       known()
-      return open
+      return opened
     }
   }
   const connect: Connector = (scope, signal) =>
@@ -99,6 +118,28 @@ export function createConnector(options: ConnectorOptions): Connector {
   function known(): void {
     method = 'initialize'
     isKnown = true
+  }
+
+  /** Replaces a stateless connection with one that has a session, if the server offers that too. */
+  async function withSession(
+    stateless: InitializedConnection,
+    scope: ConnectionScope,
+    signal: AbortSignal,
+  ): Promise<InitializedConnection> {
+    using limit = deadline(clock, sessionWithinMs, () => new Error('no session within the time limit'), signal)
+    try {
+      const other = await open(scope, 'initialize', limit.signal)
+      const { hasSession } = other.connection.transport
+      await (hasSession ? stateless : other).connection[Symbol.asyncDispose]()
+      return hasSession ? other : stateless
+    } catch (error) {
+      if (signal.aborted) {
+        await stateless.connection[Symbol.asyncDispose]()
+        throw error
+      }
+      log.debug({ server: name, err: error }, 'the server offers no session; using the stateless protocol')
+      return stateless
+    }
   }
 
   /** Adds a hint to remove `era` if that setting may be the cause. */
@@ -120,6 +161,8 @@ export function createConnector(options: ConnectorOptions): Connector {
   }
 }
 
+const handshakes = { probe: negotiate, initialize, session: openSession } as const
+
 /** Opens the transport and performs the handshake; closes the transport if that fails. */
 async function openAndInitialize(
   transport: Transport,
@@ -133,7 +176,7 @@ async function openAndInitialize(
   try {
     connection = await openRpcConnection(transport, { ...scope, server, tasks, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
-    const handshake = await (method === 'probe' ? negotiate : initialize)(connection, options)
+    const handshake = await handshakes[method](connection, options)
     return { connection, handshake, identity, principal }
   } catch (error) {
     await transport[Symbol.asyncDispose]()

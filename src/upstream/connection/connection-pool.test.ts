@@ -13,7 +13,7 @@ import { openRpcConnection } from './rpc-connection.ts'
 
 const asking = { elicitation: {} }
 
-function linesWith(changes: object, spoken: HandshakeResult['era'] = 'legacy', mayLog = true) {
+function linesWith(changes: object, spoken: HandshakeResult['era'] | 'both' = 'legacy', mayLog = true) {
   let era = spoken
   const peers: (ScriptedPeer & ConnectionScope)[] = []
   const clock = createManualClock()
@@ -29,7 +29,8 @@ function linesWith(changes: object, spoken: HandshakeResult['era'] = 'legacy', m
         { server: 's', owned: tenancy.owned, log: silentLog },
         signal,
       )
-      const handshake = { era, protocolVersion: '1', serverInfo: {}, capabilities: {} }
+      const used = era !== 'both' ? era : tenancy.prefersSession ? 'legacy' : 'modern'
+      const handshake = { era: used, protocolVersion: '1', serverInfo: {}, capabilities: {} }
       return { connection, handshake, identity: { name: 'toolway', version: '1' } }
     },
     mayLog: () => mayLog,
@@ -46,7 +47,7 @@ function linesWith(changes: object, spoken: HandshakeResult['era'] = 'legacy', m
       async ({ connection }) => connection,
     )
   /** The server speaks this era from now on, and has lost its connections. */
-  const become = async (now: HandshakeResult['era']) => {
+  const become = async (now: typeof era) => {
     era = now
     await lines.interrupt(new ToolwayError('SERVER_UNAVAILABLE', 'replaced'))
   }
@@ -190,6 +191,46 @@ test('B2: a server of the stateless era needs one connection, which stays when a
   expect(await use({ session: 'b' })).toBe(a)
   expect(a.owned).toBe(false)
   expect(peers).toHaveLength(1)
+})
+
+test.each([
+  ['that the server may ask', {}, { capabilities: asking }],
+  ['whose state is to be kept', { session: 'caller', spares: 0 }, {}],
+])('B2, G3: with a server of both eras, a client in a session %s gets its own session', async (_, changes, client) => {
+  const { lines, use, peers } = linesWith({ ...http, ...changes }, 'both')
+  const { peer } = callOf()
+  const stateless = await use({ session: 'x' })
+  const a = await use({ session: 'a', peer, ...client })
+  expect(await use({ session: 'a', peer, ...client })).toBe(a)
+  expect(await use({ session: 'b', peer, ...client })).not.toBe(a)
+  expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, true])
+  expect(lines.latest?.connection).toBe(stateless)
+  expect(await use({ session: 'x' })).toBe(stateless)
+})
+
+test('B2: with a server of both eras, a client without sessions uses none', async () => {
+  const { use, peers } = linesWith(http, 'both')
+  expect(await use({ session: 'a', capabilities: asking })).toBe(await use({ session: 'b' }))
+  expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false])
+})
+
+test('B2: a stateless server is asked for a session once, and again after a reconnect', async () => {
+  const { lines, use, peers, become } = linesWith(http, 'modern')
+  const { peer } = callOf()
+  const stateless = await use({})
+  const own = await use({ session: 'a', peer, capabilities: asking })
+  expect(await use({ session: 'a', peer, capabilities: asking })).toBe(own)
+  expect(await use({ session: 'b', peer, capabilities: asking })).toBe(stateless)
+  await become('both')
+  await use({})
+  expect(await use({ session: 'c', peer, capabilities: asking })).not.toBe(lines.latest?.connection)
+  expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, false, true])
+})
+
+test('B2: era: modern opens no sessions beside the stateless protocol', async () => {
+  const { use, peers } = linesWith({ ...http, era: 'modern' }, 'both')
+  await use({ session: 'a', peer: callOf().peer, capabilities: asking })
+  expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false])
 })
 
 test('T5: calls continue when a server of the stateless era is replaced by one with sessions', async () => {

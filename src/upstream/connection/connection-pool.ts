@@ -119,11 +119,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const spares = config.session === 'shared' || personal ? 0 : config.spares
   const warmPool = createWarmPool({
     count: spares,
-    create: (capabilities) => createOwned(capabilities),
+    create: (capabilities, prefersSession) => createOwned(capabilities, { prefersSession }),
     close: end,
   })
   /** The connection to a stateless server, shared by all callers, because each request describes its client. */
   let stateless: ManagedConnection | undefined
+  /** Whether the stateless server was found to offer no sessions. */
+  let sessionless = false
   /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
   let speaksOutOfStream = false
   /** Whether the server has asked a caller without a session for its roots. */
@@ -306,7 +308,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const own = owned.size > 0 ? (owned.get(sessionKey(caller)) ?? lastRooted(caller)) : undefined
     const logs = wantsLogs(peer)
     if (own && owners.get(own)?.roots) return own
-    if (own || (!stateless && needsOwn(capabilities))) return ownConnection(caller, logs)
+    if (own || (needsOwn(capabilities) && (!stateless || prefersSession(caller)))) return ownConnection(caller, logs)
     // A session that has used the shared connection stays on it, because the server may hold the session's state there.
     if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
       return ownConnection(caller, logs)
@@ -323,7 +325,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** Whether this caller wants log messages that only a separate connection can attribute to it. */
   function wantsLogs(peer: Peer | undefined): boolean {
     if (peer?.logLevel === undefined || !options.mayLog()) return false
-    return isOneStream() || pool.latest?.handshake.era !== 'modern'
+    return isOneStream() || (stateless?.current ?? pool.latest)?.handshake.era !== 'modern'
   }
 
   /**
@@ -333,6 +335,15 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
    */
   function needsOwn(capabilities: Capabilities): boolean {
     return config.session === 'caller' || personal || canBeAsked(capabilities)
+  }
+
+  /**
+   * Whether to open a session for a client although the server may support the stateless protocol too: many such servers
+   * can ask their client and keep its state only in a session, which is what the client would get without a gateway.
+   */
+  function prefersSession({ peer, capabilities }: Caller): boolean {
+    const mayChoose = config.transport !== 'sse' && config.era === 'auto' && !sessionless
+    return mayChoose && peer !== undefined && needsOwn(capabilities)
   }
 
   function sharedConnection(capabilities: Capabilities): ManagedConnection {
@@ -375,16 +386,21 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     throw new ToolwayError('OVERLOADED', sentence, { server })
   }
 
-  function newConnection({ capabilities, principal }: Caller): ManagedConnection {
-    return personal ? createOwned(capabilities, principal) : warmPool.take(capabilities)
+  function newConnection(caller: Caller): ManagedConnection {
+    const { capabilities, principal } = caller
+    if (personal) return createOwned(capabilities, { principal, prefersSession: prefersSession(caller) })
+    return warmPool.take(capabilities, prefersSession(caller))
   }
 
-  function createOwned(capabilities: Capabilities, principal?: string): ManagedConnection {
+  function createOwned(
+    capabilities: Capabilities,
+    kind: Pick<ConnectionScope, 'principal' | 'prefersSession'>,
+  ): ManagedConnection {
     const owner: ConnectionOwner = { users: new Set(), rooted: Promise.withResolvers() }
     const managed = create({
+      ...kind,
       capabilities,
       owned: true,
-      principal,
       host: createHost(owner, options.mayReach),
       roots([first]) {
         if (!first || owner.key === undefined) return undefined
@@ -418,9 +434,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function create(scope: ConnectionScope): ManagedConnection {
     if (closed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
+    const mayOpenSession = () => scope.prefersSession === true && !sessionless && managed !== stateless
     const managed: ManagedConnection = createManagedConnection({
       server,
-      connect: (signal) => options.connect(scope, signal),
+      connect: (signal) => options.connect({ ...scope, prefersSession: mayOpenSession() }, signal),
       backoff,
       connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
@@ -428,21 +445,26 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       opened(opened) {
         open++
         pool.lost = undefined
-        pool.latest = opened
         opened.connection.onOutOfStream = () => {
           speaksOutOfStream = true
         }
         awaitRoots(opened, scope.capabilities, owners.get(managed), clock)
         const modern = opened.handshake.era === 'modern'
+        if (modern && mayOpenSession()) sessionless = true
         if (modern && config.session === 'shared' && !personal && !stateless && !owners.get(managed)?.receivesLogs)
           adopt(managed)
         if (managed === stateless) opened.connection.owned = false
         if (managed === stateless && !modern) disown(managed)
+        // A session beside the stateless protocol says nothing about other connections.
+        const isBeside = !modern && mayOpenSession() && pool.latest?.handshake.era === 'modern'
+        if (!isBeside) pool.latest = opened
         options.opened(opened, scope.capabilities, managed)
       },
       closed(error) {
         open--
         if (error) pool.lost = error
+        // The server may have been replaced by another one.
+        if (managed === stateless) sessionless = false
         options.closed(managed, error)
       },
       failed: options.failed,
@@ -461,6 +483,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** Stops sharing one connection among all callers, because the server has gone back to the session-based protocol. */
   function disown(managed: ManagedConnection): void {
     stateless = undefined
+    sessionless = false
     shared.delete('stateless')
     // One that was opened for all clients with the same capabilities continues as theirs.
     if (![...shared.values()].includes(managed)) end(managed)

@@ -29,10 +29,24 @@ export async function negotiate(
   connection: RpcConnection,
   options: HandshakeOptions & { clock: Clock },
 ): Promise<HandshakeResult> {
-  const { transport } = connection
   // Some servers reject everything before `initialize`, so abandon `server/discover` without a message.
   connection.cancelsByMessage = false
-  const handshake = await detectEra(connection, options)
+  return adapt(connection, await detectEra(connection, options))
+}
+
+/** Uses the protocol with sessions if the server supports it, else the stateless one. */
+export async function openSession(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
+  try {
+    return await initialize(connection, options)
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error
+    return adapt(connection, await discoverServer(connection, options).catch(() => Promise.reject(error)))
+  }
+}
+
+/** Makes the connection follow the rules of the server's protocol. */
+function adapt(connection: RpcConnection, handshake: HandshakeResult): HandshakeResult {
+  const { transport } = connection
   const isStateless = handshake.era === 'modern'
   if (isStateless) transport.established(modernRevision, 'modern')
   connection.cancelsByMessage = !isStateless || transport.kind === 'stdio'

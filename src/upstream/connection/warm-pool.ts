@@ -4,8 +4,8 @@ import type { ManagedConnection } from './managed-connection.ts'
 
 /** Open connections in reserve (`spares`), so that callers that need their own connection do not have to wait. */
 export interface WarmPool {
-  /** Takes a connection out of the pool, for one caller only. */
-  take(capabilities: Capabilities): ManagedConnection
+  /** Takes a connection out of the pool, for one caller only. Creates one if none suits a caller that prefers a session. */
+  take(capabilities: Capabilities, prefersSession?: boolean): ManagedConnection
   /** A connection for fetching the listing; it stays in the pool. */
   peek(capabilities: Capabilities): ManagedConnection
   forget(managed: ManagedConnection): void
@@ -15,7 +15,7 @@ export interface WarmPool {
 export interface WarmPoolOptions {
   /** How many connections to keep open for each client profile. */
   readonly count: number
-  create(capabilities: Capabilities): ManagedConnection
+  create(capabilities: Capabilities, prefersSession?: boolean): ManagedConnection
   close(managed: ManagedConnection): void
 }
 
@@ -45,11 +45,16 @@ export function createWarmPool({ count, create, close }: WarmPoolOptions): WarmP
   }
 
   return {
-    take(capabilities) {
+    take(capabilities, prefersSession) {
       const connections = of(capabilities)
       // Skip connections that are in use, and those whose server asked for roots before there was a caller.
-      const free = connections.findIndex(({ busy, current }) => !busy && !current?.connection.hadUnroutableRequest)
-      const taken = (free < 0 ? undefined : connections.splice(free, 1)[0]) ?? create(capabilities)
+      const free = connections.findIndex(
+        ({ busy, current }) =>
+          !busy &&
+          !current?.connection.hadUnroutableRequest &&
+          (!prefersSession || current?.handshake.era === 'legacy'),
+      )
+      const taken = (free < 0 ? undefined : connections.splice(free, 1)[0]) ?? create(capabilities, prefersSession)
       while (connections.length < count) {
         const spare = create(capabilities)
         connections.push(spare)

@@ -66,9 +66,11 @@ export function createServerListings({ common, store, pool, ...options }: Server
       const { handshake, principal } = open
       // Other principals must not see a listing that was fetched with one principal's credential.
       if (principal !== undefined) return []
-      if (isStateful(open)) {
+      // The lists of a session may differ from those that the server has in the stateless protocol.
+      const isBesideStateless = handshake.era === 'legacy' && pool.current(capabilities)?.handshake.era === 'modern'
+      if (isStateful(open) || isBesideStateless) {
         const own = sessions.through(open, capabilities)
-        if (!own) of(capabilities).outdated()
+        if (!own && !isBesideStateless) of(capabilities).outdated()
         return own ? [own] : []
       }
       return handshake.era === 'modern' ? [...byProfile.values()] : [of(capabilities)]

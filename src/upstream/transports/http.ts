@@ -109,6 +109,9 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     get gaps() {
       return channel.gaps
     },
+    get hasSession() {
+      return session !== undefined
+    },
     async open(given, signal) {
       signal.throwIfAborted()
       receiver = given
