@@ -41,6 +41,7 @@ import {
   withTraceContext,
 } from '../inbound-message.ts'
 import { answerBatch, isBatch, isLegacyRevision, type LegacyProtocol, readBatch } from '../mcp-legacy/protocol.ts'
+import { protocolOf } from '../mcp-stateless/envelope.ts'
 import type { StatelessHttp } from '../mcp-stateless/http.ts'
 import { statelessErrorResponse } from '../mcp-stateless/responses.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
@@ -239,8 +240,10 @@ export function createMcpEndpoint(options: {
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     if (waitsForTask(inbound)) watchCredential({ authorization: request.headers.authorization, identity, response })
     // The protocol is chosen per message. The code below handles the legacy protocol.
-    const taken = stateless.take(inbound, { request, response, identity, body })
-    if (taken) return taken
+    if (protocolOf(inbound, request.headers) === 'stateless') {
+      await stateless.handle(inbound, { request, response, identity, body })
+      return
+    }
     const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
       const session = sessionOf(request, identity)
