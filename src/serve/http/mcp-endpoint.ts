@@ -46,8 +46,8 @@ import type { StatelessHttp } from '../mcp-stateless/http.ts'
 import { statelessErrorResponse } from '../mcp-stateless/responses.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
 import type { RequestBodies } from './bodies.ts'
-import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts'
 import type { ReceivedRequest } from './request.ts'
+import { type AcceptedTypes, PostResponse, readAccept } from './response.ts'
 import { SseStream, type UnreadResponses } from './sse-stream.ts'
 
 /** A request that has been authenticated, and its response. */
