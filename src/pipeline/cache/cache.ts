@@ -6,7 +6,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import type { CacheStore, CacheUsage, Mark } from '../../core/stores.ts'
-import { timeout } from '../timeout.ts'
+import { timeOf, timeout } from '../timeout.ts'
 import { type FindMembers, learn } from './hints.ts'
 import { keyOf, mayBeAsked } from './key.ts'
 import type { CacheRules, Plan } from './rules.ts'
@@ -180,8 +180,6 @@ function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Pl
     return isForeign ? again() : { ...outcome.result, cached: true }
   }
 }
-
-const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
 /** Error code "URL elicitation required". The URL in such an error is meant for one caller only. */
 const addressNeeded = -32042
