@@ -17,7 +17,6 @@ interface ConnectionsOptions {
   leaving(): boolean
 }
 
-/** Limits the connections of each address. */
 interface ConnectionLimit {
   /** Decides whether to accept a connection. Returns false after rejecting and closing it. */
   admit(socket: Socket): boolean
