@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { captureJson } from '../audit/redact/capture-text.ts'
-import { createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
+import { captureJson, createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { type Catalog, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
