@@ -3,8 +3,7 @@
  * only, and on for this call with results of several sizes. The variants take turns, and the best round of each counts.
  * It counts CPU time, because the machine may be busy.
  */
-import { captureJson } from '../src/audit/redact/capture-text.ts'
-import { createRedactor } from '../src/audit/redact/redactor.ts'
+import { captureJson, createRedactor } from '../src/audit/redact/redactor.ts'
 import { noAudit } from '../src/core/audit.ts'
 import { callOf, entryOf } from '../src/core/call.fixture.ts'
 import type { Call } from '../src/core/call.ts'

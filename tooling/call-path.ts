@@ -13,9 +13,11 @@ const samples = 5
 const source = join(import.meta.dirname, '../src')
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 
-await using gateway = await startToolway({
-  mcpServers: { everything: { command: process.execPath, args: [everything] } },
-})
+await using gateway = await startToolway(
+  { mcpServers: { everything: { command: process.execPath, args: [everything] } } },
+  // As by default. The log of the tests would also log each call.
+  { isLevelEnabled: (level) => level !== 'debug' },
+)
 const { answer } = await rawSession(gateway)
 const call = () => answer('tools/call', { name: 'everything__echo', arguments: { message: 'hello' } })
 for (let warm = 0; warm < 50; warm++) {

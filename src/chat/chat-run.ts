@@ -142,7 +142,6 @@ export function createChatRun(
   }
 }
 
-/** Values for the placeholders in a prompt. */
 interface PromptValues {
   readonly message: string
   /** The candidate tools, one per line. */

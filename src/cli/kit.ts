@@ -120,7 +120,6 @@ export interface Output {
   readonly width: number
   /** Whether stdout is a terminal. */
   readonly terminal: boolean
-  /** Prints a line of the result. */
   print(line: string): void
   /** Prints the result as JSON: on one line, or indented on a terminal. */
   value(value: unknown): void

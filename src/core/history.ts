@@ -47,7 +47,9 @@ export interface StoredCall {
 
 export interface StoredStep {
   readonly name: string
+  /** The time from the start of the call to the start of the step. */
   readonly startMs: number
+  /** The duration. Null while the step is running. */
   readonly ms: number | null
   readonly error: string | null
 }

@@ -5,6 +5,7 @@ import { endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { callAgain, durationText } from '../lib/duration.ts'
 import { step } from './observe.ts'
+import { timeOf } from './timeout.ts'
 
 /** The limits are read on each call, so that a reload applies at once. */
 export interface BulkheadOptions {
@@ -190,8 +191,8 @@ function applyLimits(all: Map<string, Slots>, limitOf: (name: string) => number 
   }
 }
 
-const maxWaitOf = ({ timeoutMs, entry }: Call, { maxWaitMs = usualWaitMs }: BulkheadOptions): MaxWait => {
-  const halfMs = (timeoutMs ?? entry.traits.timeoutMs) / 2
+const maxWaitOf = (call: Call, { maxWaitMs = usualWaitMs }: BulkheadOptions): MaxWait => {
+  const halfMs = timeOf(call) / 2
   return halfMs < maxWaitMs ? { ms: halfMs, from: "half the call's timeout" } : { ms: maxWaitMs, from: 'a fixed limit' }
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { backoffMs } from '../lib/backoff.ts'
+import { timeOf } from './timeout.ts'
 
 export interface RetryOptions extends Readonly<Config['retry']> {
   readonly clock: Clock
@@ -54,8 +55,6 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
     }
   }
 }
-
-const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
 /**
  * Mentions earlier attempts in the error message. A server's own error stays unchanged (T2), and so does "not found"

@@ -14,7 +14,7 @@ export const timeout = (clock: Clock): Interceptor => {
     // Do not start the call if its caller has already stopped waiting.
     call.signal.throwIfAborted()
     const { traits } = call.entry
-    const ms = call.timeoutMs ?? traits.timeoutMs
+    const ms = timeOf(call)
     const maxMs = call.timeoutMs === undefined && traits.maxTimeout ? traits.maxTimeout.ms : 0
     const began = clock.monotonic()
     let hasProgressed = false
@@ -37,6 +37,9 @@ export const timeout = (clock: Clock): Interceptor => {
     return await endWith(limit.signal, next({ ...call, peer, signal: limit.signal, progressed }))
   }
 }
+
+/** How long an attempt may take without progress: the caller's limit, or the entry's. */
+export const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
 const nameOf = ({ entry }: Call): string => `${entry.server}.${entry.name}`
 

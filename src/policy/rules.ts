@@ -16,7 +16,6 @@ import {
   permission,
   type RuledDenial,
   type Ruling,
-  verdictOf,
 } from './verdict.ts'
 
 export interface RulesOptions {
@@ -79,16 +78,17 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
   const refuseGlobally = compileGlobal(policy, compile)
   const existing = knownServers(servers)
 
+  // A caller may outlive its agent, because rules are reloaded while the caller is connected.
+  const withoutRules = own.size === 0 ? noAgents : unknownAgent
+
   const decideForAgent = (
     family: RuleFamily | undefined,
     question: PolicyQuery,
-    considered?: Consideration[],
+    considered: Consideration[],
   ): Ruling => {
     if (family) return decideByRules(family, question, considered)
-    if (own.size === 0)
-      return decides(noAgents, 'agent', 'no agents are configured, so everything is allowed', considered)
-    // A caller may outlive its agent, because rules are reloaded while the caller is connected.
-    return decides(unknownAgent, 'agent', 'the agent has no rules', considered)
+    const note = withoutRules.allowed ? 'no agents are configured, so everything is allowed' : 'the agent has no rules'
+    return decides(withoutRules, 'agent', note, considered)
   }
 
   const closedForAgent = (agent: string, server: string): PolicyRefusal | undefined => {
@@ -109,7 +109,8 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     const refusal = question.authenticated ? entry.refusal : entry.anonymousRefusal
     if (refusal) return refusal
     const agent = families.get(question.agent)
-    if (!agent || entry.number === undefined) return decideForAgent(agent?.family, question)
+    if (!agent) return withoutRules
+    if (entry.number === undefined) return decideByRules(agent.family, question)
     const known = memory.get(agent.number, entry.number)
     if (known) return known
     const ruling = decideByRules(agent.family, question)
@@ -138,6 +139,12 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     },
     warnings: ruleWarnings({ agents: written, families, policy, servers: existing }),
   }
+}
+
+function verdictOf(ruling: Ruling, question: PolicyQuery): PolicyVerdict {
+  if (ruling.allowed) return ruling
+  const { code, rule, auditReason } = ruling
+  return { allowed: false, code, rule, reason: ruling.sentence(question, rule), auditReason }
 }
 
 const noAgents = permission('agents (none configured)')

@@ -67,9 +67,3 @@ export function decides<Decided extends Ruling>(
 
 export const passes = (step: ExplanationStep, rule: string, note = 'no rule matches') =>
   ({ step, rule, outcome: 'passes', note }) as const
-
-export function verdictOf(ruling: Ruling, question: PolicyQuery): PolicyVerdict {
-  if (ruling.allowed) return ruling
-  const { code, rule, auditReason } = ruling
-  return { allowed: false, code, rule, reason: ruling.sentence(question, rule), auditReason }
-}

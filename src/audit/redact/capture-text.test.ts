@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { Json } from '../../core/json.ts'
-import { captureJson } from './capture-text.ts'
-import { createRedactor } from './redactor.ts'
+import { captureJson, createRedactor } from './redactor.ts'
 
 const secret = 'correct-horse-battery'
 const redactor = createRedactor({ secrets: [secret, '12345678901234567890'], keys: ['*password*', '*token*'] })

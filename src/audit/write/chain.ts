@@ -4,8 +4,15 @@ import type { Clock } from '../../core/clock.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { firstSeqOf, segmentFileName } from '../log-files.ts'
-import { type ChainedRecord, type ControlRecord, type SegmentRecord, type Signer, sealLine } from '../record.ts'
-import type { RecordBody, RecordPosition } from './event-body.ts'
+import {
+  type ChainedRecord,
+  type ControlRecord,
+  type RecordBody,
+  type RecordPosition,
+  type SegmentRecord,
+  type Signer,
+  sealLine,
+} from '../record.ts'
 import type { RecoveredLane } from './recover.ts'
 import { appendLine, type FileSystem, openSegment, type Segment } from './segment-file.ts'
 

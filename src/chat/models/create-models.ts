@@ -11,7 +11,6 @@ export interface CreateModelsOptions {
   readonly log: Log
   /** What Toolway has learned about model servers. It is shared, so that it outlives a reload. */
   readonly profiles?: ReturnType<typeof createProfiles>
-  /** Creates a model from a GGUF file. */
   gguf?(name: string, config: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model>
 }
 

@@ -1,13 +1,14 @@
-import { createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import type { Chat, ChatMessage } from '../../core/chat.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
-import { type ExitCode, isInteractive, type Shell, UsageError } from '../kit.ts'
+import { report } from '../failure.ts'
+import { commandName, createOutput, type ExitCode, exit, isInteractive, type Shell, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
-import { answerOnce, type ChatPreferences } from './answer.ts'
-import { converse } from './conversation.ts'
+import { answerOnce, type ChatContext, type ChatPreferences, printAnswer } from './answer.ts'
 import { type AskPerson, personAt } from './person.ts'
 
 export interface ChatCommandOptions extends CommonOptions, Pick<ChatPreferences, 'model' | 'mode' | 'only'> {
@@ -81,3 +82,71 @@ const questionAt =
     using lines = createInterface({ input: stdin, output: stderr })
     return await lines.question(question, { signal })
   }
+
+const help = 'Ctrl+C stops an answer, or quits. /new starts over, /exit quits.'
+
+/** Runs a conversation at the terminal; earlier messages are part of each request. */
+async function converse(
+  shell: Shell,
+  begin: (question: AskPerson) => ChatContext,
+  system: readonly ChatMessage[],
+): Promise<ExitCode> {
+  const { stdin, stderr, interrupted } = shell
+  const { note, paintNote } = createOutput(shell)
+  using lines = createInterface({ input: stdin, output: stderr, terminal: true, signal: interrupted })
+  lines.setPrompt(`${paintNote('bold', '>')} `)
+  let answering: AbortController | undefined
+  // The terminal is in raw mode: Ctrl+C arrives as a key and does not end the process.
+  lines.on('SIGINT', () => {
+    if (answering) answering.abort(new ToolwayError('CANCELLED', 'Stopped.'))
+    else lines.close()
+  })
+  // Keep answers to questions out of the input history.
+  let questioned = false
+  lines.on('history', (entries: string[]) => {
+    if (questioned) entries.shift()
+  })
+  const context = begin(async (text, signal) => {
+    questioned = true
+    try {
+      return await lines.question(text, { signal })
+    } finally {
+      questioned = false
+    }
+  })
+  let messages: readonly ChatMessage[] = system
+  note(paintNote('dim', help))
+  lines.prompt()
+  for await (const line of lines) {
+    const content = line.trim()
+    if (content === '/exit') break
+    if (content === '/new') {
+      messages = system
+      note('Started over.')
+    } else if (content !== '') messages = await answer([...messages, { role: 'user', content }])
+    if (isOver(lines)) break
+    lines.prompt()
+  }
+  stderr.write('\n')
+  interrupted.throwIfAborted()
+  return exit.ok
+
+  /** Returns the conversation with the answer appended or, if answering failed, without the last message. */
+  async function answer(messages: ChatMessage[]): Promise<ChatMessage[]> {
+    answering = new AbortController()
+    const signal = AbortSignal.any([interrupted, answering.signal])
+    try {
+      const content = await printAnswer(shell, context, messages, signal)
+      return [...messages, { role: 'assistant', content }]
+    } catch (thrown) {
+      const place = { command: commandName(shell.env), cwd: shell.cwd, debug: false }
+      if (answering.signal.aborted) note(paintNote('dim', 'Stopped.'))
+      else if (!interrupted.aborted) report(thrown, createOutput(shell), place)
+      return messages.slice(0, -1)
+    } finally {
+      answering = undefined
+    }
+  }
+}
+
+const isOver = (lines: Interface): boolean => (lines as Interface & { closed?: boolean }).closed === true

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Call, Handler, Interceptor } from '../../core/call.ts'
+import { type Call, type Handler, type Interceptor, wrapPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { endWith } from '../../core/deadline.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
-import type { CacheStore, CacheUsage } from '../../core/stores.ts'
-import type { FindMembers } from './hints.ts'
-import { type CacheCounts, cacheLayer } from './layer.ts'
-import type { CacheRules } from './rules.ts'
+import type { CacheStore, CacheUsage, Mark } from '../../core/stores.ts'
+import { timeOf, timeout } from '../timeout.ts'
+import { type FindMembers, learn } from './hints.ts'
+import { keyOf, mayBeAsked } from './key.ts'
+import type { CacheRules, Plan } from './rules.ts'
 
 export interface CacheOptions {
   readonly store: CacheStore
@@ -69,4 +72,201 @@ export function cache({ store, members, clock }: CacheOptions): Cache {
 function mayHaveRun(thrown: unknown): boolean {
   if (!(thrown instanceof ToolwayError)) return true
   return thrown.details.unsent !== true && thrown.code !== 'CIRCUIT_OPEN' && thrown.code !== 'OVERLOADED'
+}
+
+interface LayerOptions extends CacheOptions {
+  readonly counts: CacheCounts
+  /** A value that changes whenever data that servers can request from callers changes. */
+  callers(): string
+}
+
+interface CacheCounts {
+  hits: number
+  misses: number
+  joined: number
+}
+
+interface CacheSlot {
+  readonly key: string
+  readonly mark: Mark
+  /** The value of `callers` when the key was built. */
+  readonly callersNow: string
+}
+
+/** The `_meta` key that controls the cache: `refresh` skips the lookup, any other value bypasses the cache. */
+const wishKey = 'dev.toolway/cache'
+
+function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Plan) => Promise<Result> {
+  const { store, members, clock, counts, callers } = options
+  const flights = new Map<string, { readonly flight: Flight; readonly mark: Mark }>()
+  const limited = timeout(clock)
+
+  return (call, next, plan) => {
+    const wish = call.input.meta[wishKey]
+    if (call.input.rest !== undefined || (wish !== undefined && wish !== 'refresh')) return next(call)
+    return answer(call, next, plan, wish !== undefined)
+  }
+
+  /** Answers from the cache, a call in flight or the server. `due` is when the call times out, if it is being timed. */
+  async function answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
+    const { learnt } = plan
+    const callersNow = callers()
+    const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, callersNow)
+    if (key === undefined) return next(call)
+    const now = clock.monotonic()
+    const start = call.trail ? performance.now() : 0
+    const lookup = store.get(call.entry.server, key, now)
+    const found = lookup instanceof Promise ? await lookup : lookup
+    if (call.trail) call.trail.lookup ??= { start, end: performance.now() }
+    if (found.bytes !== undefined && !refresh) {
+      counts.hits++
+      if (call.trail) call.trail.cache = 'hit'
+      return { body: Json.raw(found.bytes), isError: false, cached: true }
+    }
+    const started = learnt.joins && !refresh ? flights.get(key) : undefined
+    if (started?.mark !== found.mark) return begin(call, next, plan, { key, mark: found.mark, callersNow })
+    counts.joined++
+    if (call.trail) call.trail.cache = 'joined'
+    // The call that started the flight may have been sent, for this call too.
+    call.starting?.()
+    const { flight } = started
+    if (due !== undefined) return join(flight, call, next, plan, due)
+    // The call that starts a flight is timed by a later interceptor; a joining call must be timed here.
+    return limited(call, (mine) => join(flight, mine, next, plan, now + timeOf(call)))
+  }
+
+  function begin(call: Call, next: Handler, plan: Plan, { key, mark, callersNow }: CacheSlot): Promise<Result> {
+    // Do not start the call if its caller has already stopped waiting.
+    call.signal.throwIfAborted()
+    counts.misses++
+    if (call.trail) call.trail.cache = 'miss'
+    const wasPrivate = plan.learnt.private
+    const over = () => {
+      if (flights.get(key) === started) flights.delete(key)
+    }
+    const flight = createFlight(call, {
+      landed(result) {
+        const { keepMs, joins } = learn(result, plan, members)
+        // Do not store the result if the server sent the caller a request or a newer flight has started.
+        if (keepMs > 0 && flights.get(key) === started) keep(result, keepMs)
+        return joins
+      },
+      asked() {
+        plan.learnt.asks = true
+        over()
+      },
+      over,
+    })
+    const started = { flight, mark }
+    flights.set(key, started)
+    return flight.start(next)
+
+    function keep({ body }: Result, ttlMs: number): void {
+      // Build the key again if this result was the first to show that the results are private.
+      const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, callersNow) ?? key)
+      void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.monotonic())
+    }
+  }
+
+  async function join(flight: Flight, call: Call, next: Handler, plan: Plan, due: number): Promise<Result> {
+    const outcome = await flight.join(call)
+    const again = () => answer(call, next, plan, false, due)
+    if (outcome === undefined) return again()
+    if ('error' in outcome) {
+      if (isForAll(outcome.error, due - clock.monotonic(), timeOf(flight.lead))) throw outcome.error
+      return again()
+    }
+    const isForeign = plan.learnt.private && flight.lead.caller.principal !== call.caller.principal
+    return isForeign ? again() : { ...outcome.result, cached: true }
+  }
+}
+
+/** Error code "URL elicitation required". The URL in such an error is meant for one caller only. */
+const addressNeeded = -32042
+
+/**
+ * Whether a failure applies to all joined calls. It does not apply if it contains a URL for one caller, if the leading
+ * caller cancelled, or if the leading call timed out and a joined call has more time left than the leading call had.
+ */
+function isForAll(error: unknown, leftMs: number, triedMs: number): boolean {
+  if (error instanceof ServerError) return error.error.value.code !== addressNeeded
+  if (!(error instanceof ToolwayError)) return true
+  return error.code === 'TIMEOUT' ? leftMs <= triedMs : error.code !== 'CANCELLED'
+}
+
+/** What joined calls receive: a result, an error, or undefined if they have to make the call themselves. */
+type Outcome = { readonly result: Result } | { readonly error: unknown } | undefined
+
+type Flight = ReturnType<typeof createFlight>
+
+interface FlightOptions {
+  /** Receives the flight's result; returns whether joined calls may use it. */
+  landed(result: Result): boolean
+  /** Called when the server sent the lead's caller a request: the flight is now private to the lead. */
+  asked(): void
+  over(): void
+}
+
+/**
+ * One call in flight, shared by all identical calls made at the same time (F13). Each of these calls waits with its own
+ * signal; the flight is cancelled when none is waiting any more.
+ */
+function createFlight(lead: Call, options: FlightOptions) {
+  const controller = new AbortController()
+  const waiting = new Set<Call>()
+  const { promise: outcome, resolve } = Promise.withResolvers<Outcome>()
+  let landed = false
+
+  const abandon = (reason: unknown) => {
+    landed = true
+    options.over()
+    controller.abort(reason)
+  }
+
+  const wait = async <T>(call: Call, work: () => Promise<T>): Promise<T> => {
+    waiting.add(call)
+    try {
+      return await endWith(call.signal, work())
+    } finally {
+      waiting.delete(call)
+      if (waiting.size === 0 && !landed) abandon(call.signal.reason)
+    }
+  }
+
+  const fly = async (next: Handler): Promise<Result> => {
+    try {
+      const result = await next({ ...lead, peer, signal: controller.signal })
+      resolve(options.landed(result) ? { result } : undefined)
+      return result
+    } catch (error) {
+      resolve({ error })
+      throw error
+    } finally {
+      landed = true
+      options.over()
+    }
+  }
+
+  const peer = wrapPeer(lead.peer, {
+    notify(method, params) {
+      // Send progress to every waiting call, everything else only to the lead.
+      const receivers = method === 'notifications/progress' ? [...waiting] : waiting.has(lead) ? [lead] : []
+      for (const call of receivers) call.peer.notify(method, params)
+    },
+    ask(...params) {
+      options.asked()
+      resolve(undefined)
+      if (waiting.has(lead)) return lead.peer.ask(...params)
+      // The lead's caller has stopped waiting. Never pass the server's request on to another caller.
+      const gone = new ToolwayError('CANCELLED', 'The caller of this request has disconnected.')
+      if (!landed) abandon(gone)
+      return Promise.reject(gone)
+    },
+  })
+
+  return {
+    lead,
+    start: (next: Handler): Promise<Result> => wait(lead, () => fly(next)),
+    join: (call: Call): Promise<Outcome> => wait(call, () => outcome),
+  }
 }

@@ -1,15 +1,17 @@
+import { shorten } from '../../lib/message-text.ts'
 import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
 import {
   asPostgres,
   codeWords,
+  type Dialect,
   dialectNames,
   disagreeing,
   hasOddSpace,
   type SqlGuardConfig,
   unsafeConverted,
 } from './sql-dialects.ts'
-import { type Node, namesUsed, parseSql, type Statement, SyntaxProblem } from './sql-parser.ts'
-import { notARead } from './sql-reads.ts'
+import { columnsOf, isHarmless, isHarmlessTable } from './sql-functions.ts'
+import { type Node, namesIn, namesUsed, parseSql, type Statement, SyntaxProblem, walk } from './sql-parser.ts'
 
 /** Max characters in all statements of a call together. Parsing this much blocks the event loop for about 50 ms. */
 const maxLength = 64 * 1024
@@ -92,4 +94,177 @@ function beyondData(statement: Statement): string | undefined {
     return "copies files or programs on the database server's machine"
   if (kind === 'AlterSystemStmt' || kind === 'LoadStmt') return 'changes the database server, not its data'
   return undefined
+}
+
+/** The node kinds that occur in queries. A statement with any other kind, even a new one, does not count as a read. */
+const queryNodes = new Set(
+  `SelectStmt ResTarget ColumnRef ParamRef A_Const A_Star A_Expr A_ArrayExpr A_Indices A_Indirection String Integer Float
+  Boolean BitString List BoolExpr BooleanTest NullTest CaseExpr CaseWhen CoalesceExpr MinMaxExpr FuncCall NamedArgExpr
+  SubLink TypeCast TypeName CollateClause RowExpr RangeVar RangeSubselect RangeFunction RangeTableSample RangeTableFunc
+  RangeTableFuncCol JoinExpr Alias SortBy WindowDef CommonTableExpr WithClause GroupingFunc GroupingSet SQLValueFunction
+  XmlExpr XmlSerialize ColumnDef JsonAggConstructor JsonArgument JsonArrayAgg JsonArrayConstructor
+  JsonArrayQueryConstructor JsonBehavior JsonFormat JsonFuncExpr JsonIsPredicate JsonKeyValue JsonObjectAgg
+  JsonObjectConstructor JsonOutput JsonParseExpr JsonReturning JsonScalarExpr JsonSerializeExpr JsonTable
+  JsonTableColumn JsonTablePathSpec JsonValueExpr CTESearchClause CTECycleClause`.split(/\s+/),
+)
+
+const maybePostgres = (dialect: Dialect): boolean => dialect === 'postgres' || dialect === 'any'
+
+const samplings = new Set(['system', 'bernoulli'])
+
+/** Why a statement is not a read, as text that continues "The argument … ". Undefined for a read. */
+function notARead(statement: Statement, dialect: Dialect): string | undefined {
+  const kind = Object.keys(statement)[0] as string
+  if (kind === 'VariableShowStmt') return undefined
+  if (kind === 'SelectStmt') return sideEffect(statement, dialect)
+  // EXPLAIN ANALYZE runs the query, so check the query.
+  if (kind === 'ExplainStmt') return notAQuery((statement.ExplainStmt as Node).query as Node, dialect)
+  return `is ${spell(kind)}, but only read-only statements are allowed; use SELECT`
+}
+
+const notAQuery = (query: Node, dialect: Dialect) =>
+  'SelectStmt' in query ? sideEffect(query, dialect) : 'explains something other than a SELECT; use EXPLAIN SELECT'
+
+function sideEffect(query: Node, dialect: Dialect): string | undefined {
+  let reason: string | undefined
+  const functions: Node[] = []
+  const columns: Node[] = []
+  walk(query, (name, value) => {
+    const node = value as Node
+    reason ??= nodeSideEffect(name, node, dialect)
+    if (name === 'RangeFunction') functions.push(node)
+    if (name === 'ColumnRef') columns.push(node)
+  })
+  if (reason !== undefined || !maybePostgres(dialect)) return reason
+  return disguisedCall(functions.map(sourceOf), columns)
+}
+
+function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | undefined {
+  switch (name) {
+    case 'intoClause':
+      return 'has SELECT INTO, which creates a table; remove INTO'
+    case 'lockingClause':
+      return 'locks rows; remove FOR UPDATE and FOR SHARE'
+    case 'FuncCall':
+      return sideEffectOfCall(namesIn(node.funcname) as string[], dialect)
+    case 'ColumnRef':
+      return dialect === 'any' ? sequenceColumn(node) : undefined
+    case 'RangeVar':
+      return sideEffectOfTable(node.relname as string, dialect)
+    case 'typeName':
+    case 'TypeName':
+      return dialect === 'postgres' ? undefined : sideEffectOfType(node, dialect)
+    case 'A_Indirection': {
+      const member = maybePostgres(dialect) ? disguisedMember(node) : undefined
+      return member && `has "(…).${short(member)}", which may call a function; use (…).* or a subquery in FROM`
+    }
+    case 'A_Expr':
+      return foreignOperator(node.name)
+    case 'SubLink':
+      return foreignOperator(node.operName)
+    case 'SortBy':
+      return foreignOperator(node.useOp)
+    case 'RangeTableSample':
+      return samplings.has(namesIn(node.method).join('.'))
+        ? undefined
+        : 'uses a sampling method other than SYSTEM and BERNOULLI'
+    default:
+      return /^[A-Z]/.test(name) && !queryNodes.has(name)
+        ? `contains ${spell(name)}, but only read-only statements are allowed`
+        : undefined
+  }
+}
+
+function sideEffectOfCall(called: readonly string[], dialect: Dialect): string | undefined {
+  if (isHarmless(called, dialect)) return undefined
+  return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
+}
+
+/** Finds a pseudo-column such as `orders_id.nextval`, which advances a sequence in Oracle and Snowflake. */
+function sequenceColumn({ fields }: Node): string | undefined {
+  const names = namesIn(fields)
+  const column = names.at(-1)?.toLowerCase()
+  if (names.length < 2 || (column !== 'nextval' && column !== 'currval')) return undefined
+  return `has "${short(names.join('.'))}", which uses a sequence in some databases; remove it`
+}
+
+function sideEffectOfTable(name: string, dialect: Dialect): string | undefined {
+  if (isHarmlessTable(name, dialect)) return undefined
+  return `reads ${short(name)}, which may do more than read the database's tables; remove it`
+}
+
+/** `name(…) 'x'` is a typed literal in PostgreSQL, but elsewhere a call with a column alias, so check it as a call. */
+function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | undefined {
+  const named = namesIn(names) as string[]
+  return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)
+}
+
+/** Returns a reason to refuse an operator outside of pg_catalog, because it may call an unknown function. */
+function foreignOperator(name: unknown): string | undefined {
+  const [schema] = namesIn(name)
+  const foreign = namesIn(name).length > 1 && schema !== 'pg_catalog'
+  return foreign ? 'uses an operator from another schema; write the operator without OPERATOR(…)' : undefined
+}
+
+/** Converts a kind of statement to SQL: `InsertStmt` → INSERT, `CreateTableAsStmt` → CREATE TABLE AS. */
+const spell = (kind: string) =>
+  kind
+    .replace(/Stmt$/, '')
+    .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
+    .toUpperCase()
+
+/** Truncates a name for use in an error message. */
+const short = (name: string) => shorten(name, 64)
+
+interface Source {
+  /** Undefined if PostgreSQL derives it from an expression: `coalesce`, `greatest`, or the name of a type. */
+  readonly name: string | undefined
+  readonly columns: ReadonlySet<string | undefined>
+}
+
+/**
+ * Finds a disguised call. If `x` is a function in FROM that returns a scalar, PostgreSQL reads `x.pg_read_file` as
+ * pg_read_file(x). So the name must be a column that the statement or the function declares. The columns of tables are
+ * unknown, so `t.name` passes: only functions that take t's rows can be called with it, and no built-in one of them has
+ * side effects.
+ */
+function disguisedCall(sources: readonly Source[], columns: readonly Node[]): string | undefined {
+  for (const { fields } of columns) {
+    const [column, of] = namesIn(fields).reverse()
+    if (column === undefined || of === undefined) continue
+    const text = `has "${short(`${of}.${column}`)}", which may call a function`
+    if (sources.some(({ name, columns }) => name === of && !columns.has(column)))
+      return `${text}; list the function's columns: AS x(column, …)`
+    if (sources.some(({ name }) => name === undefined))
+      return `${text}, because an expression in FROM has no alias; add one: AS x(column)`
+  }
+  return undefined
+}
+
+/** Finds a disguised call `(…).name`, unless the value comes from a function that declares this column. */
+function disguisedMember({ arg, indirection }: Node): string | undefined {
+  const called = functionName(arg as Node)
+  const known = called === undefined ? [] : (columnsOf(called) ?? [])
+  return namesIn(indirection).find((name) => name !== undefined && !known.includes(name))
+}
+
+function sourceOf({ functions, alias, coldeflist, ordinality }: Node): Source {
+  const [first] = functions as readonly { List: { items: readonly Node[] } }[]
+  const called = functionName(first?.List.items[0])
+  const { aliasname, colnames } = (alias ?? {}) as { aliasname?: string; colnames?: unknown }
+  const name = aliasname ?? called
+  const declared = [...namesIn(colnames), ...definedIn(coldeflist)]
+  const own = called === undefined ? undefined : columnsOf(called)
+  // A function without declared columns has one column, with the name of the function or its alias.
+  const columns = declared.length > 0 ? declared : (own ?? [name])
+  return { name, columns: new Set(ordinality ? [...columns, 'ordinality'] : columns) }
+}
+
+const definedIn = (list: unknown) =>
+  Array.isArray(list) ? list.map((node: { ColumnDef?: { colname?: string } }) => node.ColumnDef?.colname) : []
+
+/** Only for calls by name: what EXTRACT(… FROM …) or TRIM(…) calls differs between versions of PostgreSQL. */
+function functionName(node: Node | undefined): string | undefined {
+  const { funcname, funcformat } = (node?.FuncCall ?? {}) as Node
+  return funcformat === 'COERCE_SQL_SYNTAX' ? undefined : namesIn(funcname).at(-1)
 }

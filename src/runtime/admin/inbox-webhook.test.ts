@@ -4,7 +4,7 @@ import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 import { type Delivery, type Receiver, receiver, silent, status } from '../../tools/sinks/receiver.fixture.ts'
-import { createInboxWebhook } from './inbox-webhook.ts'
+import { createInboxWebhook } from './inbox-service.ts'
 
 let open: AsyncDisposableStack
 beforeEach(() => {

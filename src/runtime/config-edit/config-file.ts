@@ -111,7 +111,6 @@ export async function loadDraft({ paths, env, cwd }: ConfigSource, path: string,
   }
 }
 
-/** The problems in `after` that are not in `before`. */
 export function newProblems(before: readonly ConfigProblem[], after: readonly ConfigProblem[]): ConfigProblem[] {
   const same = (a: ConfigProblem, b: ConfigProblem) => a.file === b.file && a.key === b.key && a.message === b.message
   return after.filter((problem) => !before.some((other) => same(problem, other)))

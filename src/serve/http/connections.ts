@@ -1,11 +1,11 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
 import { type Budgets, createBudget } from '../../core/budgets.ts'
 import { networkOf } from '../auth/throttle.ts'
-import { createDrain, endGracefully } from './drain.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
-import { BufferedResponse, keepAliveMs } from './response.ts'
+import { BufferedResponse, closesConnection, keepAliveMs } from './response.ts'
 
 interface ConnectionsOptions {
   readonly server: Server
@@ -17,7 +17,6 @@ interface ConnectionsOptions {
   leaving(): boolean
 }
 
-/** Limits the connections of each address. */
 interface ConnectionLimit {
   /** Decides whether to accept a connection. Returns false after rejecting and closing it. */
   admit(socket: Socket): boolean
@@ -252,3 +251,136 @@ export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets
     ends: (socket) => void addresses.get(socket)?.add(socket),
   }
 }
+
+/** What is known about an open connection. */
+interface OpenConnection {
+  readonly socket: Socket
+  /** Requests that have not been answered. */
+  requests: number
+  /** The response to the newest of them. */
+  response?: ServerResponse | undefined
+  /** When the connection was opened or last answered a request, by `performance.now`. */
+  usedAt: number
+  /** Whether it was accepted during shutdown and has not sent a request yet: its client is about to send one. */
+  isLate: boolean
+  /** Set if node:http reads the connection: the bytes up to the last answered request. More are part of a request. */
+  bytesBefore?: number
+}
+
+/**
+ * A connection without a request for this long is closed on shutdown. Clients that send one request after the other
+ * send the next within this time, and its response tells them to close the connection (0047).
+ */
+const quietMs = 100
+
+/** How long a client may take on shutdown to send the rest of its request headers, or its first request if it is late. */
+const partialMs = 1_000
+
+/** How long to read and discard data after the last response: closing a socket with unread data resets it. */
+const lingerMs = 1_000
+
+/**
+ * How long to accept connections that the kernel has already established. Closing the listener would reset them. Most
+ * are accepted at once; on a busy machine a turn of the event loop can take a tenth of a second.
+ */
+const maxAcceptMs = 1_000
+
+const shutdownRefusal =
+  'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
+
+/**
+ * Tracks the connections of a server and closes them on shutdown without losing requests or responses in transit. Like
+ * socket timeouts, it uses real time and not the injected clock.
+ */
+function createDrain() {
+  const connections = new Map<Socket, OpenConnection>()
+  let accepted = 0
+  let draining = false
+
+  const closeWhenQuiet = (connection: OpenConnection) => {
+    const { socket, usedAt } = connection
+    if (connection.requests > 0 || !socket.writable) return
+    const { bytesRead } = socket
+    const isExpecting = connection.isLate || hasPartialRequest(connection)
+    const waitMs = isExpecting ? partialMs : Math.max(usedAt + quietMs - performance.now(), 0)
+    const close = () => {
+      if (socket.bytesRead !== bytesRead) closeWhenQuiet(connection)
+      else if (connection.requests === 0 && socket.writable) {
+        if (hasPartialRequest(connection)) socket.write(shutdownRefusal)
+        endGracefully(socket)
+      }
+    }
+    // Wait one more turn, even if the time is over: requests that have already arrived are read first.
+    setTimeout(() => setImmediate(close), waitMs).unref()
+  }
+
+  return {
+    opened(socket: Socket): OpenConnection {
+      accepted++
+      const connection = { socket, requests: 0, usedAt: performance.now(), isLate: draining }
+      connections.set(socket, connection)
+      socket.once('close', () => connections.delete(socket))
+      if (draining) closeWhenQuiet(connection)
+      return connection
+    },
+    of: (socket: Socket) => connections.get(socket),
+    /** To be called when a connection has no more requests to answer. */
+    answered(connection: OpenConnection): void {
+      connection.requests = 0
+      connection.response = undefined
+      connection.isLate = false
+      connection.usedAt = performance.now()
+      if (draining) closeWhenQuiet(connection)
+    },
+    /** Accepts connections that wait in the kernel's queue. Node accepts one per turn of the event loop. */
+    async acceptQueued(): Promise<void> {
+      const until = performance.now() + maxAcceptMs
+      // Two turns, because the first may end before the event loop polls.
+      for (let quietTurns = 0; quietTurns < 2 && performance.now() < until; ) {
+        const before = accepted
+        await turn()
+        quietTurns = accepted === before ? quietTurns + 1 : 0
+      }
+    },
+    /**
+     * Resolves when no request is expected on the connections that are open now. Once the headers of a response have been
+     * sent, it can no longer tell the client to reconnect.
+     */
+    async untilQuiet(): Promise<void> {
+      const open = [...connections.values()]
+      while (open.some(mayBeUsedSoon)) await sleep(quietMs / 4, undefined, { ref: false })
+    },
+    /** Closes every connection as soon as it is idle. */
+    start(): void {
+      draining = true
+      for (const connection of connections.values()) closeWhenQuiet(connection)
+    },
+    /** Closes all connections, also those with requests in flight. */
+    closeAll(): void {
+      for (const { socket } of connections.values()) {
+        endGracefully(socket)
+        destroyLater(socket)
+      }
+    },
+  }
+}
+
+/** Sends what is buffered, closes our side, and reads on until the client closes its side or `lingerMs` have passed. */
+function endGracefully(socket: Socket): void {
+  if (!socket.writable) return
+  socket.once('finish', () => destroyLater(socket))
+  socket.end()
+  socket.resume()
+}
+
+function destroyLater(socket: Socket): void {
+  setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+function mayBeUsedSoon({ socket, requests, response, usedAt }: OpenConnection): boolean {
+  if (!socket.writable) return false
+  return requests > 0 ? !response || !closesConnection(response) : performance.now() - usedAt < quietMs
+}
+
+const hasPartialRequest = ({ socket, bytesBefore }: OpenConnection): boolean =>
+  bytesBefore !== undefined && socket.bytesRead > bytesBefore

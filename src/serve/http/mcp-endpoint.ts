@@ -41,12 +41,13 @@ import {
   withTraceContext,
 } from '../inbound-message.ts'
 import { answerBatch, isBatch, isLegacyRevision, type LegacyProtocol, readBatch } from '../mcp-legacy/protocol.ts'
+import { protocolOf } from '../mcp-stateless/envelope.ts'
 import type { StatelessHttp } from '../mcp-stateless/http.ts'
 import { statelessErrorResponse } from '../mcp-stateless/responses.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
 import type { RequestBodies } from './bodies.ts'
-import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts'
 import type { ReceivedRequest } from './request.ts'
+import { type AcceptedTypes, PostResponse, readAccept } from './response.ts'
 import { SseStream, type UnreadResponses } from './sse-stream.ts'
 
 /** A request that has been authenticated, and its response. */
@@ -239,8 +240,10 @@ export function createMcpEndpoint(options: {
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     if (waitsForTask(inbound)) watchCredential({ authorization: request.headers.authorization, identity, response })
     // The protocol is chosen per message. The code below handles the legacy protocol.
-    const taken = stateless.take(inbound, { request, response, identity, body })
-    if (taken) return taken
+    if (protocolOf(inbound, request.headers) === 'stateless') {
+      await stateless.handle(inbound, { request, response, identity, body })
+      return
+    }
     const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
       const session = sessionOf(request, identity)

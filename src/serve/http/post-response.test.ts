@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { readAccept } from './post-response.ts'
+import { readAccept } from './response.ts'
 import { events, openTestServer, token } from './server.fixture.ts'
 import { keepAliveMs, maxUnread } from './sse-stream.ts'
 

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { type Caller, type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { isModernVersion, latestLegacy, metaKeys, modernErrors } from '../../wire/revisions.ts'
+import { headerNames, isModernVersion, latestLegacy, metaKeys, modernErrors } from '../../wire/revisions.ts'
 import { capabilitiesFault } from '../calls/client-capabilities.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
-import type { InboundMessage, Params } from '../inbound-message.ts'
+import type { InboundMessage, InboundRequest, Params } from '../inbound-message.ts'
 
 /** What a stateless client declares in the `_meta` of each request. */
 export interface RequestEnvelope {
@@ -46,12 +47,11 @@ export function readClaim(params: Params): string {
 }
 
 /** The error for a request whose header names the stateless revision but whose body does not. */
-function missingEnvelope(params: Params): HttpError {
-  const { _meta } = params
+function missingEnvelope({ id, params: { _meta } }: InboundRequest): HttpError {
   const required = [metaKeys.protocolVersion, metaKeys.clientCapabilities]
   const missing = isRecord(_meta) ? required.filter((key) => !(key in _meta)) : ['_meta']
   const sentence = `The MCP-Protocol-Version header names a stateless revision, but the request lacks ${missing.join(' and ')}.`
-  return new HttpError(400, rpcCodes.params, sentence, { data: { envelope: { missing } } })
+  return new HttpError(400, rpcCodes.params, sentence, { id, data: { envelope: { missing } } })
 }
 
 interface Fault {
@@ -91,22 +91,24 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
  * Decides which protocol a message uses. The body decides, except for notifications, which may omit the version. Throws
  * if the body and the header disagree.
  */
-export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'legacy' | 'stateless' {
+export function protocolOf(inbound: InboundMessage, headers: IncomingHttpHeaders = {}): 'legacy' | 'stateless' {
   if (inbound.kind === 'response') return 'legacy'
   const { params } = inbound
+  const { [headerNames.version]: version } = headers
+  const versionHeader = typeof version === 'string' ? version.trim() : undefined
   const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
   if (inbound.kind === 'request' && modernHeader && !claims(params) && !/^\d{4}-\d{2}-\d{2}$/.test(versionHeader)) {
     const sentence = `The MCP-Protocol-Version header is not a protocol version: send a version such as ${latestLegacy}.`
-    throw new HttpError(400, rpcCodes.params, sentence)
+    throw new HttpError(400, rpcCodes.params, sentence, { id: inbound.id })
   }
   if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
     if (!modernHeader) return 'legacy'
     const sentence = `"initialize" opens a session, but revision ${versionHeader} has no sessions: omit "initialize", or send an older MCP-Protocol-Version.`
     const mismatch = { header: versionHeader, body: 'initialize' }
-    throw new HttpError(400, modernErrors.headerMismatch, sentence, { data: { mismatch } })
+    throw new HttpError(400, modernErrors.headerMismatch, sentence, { id: inbound.id, data: { mismatch } })
   }
   if (claims(params)) return 'stateless'
-  if (inbound.kind === 'request' && modernHeader) throw missingEnvelope(params)
+  if (inbound.kind === 'request' && modernHeader) throw missingEnvelope(inbound)
   return modernHeader ? 'stateless' : 'legacy'
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -6,16 +6,15 @@ import type { Membership } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Id } from '../../wire/message.ts'
-import { headerNames } from '../../wire/revisions.ts'
 import { type AuthIdentity, agentFor, agentOfParams, agentOfRequest } from '../auth/identity.ts'
 import { clientAddress } from '../cluster/forward-request.ts'
 import type { RouteCall } from '../cluster/route-to-owner.ts'
 import { HttpError, recordIfMalformed, toHttpError } from '../errors.ts'
-import { type AcceptedTypes, PostResponse, readAccept } from '../http/post-response.ts'
 import type { ReceivedRequest } from '../http/request.ts'
+import { type AcceptedTypes, PostResponse, readAccept } from '../http/response.ts'
 import type { UnreadResponses } from '../http/sse-stream.ts'
 import type { InboundMessage, InboundRequest } from '../inbound-message.ts'
-import { protocolOf, statelessCaller } from './envelope.ts'
+import { statelessCaller } from './envelope.ts'
 import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { validateNotification, validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
@@ -92,37 +91,23 @@ export function createStatelessHttp(options: {
     else exchange.answer(answer.message, answer.status, answer.headers)
   }
 
-  const rejected = (inbound: InboundMessage, thrown: unknown) =>
-    inbound.kind === 'request' ? identified(toHttpError(thrown, log), inbound.id) : thrown
-
-  const handle = async (inbound: InboundMessage, post: StatelessPost): Promise<void> => {
-    try {
-      if (inbound.kind === 'request') await answer(inbound, post)
-      else if (inbound.kind === 'notification') {
-        // Over HTTP, a client cancels by closing the response, so validate the notification but do nothing else.
-        validateNotification(inbound, post.request.headers)
-        post.response.writeHead(202, { 'Content-Length': 0 }).end()
-      }
-    } catch (thrown) {
-      throw rejected(inbound, thrown)
-    }
-  }
-
   return {
-    /** Handles a stateless message. Returns undefined for a legacy message. Throws or rejects if it is invalid. */
-    take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined {
+    /** Handles a message of the stateless protocol. Rejects if it is invalid. */
+    async handle(inbound: InboundMessage, post: StatelessPost): Promise<void> {
       try {
-        return protocolOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : handle(inbound, post)
+        if (inbound.kind === 'request') await answer(inbound, post)
+        else if (inbound.kind === 'notification') {
+          // Over HTTP, a client cancels by closing the response, so validate the notification but do nothing else.
+          validateNotification(inbound, post.request.headers)
+          post.response.writeHead(202, { 'Content-Length': 0 }).end()
+        }
       } catch (thrown) {
-        throw rejected(inbound, thrown)
+        throw inbound.kind === 'request' ? identified(toHttpError(thrown, log), inbound.id) : thrown
       }
     },
     drain: () => protocol.drain(),
   }
 }
-
-const versionOf = ({ [headerNames.version]: version }: IncomingHttpHeaders): string | undefined =>
-  typeof version === 'string' ? version.trim() : undefined
 
 const identified = ({ status, code, message, details }: HttpError, id: Id): HttpError =>
   new HttpError(status, code, message, { ...details, id })

@@ -1,7 +1,7 @@
 import type { Operation } from '../../core/audit.ts'
 import type { Call, Trail, TrailStep } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { StoredCall } from '../../core/history.ts'
+import type { StoredCall, StoredStep } from '../../core/history.ts'
 import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
 import { safeRedact } from '../metrics/family.ts'
 
@@ -18,7 +18,6 @@ export interface RecentCallsOptions {
   /** The interval between notifications to subscribers, and the max number of calls in each. */
   readonly everyMs?: number
   readonly maxAtOnce?: number
-  /** Called with each call that has ended. */
   readonly onEnded?: ((call: CallRecord) => void) | undefined
 }
 
@@ -294,33 +293,14 @@ function bytesOf({ id, parent = '', agent, principal, operation, server, name, c
   return bytes
 }
 
-export interface CallSummary {
-  readonly id: string
-  readonly parent: string | null
-  readonly at: number
+export interface CallSummary extends Omit<StoredCall, 'ms' | 'outcome' | 'steps'> {
   /** The duration. Null while the call is running. */
   readonly ms: number | null
-  readonly agent: string
-  readonly principal: string
-  readonly operation: string
-  readonly server: string
-  readonly name: string
-  readonly outcome: 'running' | 'answered' | 'tool_error' | 'denied' | 'failed'
-  readonly code: string | null
-  readonly cache: 'hit' | 'miss' | 'joined' | null
-}
-
-interface StepView {
-  readonly name: string
-  /** The time from the start of the call to the start of the step. */
-  readonly startMs: number
-  /** The duration. Null while the step is running. */
-  readonly ms: number | null
-  readonly error: string | null
+  readonly outcome: StoredCall['outcome'] | 'running'
 }
 
 export interface CallTimeline extends CallSummary {
-  readonly steps: readonly StepView[]
+  readonly steps: readonly StoredStep[]
   /** The inner calls at any depth, oldest first. */
   readonly children: readonly CallSummary[]
 }
@@ -350,10 +330,10 @@ const maxSteps = 100
  * The steps of a call. Only some are recorded while it runs, to keep calls cheap; the others follow from their times:
  * the policy decision, the checks of arguments and limits, and the pauses before retries.
  */
-function stepViews({ trail, start, ms }: CallRecord, redact: (text: string) => string): StepView[] {
+function stepViews({ trail, start, ms }: CallRecord, redact: (text: string) => string): StoredStep[] {
   if (!trail) return []
   const { decided, lookup, cache, steps } = trail
-  const views: StepView[] = []
+  const views: StoredStep[] = []
   const add = (name: string, from: number, to: number | undefined, error?: string) => {
     const stepMs = to === undefined ? null : toMicroseconds(Math.max(to - from, 0))
     const text = error === undefined ? null : redact(error).slice(0, maxName)
@@ -378,7 +358,6 @@ function stepViews({ trail, start, ms }: CallRecord, redact: (text: string) => s
   return views.sort((one, another) => one.startMs - another.startMs)
 }
 
-/** A call that has ended, as it is stored. */
 export function storedCall(record: CallRecord, redact: (text: string) => string): StoredCall {
   const { outcome = 'failed' } = record
   const summary = callSummary(record, redact)

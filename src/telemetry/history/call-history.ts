@@ -3,8 +3,7 @@ import type { HistoryFilter, HistoryStore, StoredCall, TallySum } from '../../co
 import { addPacked, createLatencies } from '../../lib/latency-histogram.ts'
 import { type CallSummary, type CallTimeline, fits, type RecordFilter, storedCallView } from '../calls/call-records.ts'
 import { safeRedact } from '../metrics/family.ts'
-import { type CallSeries, figuresOf, maxPoints, noCounts, pointOf } from '../stats/history.ts'
-import type { By, StatsTable } from '../stats/stats.ts'
+import { type By, type CallSeries, figuresOf, maxPoints, noCounts, pointOf, type StatsTable } from '../stats/stats.ts'
 import type { HistoryRecorder } from './history-recorder.ts'
 
 /** Calls and figures of this and earlier processes. Everything resolves with undefined while the store is unusable. */

@@ -7,7 +7,7 @@ import type { Observer } from '../../core/observer.ts'
 import { latencyBucket } from '../../lib/latency-histogram.ts'
 import { type CallRecord, storedCall } from '../calls/call-records.ts'
 import { other, safeRedact } from '../metrics/family.ts'
-import { count, noCounts } from '../stats/history.ts'
+import { count, noCounts } from '../stats/stats.ts'
 
 export interface HistoryRecorderOptions {
   readonly store: Pick<HistoryStore, 'write'>

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLatencies, latencyBucket, percentile } from '../../lib/latency-histogram.ts'
 import { observedOf } from '../metrics/observed.fixture.ts'
-import { createRing, noCounts, type Ring } from './history.ts'
+import { createRing, noCounts, type Ring } from './stats.ts'
 
 const add = (ring: Ring, now: number, ms = 10) => ring.add(now, observedOf({ ms }), latencyBucket(ms))
 

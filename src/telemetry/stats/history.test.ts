@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { latencyBucket } from '../../lib/latency-histogram.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
-import { createHistory, type History } from './history.ts'
+import { createHistory, type History } from './stats.ts'
 
 const second = 1000
 const minute = 60 * second

@@ -7,10 +7,10 @@ import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { createCallTurns, type ToolMessaging } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
-import { BoundedConnections } from './bounded-connections.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
 import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
 import {
+  BoundedConnections,
   type ConnectionSession,
   type ConnectionState,
   createManagedConnection,

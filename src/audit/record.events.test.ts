@@ -1,13 +1,21 @@
 import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { anyCharacter } from '../../../tests/fixtures/any-character.ts'
-import { runs } from '../../../tests/fixtures/runs.ts'
-import type { AuditEnd } from '../../core/audit.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
-import { beginOf, endOf } from '../audit.fixture.ts'
-import { parseSealedLine, sealLine, zeroHash } from '../record.ts'
-import { argumentsJson, createNameQuoter, eventBody, maxArguments, maxLine } from './event-body.ts'
+import { anyCharacter } from '../../tests/fixtures/any-character.ts'
+import { runs } from '../../tests/fixtures/runs.ts'
+import type { AuditEnd } from '../core/audit.ts'
+import { jsonValue } from '../lib/parse-json.ts'
+import { beginOf, endOf } from './audit.fixture.ts'
+import {
+  argumentsJson,
+  createNameQuoter,
+  eventBody,
+  maxArguments,
+  maxLine,
+  parseSealedLine,
+  sealLine,
+  zeroHash,
+} from './record.ts'
 
 const place = { seq: 7, time: new Date(0).toISOString(), prev: zeroHash }
 const same = (given: Record<string, unknown>): unknown => given
