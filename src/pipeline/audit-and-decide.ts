@@ -6,8 +6,8 @@ import { type Decide, type Decision, type Denial, refusalOf } from '../core/deci
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
-import type { ServerGuards } from './checks.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
+import type { ServerGuards } from './validate.ts'
 
 export const operations: Readonly<Record<Kind, Operation>> = {
   tool: 'call_tool',

@@ -6,7 +6,7 @@ import { textResult } from '../core/result.ts'
 import type { Limit, LimitsOf } from '../core/stores.ts'
 import { compileLimits } from '../policy/limits.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
-import { rateLimit } from './checks.ts'
+import { rateLimit } from './rate-limit.ts'
 
 const done: Handler = async () => textResult('done')
 

@@ -13,10 +13,11 @@ import { type Result, resultOf } from '../core/result.ts'
 import { metaSource } from '../core/source.ts'
 import { type ApproveOptions, approve } from './approve.ts'
 import { auditAndDecide, auditedView, type Recheck, recheck, refuseBy } from './audit-and-decide.ts'
-import { guards, type RateLimits, rateLimit, type ServerGuards, type Validate, validate } from './checks.ts'
 import { attempt, observe, type Watch } from './observe.ts'
+import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
 import { timeout } from './timeout.ts'
+import { guards, type ServerGuards, type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
   readonly view: Access['view']
