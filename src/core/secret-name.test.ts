@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../tests/fixtures/cpu-time.ts'
 import { isSecretName } from './secret-name.ts'
 
 test.each([
@@ -80,7 +81,7 @@ test.each([
 })
 
 test('F11: long names are examined in linear time', () => {
-  const started = performance.now()
+  const started = cpuMs()
   for (const part of ['token', 'file', 'A', 'aB', 'cookie', 'pass', '_']) isSecretName(part.repeat(200_000))
-  expect(performance.now() - started).toBeLessThan(2000)
+  expect(cpuMs() - started).toBeLessThan(10_000)
 })

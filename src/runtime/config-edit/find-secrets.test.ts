@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { secretTexts } from './find-secrets.ts'
 
 test.each([
@@ -137,7 +138,7 @@ test.each([
 })
 
 test('B11: a shell command with long runs of spaces is searched in linear time', () => {
-  const started = performance.now()
+  const started = cpuMs()
   expect(secretTexts({ command: 'sh', args: ['-c', `x --token ${' '.repeat(200_000)}y`] })).toEqual([])
-  expect(performance.now() - started).toBeLessThan(2000)
+  expect(cpuMs() - started).toBeLessThan(10_000)
 })
