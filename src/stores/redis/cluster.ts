@@ -63,6 +63,8 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
   /** The time since which Redis has responded without interruption. After an outage, heartbeats may just be late. */
   let steadySince: number | undefined
   let heldUp = false
+  /** Whether Redis has had this replica's name. If it no longer has, it lost its data, or others considered us gone. */
+  let registered = false
   /** Whether every replica that runs has had the time to send a heartbeat. */
   const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= heartbeatTimeoutMs
   const listeners = new Set<() => void>()
@@ -86,7 +88,9 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
           .sadd(at('replicas'), self)
           // Replicas remove the names of those that are gone, but the last one to be killed has nobody to do that.
           .pexpire(at('replicas'), sessionMs)
-        await line.exec()
+        const added = (await line.exec())?.[1]?.[1] === 1
+        if (added && registered) lost()
+        registered = true
       }
       return client.smembers(at('replicas'))
     })
