@@ -253,7 +253,10 @@ async function untilComplete(
     }
     result = checkedInputRequests(result, call)
     if (call.peer.rounds || round === maxRounds) {
-      return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
+      const { seal, config } = options
+      // Each replica runs its own process of a stdio server, and a server may seal its state for one process.
+      const replica = config.transport === 'stdio' ? seal.replica : undefined
+      return { body: sealedResult(result, seal, bindingOf(call), replica), isError: false }
     }
     rest = { ...rest, ...(await askCaller(result, call)) }
     // Remove `unsent` from the error: the earlier rounds of this call were sent.
