@@ -237,7 +237,13 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     log,
   })
   open.use(breakers.onChange((server) => current().servers.get(server)?.server.breakerChanged()))
-  const cluster = open.use(createCluster({ pubSub, breakers, current, reload: reload.now, clock, log }))
+  const cluster = open.use(
+    createCluster({
+      ...{ pubSub, workers: processState.workers, breakers, current, clock, log },
+      reload: reload.now,
+      readKeys: () => current().inboundAuth.keysChanged(),
+    }),
+  )
   const generationListeners: GenerationListeners = {
     current,
     cache,
@@ -298,6 +304,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           current,
           sharedApprovals,
           reload: { ...reload, now: cluster.reload, history },
+          cluster,
           source: options.source,
           why,
           metrics,

@@ -8,6 +8,7 @@ import type { Why } from '../../policy/explanation.ts'
 import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { RecentCalls } from '../../telemetry/calls/call-records.ts'
 import { auditAction } from '../audit-action.ts'
+import type { Cluster } from '../cluster.ts'
 import type { ConfigSource } from '../config-edit/config-file.ts'
 import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
@@ -50,6 +51,8 @@ export interface AdminContext
     now(): Promise<unknown>
     readonly history: ReloadHistory
   }
+  /** Actions that apply to all processes that serve this gateway. */
+  readonly cluster: Pick<Cluster, 'control' | 'keysChanged'>
   /** Where the configuration is read from; undefined if the gateway was started by a program. */
   readonly source?: ConfigSource | undefined
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
