@@ -91,6 +91,7 @@ export interface AdminRoutesOptions
   extends Pick<
       AdminContext,
       | 'access'
+      | 'captures'
       | 'cluster'
       | 'current'
       | 'inbox'
