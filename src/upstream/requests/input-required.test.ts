@@ -33,7 +33,9 @@ test('G3: a state is sealed for its caller and restored as the server wrote it',
 test('B10: a state that only one replica can use names it in front, and is restored without the name', () => {
   const { requestState } = sealedResult(asking({ requestState: 'a.b' }), seal, 'me', 'one').value
   expect(ownerOf(String(requestState))).toBe('one')
-  expect(unsealedRest({ requestState }, seal, 'me')).toEqual({ requestState: 'a.b' })
+  expect(unsealedRest({ requestState }, seal, 'me', 'one')).toEqual({ requestState: 'a.b' })
+  // Another process of the server may have given the same state to another caller.
+  expect(() => unsealedRest({ requestState }, seal, 'me', 'other')).toThrow(ServerError)
   const anywhere = sealedResult(asking({ requestState: 'a.b' }), seal, 'me').value
   expect(ownerOf(String(anywhere.requestState))).toBe('')
 })

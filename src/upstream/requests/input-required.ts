@@ -1,4 +1,5 @@
 import type { Call } from '../../core/call.ts'
+import { ownerOf } from '../../core/cluster.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
@@ -58,12 +59,12 @@ export function sealedResult(result: Buffer, seal: Seal, binding: string, replic
   return Json.raw(splice(result, [[state, bytesOf(replica === undefined ? sealed : `${replica}.${sealed}`)]]))
 }
 
-/** The caller's input for the next round, with the server's own state restored. */
-export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
+/** The caller's input for the next round, with the server's own state restored. `replica` as for `sealedResult`. */
+export function unsealedRest(rest: Rest, seal: Seal, binding: string, replica?: string): Rest {
   if (rest?.requestState === undefined) return rest
-  const { requestState: given } = rest
-  const sealed = typeof given === 'string' ? given.slice(given.indexOf('.') + 1) : ''
-  const requestState = seal.open(sealed, binding)
+  const given = typeof rest.requestState === 'string' ? rest.requestState : ''
+  const isOurs = replica === undefined || ownerOf(given) === replica
+  const requestState = isOurs ? seal.open(given.slice(given.indexOf('.') + 1), binding) : undefined
   if (requestState !== undefined) return { ...rest, requestState }
   const message = 'Invalid or expired requestState: start the call again.'
   throw new ServerError(Json.of({ code: -32602, message, data: { reason: 'invalid_request_state' } }))
