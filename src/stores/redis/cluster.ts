@@ -63,8 +63,8 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
   /** The time since which Redis has responded without interruption. After an outage, heartbeats may just be late. */
   let steadySince: number | undefined
   let heldUp = false
-  /** Whether Redis has had this replica's name. If it no longer has, it lost its data, or others considered us gone. */
-  let registered = false
+  /** A value that the first replica writes and all see. If it changes, Redis has lost its data. */
+  let dataId: string | undefined
   /** Whether every replica that runs has had the time to send a heartbeat. */
   const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= heartbeatTimeoutMs
   const listeners = new Set<() => void>()
@@ -88,9 +88,12 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
           .sadd(at('replicas'), self)
           // Replicas remove the names of those that are gone, but the last one to be killed has nobody to do that.
           .pexpire(at('replicas'), sessionMs)
-        const added = (await line.exec())?.[1]?.[1] === 1
-        if (added && registered) lost()
-        registered = true
+          .set(at('data'), randomBytes(12).toString('base64url'), 'PX', sessionMs, 'NX')
+          .pexpire(at('data'), sessionMs)
+          .get(at('data'))
+        const id = (await line.exec())?.at(-1)?.[1]
+        if (dataId !== undefined && id !== dataId) lost()
+        dataId = typeof id === 'string' ? id : undefined
       }
       return client.smembers(at('replicas'))
     })
