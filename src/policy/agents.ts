@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
-import type { Call } from '../core/call.ts'
+import type { Caller } from '../core/call.ts'
+import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { quoteAscii } from '../lib/message-text.ts'
 import { didYouMean } from '../lib/similar-text.ts'
@@ -147,11 +148,13 @@ export function parentName(agent: string): string | undefined {
   return dot > 0 ? agent.slice(0, dot) : undefined
 }
 
+type CapturedBy = { readonly caller: Pick<Caller, 'agent'>; readonly entry: Pick<Entry, 'server'> }
+
 /** Whether a call's arguments and result are captured: its server or its agent opted in. Undefined if none did. */
 export function compileCapture({
   mcpServers,
   agents,
-}: Pick<Config, 'mcpServers' | 'agents'>): ((call: Pick<Call, 'caller' | 'entry'>) => boolean) | undefined {
+}: Pick<Config, 'mcpServers' | 'agents'>): ((call: CapturedBy) => boolean) | undefined {
   const servers = new Set(Object.keys(mcpServers).filter((name) => mcpServers[name]?.capture))
   const captured = inherited(agents, ({ capture }) => capture)
   const own = new Set([...captured].filter(([, { value }]) => value).map(([name]) => name))

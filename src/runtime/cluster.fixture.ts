@@ -9,11 +9,17 @@ interface ReplicaOptions {
   readonly server?: UpstreamServer
   readonly transport?: 'stdio' | 'http'
   readonly origin?: string
+  /** Whether it is a worker of one gateway, with the other replicas for which this is true. */
+  readonly isWorker?: boolean
 }
 
 export interface TestReplica extends Cluster {
   /** How often it has read its configuration. */
   readonly reloads: number
+  /** How often it has read its keys. */
+  readonly keyReads: number
+  /** The servers whose breaker it has reset. */
+  readonly forgotten: readonly string[]
   /** The servers about which it got a hint. */
   readonly hints: readonly string[]
   readonly log: KeptLog
@@ -32,28 +38,35 @@ export interface TestFleet {
 export function createTestFleet(): TestFleet {
   const clock = createManualClock()
   const told: { topic: string; text: string }[] = []
-  const boards = new Set<TopicListeners>()
+  const replicas = new Set<TopicListeners>()
+  const workers = new Set<TopicListeners>()
   return {
     clock,
     told,
-    join({ server, transport = 'http', origin = 'here' } = {}) {
+    join({ server, transport = 'http', origin = 'here', isWorker = false } = {}) {
       const log = createKeptLog()
-      const board = createTopicListeners(log)
-      boards.add(board)
-      const pubSub: PubSub = {
-        subscribe: board.subscribe,
-        publish(topic, text) {
-          told.push({ topic, text })
-          for (const other of boards) if (other !== board) other.deliver(topic, text)
-        },
+      const open = (among: Set<TopicListeners>): PubSub => {
+        const board = createTopicListeners(log)
+        among.add(board)
+        return {
+          subscribe: board.subscribe,
+          publish(topic, text) {
+            told.push({ topic, text })
+            for (const other of among) if (other !== board) other.deliver(topic, text)
+          },
+        }
       }
+      const pubSub = open(replicas)
+      const siblings = isWorker ? open(workers) : undefined
       const servers = new Map(server ? [['files', { server, builtFrom: { config: { transport } } }]] : [])
       const origins = new Map(server ? [['files', { hash: origin, text: '' }]] : [])
       const current = (() => ({ servers, origins })) as unknown as CurrentServers
       const hints: string[] = []
+      const forgotten: string[] = []
       const onBreaker = new Set<Parameters<ClusterOptions['breakers']['onChange']>[0]>()
       const breakers: ClusterOptions['breakers'] = {
         hint: (name) => void hints.push(name),
+        forget: (name) => void forgotten.push(name),
         onChange(listener) {
           onBreaker.add(listener)
           return { [Symbol.dispose]: () => void onBreaker.delete(listener) }
@@ -61,14 +74,20 @@ export function createTestFleet(): TestFleet {
       }
       let reloads = 0
       const reload = async () => void reloads++
-      const cluster = createCluster({ pubSub, breakers, current, reload, clock, log })
+      let keyReads = 0
+      const readKeys = () => void keyReads++
+      const cluster = createCluster({ pubSub, workers: siblings, breakers, current, reload, readKeys, clock, log })
       if (server) cluster.watch('files', server)
       return {
         ...cluster,
         get reloads() {
           return reloads
         },
+        get keyReads() {
+          return keyReads
+        },
         hints,
+        forgotten,
         log,
         breakerIs(name, state) {
           for (const listener of onBreaker) listener(name, state)

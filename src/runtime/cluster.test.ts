@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { serverWith } from '../upstream/server.fixture.ts'
-import { createTestFleet } from './cluster.fixture.ts'
+import { createTestFleet, type TestFleet } from './cluster.fixture.ts'
 import { createCluster } from './cluster.ts'
 
 describe('B10, G8: a reload', () => {
@@ -26,10 +26,11 @@ describe('B10, G8: a reload', () => {
   test('of a single replica stays local', async () => {
     let reloads = 0
     const reload = async () => void reloads++
-    const breakers = { hint() {}, onChange: () => ({ [Symbol.dispose]() {} }) }
+    const breakers = { hint() {}, forget() {}, onChange: () => ({ [Symbol.dispose]() {} }) }
     const current = () => ({ servers: new Map(), origins: new Map() })
     const clock = createManualClock()
-    using alone = createCluster({ pubSub: undefined, breakers, current, reload, clock, log: silentLog })
+    const common = { breakers, current, reload, readKeys() {}, clock, log: silentLog }
+    using alone = createCluster({ pubSub: undefined, workers: undefined, ...common })
     await alone.reload()
     expect(reloads).toBe(1)
   })
@@ -55,4 +56,52 @@ describe('B10, J3: a breaker that opens', () => {
     membership.join({ server, transport: 'stdio' }).breakerIs('files', 'open')
     expect(membership.told).toEqual([])
   })
+})
+
+describe('B10, V9: an action of an operator on a server', () => {
+  const join = (fleet: TestFleet, isWorker = true) => {
+    const { server } = serverWith()
+    const replica = fleet.join({ server, isWorker })
+    return { ...replica, server, isPaused: () => server.control.paused }
+  }
+
+  test('reaches all workers of the gateway, but no other replicas', async () => {
+    const fleet = createTestFleet()
+    const all = [join(fleet), join(fleet), join(fleet, false)] as const
+    const paused = () => all.map(({ isPaused }) => isPaused())
+    await all[0].control('files', 'disable')
+    expect(paused()).toEqual([true, true, false])
+    expect(all[1].log.lines).toMatchObject([{ level: 'info', facts: { server: 'files', action: 'disable' } }])
+    await all[1].control('files', 'enable')
+    expect(paused()).toEqual([false, false, false])
+    await all[0].control('files', 'restart')
+    expect(all.map(({ forgotten }) => forgotten)).toEqual([['files'], ['files'], []])
+    await all[2].control('files', 'disable')
+    expect(paused()).toEqual([false, false, true])
+  })
+
+  test('applies to a worker that starts later, and only to that one', async () => {
+    const fleet = createTestFleet()
+    const [one, other] = [join(fleet), join(fleet)]
+    await one.control('files', 'disable')
+    other.server.control.resume()
+    const later = join(fleet)
+    expect([one, other, later].map(({ isPaused }) => isPaused())).toEqual([true, false, true])
+    expect(join(fleet, false).isPaused()).toBe(false)
+  })
+
+  test('that only refreshes lists stays local', async () => {
+    const fleet = createTestFleet()
+    const [one] = [join(fleet), join(fleet)]
+    const before = fleet.told.length
+    void one.control('files', 'refresh')
+    expect(fleet.told).toHaveLength(before)
+  })
+})
+
+test('B10, B6: a change of the keys in one worker makes all of them read theirs again', () => {
+  const fleet = createTestFleet()
+  const [one, other] = [fleet.join({ isWorker: true }), fleet.join({ isWorker: true })]
+  one.keysChanged()
+  expect([one, other].map(({ keyReads }) => keyReads)).toEqual([1, 1])
 })

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import type { Breakers } from '../pipeline/breaker.ts'
+import type { ServerAction } from '../serve/admin/service.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
@@ -11,25 +13,43 @@ import { type ConfiguredServer, createListTracker } from './upstream-servers.ts'
 export interface ClusterOptions {
   /** Messages to and from other processes; undefined if this is the only process. */
   readonly pubSub: PubSub | undefined
-  readonly breakers: Pick<Breakers, 'onChange' | 'hint'>
+  /** Messages to and from the other workers of this gateway only; undefined if this process is not a worker. */
+  readonly workers: PubSub | undefined
+  readonly breakers: Pick<Breakers, 'onChange' | 'hint' | 'forget'>
   readonly current: CurrentServers
   /** Reloads in this process only. */
   reload(): Promise<void>
+  /** Reads the key file of this process again. */
+  readKeys(): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Keeps replicas and workers in sync (B10): reloads, open breakers and changed lists are published to all of them. */
+/**
+ * Keeps replicas and workers in sync (B10): reloads, open breakers and changed lists are published to all of them, changed
+ * keys and an operator's actions on servers to the other workers of the same gateway.
+ */
 export interface Cluster extends Disposable {
   /** Reloads in all processes. Settles when the reload in this process is done. */
   reload(): Promise<void>
+  /** Performs an action on a server, `refresh` only here, others in all workers. Settles when it is done here. */
+  control(server: string, action: ServerAction): Promise<void>
+  /** Applies a change of the key file, in all workers. */
+  keysChanged(): void
   /** Publishes a server's lists whenever they change. */
   watch(name: string, server: UpstreamServer): void
 }
 
-export function createCluster({ pubSub, breakers, current, reload, clock, log }: ClusterOptions): Cluster {
-  if (pubSub === undefined) return { reload, watch() {}, [Symbol.dispose]() {} }
+export function createCluster(options: ClusterOptions): Cluster {
+  const { pubSub, workers, breakers, current, reload, readKeys, clock, log } = options
+  const perform = async (name: string, action: ServerAction) => {
+    const server = current().servers.get(name)?.server
+    if (server) await actions[action](server, breakers)
+  }
+  if (pubSub === undefined)
+    return { reload, control: perform, keysChanged: readKeys, watch() {}, [Symbol.dispose]() {} }
   using open = new DisposableStack()
+  const controls = open.use(workers && createControlBroadcast({ workers, current, perform, log }))
   const lists = open.use(createListBroadcast({ pubSub, current, clock, log }))
   const reloading = pubSub.subscribe('reload', () => {
     log.info({}, 'reloading because another replica reloaded')
@@ -46,15 +66,83 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
     if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
     pubSub.publish('breaker', JSON.stringify(named))
   })
-  for (const subscription of [reloading, hints, changes]) open.use(subscription)
+  const keys = workers?.subscribe('keys', readKeys)
+  for (const subscription of [reloading, hints, changes, keys]) open.use(subscription)
   const listening = open.move()
   return {
     reload() {
       pubSub.publish('reload', '')
       return reload()
     },
+    control(server, action) {
+      controls?.publish(server, action)
+      return perform(server, action)
+    },
+    keysChanged() {
+      workers?.publish('keys', '')
+      readKeys()
+    },
     watch: lists.watch,
     [Symbol.dispose]: () => listening.dispose(),
+  }
+}
+
+const actions: Readonly<
+  Record<ServerAction, (server: UpstreamServer, breakers: Pick<Breakers, 'forget'>) => Promise<unknown>>
+> = {
+  restart({ name, control }, breakers) {
+    // Forget earlier failures, because the operator may have fixed the cause.
+    breakers.forget(name)
+    return control.restart()
+  },
+  async enable({ control }) {
+    control.resume()
+  },
+  disable: ({ control }) => control.pause(),
+  // Refresh the list for each kind of client: the server may offer each kind a different list.
+  refresh: (server) => Promise.all([server, ...server.kinds().values()].map((kind) => kind.refresh())),
+}
+
+type ControlMessage =
+  /** `to`: the only worker that the message is for. */
+  | (ServerReference & { readonly action: ServerAction; readonly to?: string | undefined })
+  /** Asks for the servers that are disabled, because the sender has just started. */
+  | { readonly from: string }
+
+interface ControlBroadcastOptions extends Pick<ClusterOptions, 'current' | 'log'> {
+  readonly workers: PubSub
+  perform(server: string, action: ServerAction): Promise<void>
+}
+
+/**
+ * Publishes an operator's actions to the other workers: the admin API is served by one of them, so the operator could
+ * neither see nor repeat them elsewhere. A replica has an admin API of its own.
+ */
+function createControlBroadcast({ workers, current, perform, log }: ControlBroadcastOptions) {
+  const self = randomUUID()
+  const send = (name: string, action: ServerAction, to?: string) => {
+    const named = referenceTo(name, current)
+    if (named) workers.publish('control', JSON.stringify({ ...named, action, to } satisfies ControlMessage))
+  }
+  const subscription = workers.subscribe('control', (text) => {
+    const message = jsonValue(text) as ControlMessage
+    if ('from' in message) {
+      for (const [name, { server }] of current().servers) if (server.control.paused) send(name, 'disable', message.from)
+      return
+    }
+    const { server: name, action, to = self } = message
+    const found = findServer(message, current)
+    if (to !== self || !found || (action === 'disable' && found.server.control.paused)) return
+    log.info({ server: name, action }, 'an operator used another worker to control a server')
+    perform(name, action).catch((cause: unknown) => log.warn({ server: name, action, err: cause }, 'it failed here'))
+  })
+  workers.publish('control', JSON.stringify({ from: self } satisfies ControlMessage))
+  return {
+    publish(name: string, action: ServerAction) {
+      // A list that changes is published anyway.
+      if (action !== 'refresh') send(name, action)
+    },
+    [Symbol.dispose]: () => subscription[Symbol.dispose](),
   }
 }
 
@@ -71,7 +159,8 @@ interface ListBroadcastOptions extends Pick<ClusterOptions, 'current' | 'clock' 
 }
 
 /** Publishes lists that changed in this process, and refreshes servers whose lists changed in another (F4, B10). */
-function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): Omit<Cluster, 'reload'> {
+function createListBroadcast(options: ListBroadcastOptions): Pick<Cluster, 'watch'> & Disposable {
+  const { pubSub, current, clock, log } = options
   /** For each server, the digests that have been received but not handled yet. */
   const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()

@@ -51,6 +51,7 @@ import {
   type ReloadStatus,
 } from './reload.ts'
 import { shareApprovals } from './shared-approvals.ts'
+import { shareCaptures } from './shared-captures.ts'
 import { haveSameUrl, serversOf, unserved } from './upstream-servers.ts'
 import type { SharedServices } from './workers/worker.ts'
 
@@ -180,6 +181,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   )
   const { approvals, breakers, bulkhead, pubSub, cache } = processState
   const sharedApprovals = open.use(shareApprovals({ approvals, pubSub, clock, log }))
+  const captures = open.use(shareCaptures({ captures: processState.captures, pubSub, clock }))
   const history = createReloadHistory()
   const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
@@ -237,7 +239,13 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     log,
   })
   open.use(breakers.onChange((server) => current().servers.get(server)?.server.breakerChanged()))
-  const cluster = open.use(createCluster({ pubSub, breakers, current, reload: reload.now, clock, log }))
+  const cluster = open.use(
+    createCluster({
+      ...{ pubSub, workers: processState.workers, breakers, current, clock, log },
+      reload: reload.now,
+      readKeys: () => current().inboundAuth.keysChanged(),
+    }),
+  )
   const generationListeners: GenerationListeners = {
     current,
     cache,
@@ -297,7 +305,9 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           authenticate,
           current,
           sharedApprovals,
+          captures,
           reload: { ...reload, now: cluster.reload, history },
+          cluster,
           source: options.source,
           why,
           metrics,

@@ -74,6 +74,8 @@ export interface ProcessState extends AsyncDisposable {
   /** Membership among replicas or workers; undefined if this is the only process. */
   readonly membership: Pick<RedisMembership, keyof Membership | 'join'> | undefined
   readonly pubSub: PubSub | undefined
+  /** Messages to and from the other workers of this gateway only; undefined if this process is not a worker. */
+  readonly workers: PubSub | undefined
   /** Leases for resources that only one replica may hold. */
   readonly leases: Leases | undefined
   readonly store: DescriptorStore
@@ -208,6 +210,7 @@ export async function openProcessState(
     membership: shared?.membership,
     leases: open.use(shared && createLeases(shared.membership)),
     pubSub: shared?.pubSub,
+    workers: primary?.pubSub,
     oauth: createServerOAuth(redis?.safe, config, { clock, log }),
     ttlStore: shared?.ttlStore,
     clientToolState: createClientToolState({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),

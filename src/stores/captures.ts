@@ -18,8 +18,7 @@ interface Kept {
 }
 
 /**
- * Keeps captured calls in the memory of this process: each worker and each replica has its own, as it has its own list
- * of recent calls. The limits are read on each use, so that a reload applies at once.
+ * Keeps captured calls in the memory of this process: each worker and each replica has its own, and the others ask it. The limits are read on each use, so that a reload applies at once.
  */
 export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): MemoryCaptures {
   /** All calls, oldest first. */

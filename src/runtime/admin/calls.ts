@@ -3,6 +3,7 @@ import type { Caller } from '../../core/call.ts'
 import type { CapturedCall } from '../../core/captures.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { compileCapture } from '../../policy/agents.ts'
 import type { CallDetail, CallView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import { ownAgents } from '../../serve/auth/identity.ts'
@@ -18,7 +19,10 @@ type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'call' | 'runAgain'
  * that share an agent would otherwise see each other's data.
  */
 export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries): CallsAdmin {
-  const { calls, captures, history, access, log } = context
+  const { calls, captures, current, history, access, log } = context
+  /** Whether such calls are captured: other processes are not asked for the content of calls that have none. */
+  const isCaptured = ({ agent, server }: CallView) =>
+    compileCapture(current().loaded.config)?.({ caller: { agent }, entry: { server } }) ?? false
   const inMemory: CallsAdmin['calls'] = (caller, { limit, ...filter }) =>
     newest(
       visibleParts(caller, filter).map((part) => calls.list(part, limit)),
@@ -48,12 +52,12 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       if (!found || !maySee(found)) return undefined
       const children = found.children.filter(maySee)
       if (!caller.admin) return { ...found, children, audit: none, captured: null, rerun: null }
-      const captured = captures.find(id)
+      const captured = await captures.find(id, isCaptured(found))
       const [audit, rerun] = await Promise.all([recordsOf(id), rerunOf(caller, captured)])
       return { ...found, children, audit, captured: viewOf(captured), rerun }
     },
     async runAgain(caller, id, signal) {
-      const captured = captures.find(id)
+      const captured = await captures.find(id)
       const reason = refusalOf(captured)
       if (captured === undefined || reason !== undefined) throw new ToolwayError('INVALID_ARGUMENTS', reason as string)
       const acting = { ...caller, agent: resolveAgent(access, caller, captured.agent) }
@@ -78,7 +82,7 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
     const reason = refusalOf(captured)
     if (captured === undefined || reason !== undefined) return { possible: false, reason: reason ?? null, write: true }
     // Without the audited view: showing a call is not a lookup by a caller.
-    const { catalog } = context.current()
+    const { catalog } = current()
     const served = await catalog
       .view({ ...caller, agent: captured.agent })
       .find(captured.kind, captured.server, captured.name, { timeoutMs: 0 })

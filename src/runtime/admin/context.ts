@@ -8,12 +8,14 @@ import type { Why } from '../../policy/explanation.ts'
 import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { RecentCalls } from '../../telemetry/calls/call-records.ts'
 import { auditAction } from '../audit-action.ts'
+import type { Cluster } from '../cluster.ts'
 import type { ConfigSource } from '../config-edit/config-file.ts'
 import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
 import type { SharedApprovals } from '../shared-approvals.ts'
+import type { SharedCaptures } from '../shared-captures.ts'
 import type { Inbox } from './inbox.ts'
 
 export interface CallCounters {
@@ -26,23 +28,14 @@ export interface CallCounters {
 export interface AdminContext
   extends Pick<
     ProcessState,
-    | 'archive'
-    | 'audit'
-    | 'breakers'
-    | 'budgets'
-    | 'bulkhead'
-    | 'cache'
-    | 'captures'
-    | 'history'
-    | 'keyUsage'
-    | 'pubSub'
-    | 'seal'
+    'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache' | 'history' | 'keyUsage' | 'pubSub' | 'seal'
   > {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'authorize' | 'beginHere' | 'finishHere' | 'forget' | 'list'>
   current(): Generation
   readonly stats: CallCounters
   readonly sharedApprovals: SharedApprovals
+  readonly captures: SharedCaptures
   readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
   readonly reload: {
     status(): ReloadStatus
@@ -50,6 +43,8 @@ export interface AdminContext
     now(): Promise<unknown>
     readonly history: ReloadHistory
   }
+  /** Actions that apply to all processes that serve this gateway. */
+  readonly cluster: Pick<Cluster, 'control' | 'keysChanged'>
   /** Where the configuration is read from; undefined if the gateway was started by a program. */
   readonly source?: ConfigSource | undefined
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>

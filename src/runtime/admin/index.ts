@@ -90,7 +90,17 @@ function queryOf({ from, to, cursor, decision, limit, ...query }: AuditListQuery
 export interface AdminRoutesOptions
   extends Pick<
       AdminContext,
-      'access' | 'current' | 'inbox' | 'reload' | 'sharedApprovals' | 'source' | 'startedAt' | 'why' | 'worker'
+      | 'access'
+      | 'captures'
+      | 'cluster'
+      | 'current'
+      | 'inbox'
+      | 'reload'
+      | 'sharedApprovals'
+      | 'source'
+      | 'startedAt'
+      | 'why'
+      | 'worker'
     >,
     Pick<AdminEndpointOptions, 'authenticate' | 'metrics'> {
   readonly processState: ProcessState

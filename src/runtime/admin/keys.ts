@@ -10,7 +10,7 @@ import { type AdminContext, audited } from './context.ts'
  * Manages the API keys in the key file, which all processes that use the same state folder share. Secrets are never
  * audited or logged.
  */
-export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContext): KeysService {
+export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: AdminContext): KeysService {
   const keyContext = () => {
     const { auth, stores } = current().loaded.config
     return { configured: auth.keys, folder: stores.path, now: clock.now() }
@@ -24,7 +24,7 @@ export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContex
   const change = <T>(caller: Caller, action: Parameters<typeof audited>[2], work: () => Promise<T>) =>
     audited(audit, caller, action, async () => {
       const made = await work()
-      current().inboundAuth.keysChanged()
+      cluster.keysChanged()
       return made
     })
   const issued = ({ key: secret, stored }: IssuedKey) => {

@@ -9,7 +9,7 @@ import { quote } from '../../lib/message-text.ts'
 import { commandLine } from '../../lib/shell-words.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import type { GrantView, ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
-import type { AdminService, ServerAction } from '../../serve/admin/service.ts'
+import type { AdminService } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
 import type { Generation } from '../generation.ts'
 import { redactConfig } from './config.ts'
@@ -30,7 +30,7 @@ const maxRefreshing = 8
 const maxOffers = 500
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
-  const { current, breakers, audit, oauth, clock } = context
+  const { current, cluster, audit, oauth, clock } = context
   const serverOf = (name: string): UpstreamServer | undefined => current().servers.get(name)?.server
 
   /** Describes a server. Only admins see its process. */
@@ -55,20 +55,6 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     const names = servers.map((server) => server.name)
     const hint = didYouMean(name, names)
     throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${quote(name)}${hint}`)
-  }
-
-  const actions: Readonly<Record<ServerAction, (server: UpstreamServer) => Promise<unknown>>> = {
-    restart({ name, control }) {
-      // Forget earlier failures, because the operator may have fixed the cause.
-      breakers.forget(name)
-      return control.restart()
-    },
-    async enable({ control }) {
-      control.resume()
-    },
-    disable: ({ control }) => control.pause(),
-    // Refresh the list for each kind of client: the server may offer each kind a different list.
-    refresh: (server) => Promise.all([server, ...server.kinds().values()].map((kind) => kind.refresh())),
   }
 
   const settled = async (work: Promise<unknown>): Promise<void> => {
@@ -100,14 +86,13 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     },
     async control(caller, name, action) {
       find(caller, name)
-      const server = serverOf(name)
-      if (!server) throw isBuiltIn(name)
+      if (!serverOf(name)) throw isBuiltIn(name)
       if (current().loaded.config.mcpServers[name]?.disabled) {
         const remedy = `remove mcpServers.${name}.disabled and reload`
         throw invalidArguments(`${name} is disabled in the configuration: ${remedy}.`)
       }
       const operation = { operation: `${action}_server`, server: name }
-      await audited(audit, caller, operation, () => settled(actions[action](server)))
+      await audited(audit, caller, operation, () => settled(cluster.control(name, action)))
       return viewOf(caller, find(caller, name))
     },
     async refreshServers(caller) {
@@ -121,7 +106,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       const refreshNext = async () => {
         for (let server = waiting.shift(); server; server = waiting.shift()) {
           const { name } = server
-          const refresh = () => actions.refresh(server as UpstreamServer)
+          const refresh = () => cluster.control(name, 'refresh')
           await audited(audit, caller, { operation: 'refresh_server', server: name }, refresh)
           // A refresh does not reject; the server's state says why it failed.
           const { health } = visibleServers(caller, current()).find((one) => one.name === name)?.status ?? {}
@@ -151,16 +136,14 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       }
       await audited(audit, caller, action, () => oauth.forget(name, principal))
       // Without a grant this fails, and then the server's state says that it needs a sign-in.
-      const server = serverOf(name)
-      if (server) await settled(actions.refresh(server)).catch(() => {})
+      await settled(cluster.control(name, 'refresh')).catch(() => {})
       return grantsOf(name)
     },
     async signedIn(params) {
       if (!oauth) throw invalidArguments('This gateway does not support signing in to servers.')
       const name = await oauth.finishHere(params)
       // Refresh the server's lists now: earlier attempts failed because the sign-in was missing.
-      const server = serverOf(name)
-      if (server) await settled(actions.refresh(server))
+      await settled(cluster.control(name, 'refresh'))
       return name
     },
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Budget } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
+import { ownerOf } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
@@ -28,12 +29,12 @@ const maxIdleMs = 600_000
 /** The prefix of states that the gateway issued. States without it belong to servers. */
 const prefix = 'toolway-call.'
 
-/** The replica that holds a suspended call. Undefined with a single replica, and for states that a server issued. */
-export function replicaOfState(state: string): string | undefined {
-  if (!state.startsWith(prefix)) return undefined
-  const end = state.indexOf('.', prefix.length)
-  return end === -1 ? undefined : state.slice(prefix.length, end)
-}
+/**
+ * The replica that holds a suspended call, or the process that issued a server's state. Empty with a single replica, and
+ * for states that any replica can continue.
+ */
+export const replicaOfState = (state: string): string =>
+  ownerOf(state.startsWith(prefix) ? state.slice(prefix.length) : state)
 
 /** The suspended calls. Each one keeps a request to a server open, so they count against the budget `questions`. */
 export function createPendingCalls(clock: Clock, questions: Budget, replica?: string) {

@@ -153,6 +153,29 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await until(() => one.addressOf(other.self) === undefined, { what: 'its end' })
   })
 
+  test('after Redis has lost its data, known replicas stay known until they have had time to register again', async () => {
+    const { redis, all } = await replicas('http://a', 'http://b')
+    const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
+    await one.clock.pass(4_000)
+    await one.beat()
+    let returns = 0
+    using _ = one.membership.onReturn?.(() => returns++)
+    // Another replica at the same address only removes the name.
+    await redis.ask((client) => client.srem(`${redis.prefix}{fleet}:replicas`, one.self))
+    await one.beat()
+    expect(returns).toBe(0)
+    await redis.ask(async (client) => client.del(await client.keys(`${redis.prefix}*`)))
+    await one.beat()
+    expect(one.membership.addressOf(other.self)).toBe('http://b')
+    expect(one.membership.isGone?.(other.self)).toBe(false)
+    expect(returns, 'its sessions have to be registered again').toBe(1)
+    await one.beat()
+    expect(returns).toBe(1)
+    await one.clock.pass(4_000)
+    await one.beat()
+    expect(one.membership.addressOf(other.self)).toBeUndefined()
+  })
+
   test('a replica that cannot be reached while Redis is away is asked again', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)

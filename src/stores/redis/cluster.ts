@@ -63,6 +63,8 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
   /** The time since which Redis has responded without interruption. After an outage, heartbeats may just be late. */
   let steadySince: number | undefined
   let heldUp = false
+  /** A value that the first replica writes and all see. If it changes, Redis has lost its data. */
+  let dataId: string | undefined
   /** Whether every replica that runs has had the time to send a heartbeat. */
   const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= heartbeatTimeoutMs
   const listeners = new Set<() => void>()
@@ -86,7 +88,12 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
           .sadd(at('replicas'), self)
           // Replicas remove the names of those that are gone, but the last one to be killed has nobody to do that.
           .pexpire(at('replicas'), sessionMs)
-        await line.exec()
+          .set(at('data'), randomBytes(12).toString('base64url'), 'PX', sessionMs, 'NX')
+          .pexpire(at('data'), sessionMs)
+          .get(at('data'))
+        const id = (await line.exec())?.at(-1)?.[1]
+        if (dataId !== undefined && id !== dataId) lost()
+        dataId = typeof id === 'string' ? id : undefined
       }
       return client.smembers(at('replicas'))
     })

@@ -138,7 +138,7 @@ interface UsedConnection {
 
 const forward = (about: About, options: ForwardedEntryOptions): Handler => {
   return async (call) => {
-    const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
+    const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call), processOf(options))
     const used: UsedConnection = {}
     const request = about(call)
     try {
@@ -253,7 +253,7 @@ async function untilComplete(
     }
     result = checkedInputRequests(result, call)
     if (call.peer.rounds || round === maxRounds) {
-      return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
+      return { body: sealedResult(result, options.seal, bindingOf(call), processOf(options)), isError: false }
     }
     rest = { ...rest, ...(await askCaller(result, call)) }
     // Remove `unsent` from the error: the earlier rounds of this call were sent.
@@ -262,6 +262,13 @@ async function untilComplete(
     })
   }
 }
+
+/**
+ * The replica that alone can continue a call or task: each replica runs its own process of a stdio server. Undefined if
+ * all replicas reach the same server, or if there is only one.
+ */
+const processOf = ({ config, seal }: ForwardedEntryOptions): string | undefined =>
+  config.transport === 'stdio' ? seal.replica : undefined
 
 /** Binds a sealed state to one caller and one entry. */
 const bindingOf = ({ entry, caller }: Call): string =>
@@ -315,13 +322,14 @@ const startsTask = (result: Buffer, { input }: Call): boolean =>
 const asksForInput = (result: Buffer): boolean => members(result, ['inputRequests'])?.has('inputRequests') ?? true
 
 const relay = async (method: string, call: Call, options: ForwardedEntryOptions): Promise<Result> => {
-  const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
+  const ask = (taskId: string, asked: Call) => {
     const { taskId: _, ...rest } = call.input.rest ?? {}
     const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
     return send({ method, name: taskId, members, rest }, asked, options).then(({ result, notes }) =>
       notes.special && asksForInput(result) ? checkedInputRequests(result, call) : result,
     )
-  }).catch((thrown) => {
+  }
+  const { body, isError } = await relayTask(method, call, options.seal, ask, processOf(options)).catch((thrown) => {
     throw noted(thrown, method, call, options)
   })
   return { body: servedTaskResult(body, servedLazily(call, options)), isError }

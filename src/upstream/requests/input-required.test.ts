@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callOf } from '../../core/call.fixture.ts'
+import { ownerOf } from '../../core/cluster.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { createSeal } from '../../lib/seal.ts'
@@ -27,6 +28,16 @@ test('G3: a state is sealed for its caller and restored as the server wrote it',
     requestState: 'stéte',
     inputResponses: { a: 1 },
   })
+})
+
+test('B10: a state that only one replica can use names it in front, and is restored without the name', () => {
+  const { requestState } = sealedResult(asking({ requestState: 'a.b' }), seal, 'me', 'one').value
+  expect(ownerOf(String(requestState))).toBe('one')
+  expect(unsealedRest({ requestState }, seal, 'me', 'one')).toEqual({ requestState: 'a.b' })
+  // Another process of the server may have given the same state to another caller.
+  expect(() => unsealedRest({ requestState }, seal, 'me', 'other')).toThrow(ServerError)
+  const anywhere = sealedResult(asking({ requestState: 'a.b' }), seal, 'me').value
+  expect(ownerOf(String(anywhere.requestState))).toBe('')
 })
 
 test('G3: a state of another caller, or none of ours, is refused as the protocol wants it', () => {

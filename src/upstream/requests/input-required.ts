@@ -1,4 +1,5 @@
 import type { Call } from '../../core/call.ts'
+import { ownerOf } from '../../core/cluster.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
@@ -46,18 +47,24 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   return defined
 }
 
-/** Seals the server's `requestState` in a result, so that only this caller can send it back. */
-export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<ResultBody> {
+/**
+ * Seals the server's `requestState` in a result, so that only this caller can send it back. `replica` is the only replica
+ * whose process of the server can read the state; the next round is forwarded to it.
+ */
+export function sealedResult(result: Buffer, seal: Seal, binding: string, replica?: string): Json<ResultBody> {
   const state = unambiguous(result, ['requestState']).get('requestState')
   const text = textOf(state)
   if (!state || text === undefined) return Json.raw(result)
-  return Json.raw(splice(result, [[state, bytesOf(seal.close(text, binding))]]))
+  const sealed = seal.close(text, binding)
+  return Json.raw(splice(result, [[state, bytesOf(replica === undefined ? sealed : `${replica}.${sealed}`)]]))
 }
 
-/** The caller's input for the next round, with the server's own state restored. */
-export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
+/** The caller's input for the next round, with the server's own state restored. `replica` as for `sealedResult`. */
+export function unsealedRest(rest: Rest, seal: Seal, binding: string, replica?: string): Rest {
   if (rest?.requestState === undefined) return rest
-  const requestState = typeof rest.requestState === 'string' ? seal.open(rest.requestState, binding) : undefined
+  const given = typeof rest.requestState === 'string' ? rest.requestState : ''
+  const isOurs = replica === undefined || ownerOf(given) === replica
+  const requestState = isOurs ? seal.open(given.slice(given.indexOf('.') + 1), binding) : undefined
   if (requestState !== undefined) return { ...rest, requestState }
   const message = 'Invalid or expired requestState: start the call again.'
   throw new ServerError(Json.of({ code: -32602, message, data: { reason: 'invalid_request_state' } }))

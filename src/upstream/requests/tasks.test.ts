@@ -44,6 +44,25 @@ test('G3: another caller cannot ask about a task, and nothing is sent for an inv
   }
 })
 
+test('B10, G3: a task of another process of a server is not looked for in this one, where its id may be another task', async () => {
+  const theirs = JSON.parse(
+    startedTask(Buffer.from('{"taskId":"t1"}'), call, createSeal('shared', 'other'), createTaskUpdates()).toString(),
+  ).taskId
+  const sent: string[] = []
+  const send = async (taskId: string) => {
+    sent.push(taskId)
+    return Buffer.from('{}')
+  }
+  const ours = createSeal('shared', 'one')
+  await expect(relayTask('tasks/get', about(theirs), ours, send, 'one')).rejects.toMatchObject({
+    error: { value: { code: -32602, message: expect.stringContaining('another process') } },
+  })
+  expect(sent).toEqual([])
+  // All replicas reach the same server over HTTP.
+  await relayTask('tasks/get', about(theirs), ours, send)
+  expect(sent).toEqual(['t1'])
+})
+
 test('B2: everything else of the result stays to the byte', () => {
   const text = '{ "big":12345678901234567890, "taskId" : "t1","content":[{"taskId":"kept"}]}'
   const bytes = startedTask(Buffer.from(text), call, seal, createTaskUpdates()).toString()

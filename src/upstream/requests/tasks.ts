@@ -32,25 +32,33 @@ export function startedTask(
   })
 }
 
-/** Forwards a request about a task, using the server's own task id, and restores the caller's id in the response. */
+/**
+ * Forwards a request about a task, using the server's own task id, and restores the caller's id in the response. `replica`
+ * is set if each replica runs its own process of the server: a process may use the id of another one's task for a task of
+ * another caller.
+ */
 export async function relayTask(
   method: string,
   call: Call,
   seal: Seal,
   send: (taskId: string, call: Call) => Promise<Buffer>,
+  replica?: string,
 ): Promise<Result> {
   const given = call.input.rest?.taskId
-  const sealed = typeof given === 'string' ? readTaskId(given)?.sealed : undefined
-  const taskId = sealed && seal.open(sealed, bindingOf(call))
-  if (!taskId) {
-    const message = `Task not found: ${method} needs the id of one of your tasks.`
-    throw new ServerError(Json.of({ code: -32602, message }))
-  }
+  const task = typeof given === 'string' ? readTaskId(given) : undefined
+  const taskId = task && seal.open(task.sealed, bindingOf(call))
+  if (!taskId) throw notFound(`${method} needs the id of one of your tasks.`)
+  if (replica !== undefined && task.replica !== replica)
+    throw notFound(
+      'it runs in another process of the gateway, which only the session that started it reaches, or ended.',
+    )
   const known = (bytes: Buffer): Json<never> =>
     Json.raw(withTaskIds(bytes, (id) => (id === taskId ? (given as string) : newId(id, call, seal))))
   const bytes = await send(taskId, { ...call, peer: through(call.peer, known) })
   return { body: known(bytes), isError: false }
 }
+
+const notFound = (why: string) => new ServerError(Json.of({ code: -32602, message: `Task not found: ${why}` }))
 
 /** The server's id of the task that a result says was started; undefined if it is another result. */
 export function startedTaskId(result: Buffer): string | undefined {

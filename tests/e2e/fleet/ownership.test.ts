@@ -119,6 +119,16 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
   })
 
+  test('B2: a stateless caller answers on any replica what a process of one of them asked', async () => {
+    const capabilities = { elicitation: {}, sampling: {}, roots: {} }
+    const answer = () => ({ action: 'accept', content: { name: 'Ann', color: 'red' } })
+    const caller = open.use(await connectCaller('modern', { url: balancer.url, token }, { capabilities, answer }))
+    for (let times = 0; times < 2; times++) {
+      const result = await caller.call('tasks__test_input_required_result_multi_round')
+      expect(result.isError, JSON.stringify(result)).toBeFalsy()
+    }
+  })
+
   test('B2: a stateless caller asks any replica about a task, and calls it off there', async () => {
     const begin = async (args: object) =>
       (await asked(one(), 'tools/call', { name: 'tasks__slow_compute', arguments: args })).taskId

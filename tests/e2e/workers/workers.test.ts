@@ -112,6 +112,38 @@ describe('B10: three workers are one gateway', () => {
     await until(async () => (await reloads()).join() === '1,1,1', { what: 'three reloads' })
   })
 
+  test('B10, V9: a server that is disabled, and a key that is revoked, are so on all workers', async () => {
+    const api = async (path: string, body: object) => {
+      const headers = {
+        authorization: `Bearer ${toolway.token}`,
+        connection: 'close',
+        'content-type': 'application/json',
+      }
+      const init = { method: 'POST', headers, body: JSON.stringify(body) }
+      return (await fetch(new URL(`/admin/api/${path}`, toolway.url), init)).json() as Promise<{ secret: string }>
+    }
+    const { secret } = await api('keys', { id: 'short', agents: ['default'] })
+    const holder = rawModern({ url: balancer.url, token: secret })
+    /** What each of several requests, which go to all workers, finds of the server. */
+    const lists = (ask = rawModern(endpoint())) =>
+      Promise.all(
+        Array.from({ length: 6 }, () =>
+          ask('tools/list').then(
+            (text) => (text.includes('orders__') ? 'there' : 'gone'),
+            ({ message }: Error) => /HTTP \d+/.exec(message)?.[0],
+          ),
+        ),
+      )
+    const all = (what: string) => (answers: unknown[]) => answers.every((answer) => answer === what)
+    await until(async () => all('there')(await lists(holder)), { what: 'the key to be accepted' })
+    await api('servers/orders/disable', {})
+    await until(async () => all('gone')(await lists()), { what: 'all workers to disable it' })
+    await api('servers/orders/enable', {})
+    await until(async () => all('there')(await lists()), { what: 'all workers to enable it' })
+    await api('keys/short/revoke', {})
+    await until(async () => all('HTTP 401')(await lists(holder)), { what: 'all workers to refuse the key' })
+  })
+
   test('B10, B6: a login to the dashboard is valid on every worker', async () => {
     const headers = { 'content-type': 'application/json', connection: 'close' }
     const body = JSON.stringify({ token: toolway.token })
