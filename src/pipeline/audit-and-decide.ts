@@ -70,6 +70,17 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
   }
 }
 
+/**
+ * Marks refusals of calls that other calls make: if they end the other call as well, for example `execute_tool`, its
+ * record and the metrics must not say that it was refused.
+ */
+export const markNested: Interceptor = (call, next) =>
+  call.parent === undefined
+    ? next(call)
+    : next(call).catch((thrown: unknown) => {
+        throw ToolwayError.nested(thrown)
+      })
+
 function approvalOf({ trail }: Call): Pick<AuditEnd, 'approval' | 'approver'> | undefined {
   const approval = trail?.approval
   return approval && { approval: approval.decision, approver: approval.by }
@@ -89,8 +100,9 @@ type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 
 export function endingOf(thrown: unknown): Ending {
   if (thrown instanceof ServerError) return { decision: 'ERROR', reason: 'server_error', is_error: true }
-  const { code, kind, details } = ToolwayError.from(thrown).truth
-  const decision = kind.denial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
+  const error = ToolwayError.from(thrown)
+  const { code, details } = error.truth
+  const decision = error.isDenial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
   const { rule, auditReason = code.toLowerCase() } = details
   return { decision, reason: auditReason, rule, code, is_error: true }
 }
@@ -163,7 +175,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
     const start = performance.now()
     return search.catch(async (thrown) => {
       await recordFailure(lookup, thrown, start)
-      throw thrown
+      throw lookup.parent === undefined ? thrown : ToolwayError.nested(thrown)
     })
   }
 

@@ -12,7 +12,7 @@ import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
 import { metaSource } from '../core/source.ts'
 import { type ApproveOptions, approve } from './approve.ts'
-import { auditAndDecide, auditedView, type Recheck, recheck, refuseBy } from './audit-and-decide.ts'
+import { auditAndDecide, auditedView, markNested, type Recheck, recheck, refuseBy } from './audit-and-decide.ts'
 import { attempt, observe, type Watch } from './observe.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
@@ -56,6 +56,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { decide, refusals, watch, clock } = options
   const refuse = refuseBy(options.view, options.hideDenied ?? false)
   const recorded = (operation?: Operation): Interceptor[] => [
+    markNested,
     ...acting(options.actAs),
     ...observe(watch, operation),
     ...(operation === undefined && options.capture ? [options.capture] : []),
