@@ -266,6 +266,20 @@ describe('F11: a view', () => {
     ])
   })
 
+  test('F15: counts lookups that the policy refuses, hidden or not, but not those that find nothing', async () => {
+    const denial = new ToolwayError('DENIED_BY_POLICY', 'Not for you.')
+    const hidden = new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.').concealing(denial)
+    const errors = [denial, hidden, new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.')]
+    const counted: string[] = []
+    const resolve = () => Promise.reject(errors.shift())
+    const denied = (code: string) => void counted.push(code)
+    const { view } = openPipeline({ view: () => ({ ...emptyView, resolve }), denied })
+    for (const parent of [undefined, 'outer', undefined]) {
+      await expect(view(callOf().caller).resolve('tool', 'vault__x', { parent })).rejects.toThrow()
+    }
+    expect(counted).toEqual(['DENIED_BY_POLICY', 'DENIED_BY_POLICY'])
+  })
+
   test('records a failed lookup under the operation that it was for', async () => {
     const { view, ends } = openPipeline()
     const seen = view(callOf().caller)
