@@ -28,7 +28,7 @@ test('V26, V1: the arguments that are checked are those that are sent, whatever 
     path: { toJSON: () => '/etc/passwd' },
   }
   await call('files__read', odd)
-  await call('files__read', null as unknown as object)
+  await call('files__read', null as unknown as Record<string, unknown>)
   const json = { at: '1970-01-01T00:00:00.000Z', numbers: [null, 1], path: '/etc/passwd' }
   expect(calls.map(({ input }) => input.arguments.value)).toEqual([json, {}])
   expect(calls.map(({ input }) => `${input.arguments.bytes}`)).toEqual([JSON.stringify(json), '{}'])
