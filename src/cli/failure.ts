@@ -38,8 +38,8 @@ function describe(thrown: unknown, command: string): Failure {
     return { code: thrown.code, message, hint, more: thrown.data }
   }
   if (thrown instanceof ServerError) {
-    const { data, ...error } = thrown.error.value
-    return { code: error.code, message: error.message, more: { data } }
+    const { code, message } = thrown.error.value
+    return { code, message, more: { data: thrown.error.exact.data } }
   }
   if (thrown instanceof ConfigError) return { code: 'CONFIG', message, more: { problems: thrown.problems } }
   if (thrown instanceof CannotListen) return { code: 'CANNOT_LISTEN', message }

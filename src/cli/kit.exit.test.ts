@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type ErrorCode, errorKinds, ToolwayError } from '../core/errors.ts'
+import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
 import { report } from './failure.ts'
 import { recordedShell } from './kit.fixture.ts'
 import { createOutput, exit, exitCodeHelp, exitCodeOf, relativeTo, UsageError } from './kit.ts'
@@ -34,6 +35,14 @@ test.each([
   report(error, createOutput(shell), { command: 'toolway', cwd: shell.cwd, debug: false })
   expect(stderr()).toContain('It failed.')
   expect(stderr().includes('`toolway servers`')).toBe(pointsThere)
+})
+
+test("T2, V5: with --json, a server's error is printed with all digits of its numbers", () => {
+  const { shell, stdout } = recordedShell()
+  const bytes = Buffer.from('{"code":-32050,"message":"Full.","data":{"id":12345678901234567890}}')
+  const context = { command: 'toolway', cwd: shell.cwd, debug: false }
+  report(new ServerError(Json.raw(bytes)), createOutput(shell, true), context)
+  expect(stdout().replaceAll(/\s/g, '')).toBe(`{"error":${bytes}}`)
 })
 
 test.each([

@@ -98,7 +98,7 @@ export interface Peer {
 }
 
 /** A peer that forwards everything to another one, except what `changes` replaces. */
-export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask'>>): Peer => ({
+export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask' | 'rounds'>>): Peer => ({
   rounds: peer.rounds,
   get logLevel() {
     return peer.logLevel

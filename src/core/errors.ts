@@ -78,6 +78,8 @@ export interface ErrorDetails {
   readonly late?: true | undefined
   /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */
   readonly concealed?: ToolwayError
+  /** Set if a call made by another call was refused. It has its own record; the call that made it was allowed. */
+  readonly nested?: true
   readonly cause?: unknown
 }
 
@@ -109,6 +111,11 @@ export class ToolwayError extends Error {
     return this.details.concealed ?? this
   }
 
+  /** Whether a rule or a limit refused this very call, even if the caller sees "not found" instead. */
+  get isDenial(): boolean {
+    return this.truth.kind.denial === true && !this.details.nested
+  }
+
   /** A copy that looks the same to the caller and carries the real reason for the audit record. */
   concealing(truth: ToolwayError | undefined): ToolwayError {
     if (truth === undefined) return this
@@ -125,6 +132,12 @@ export class ToolwayError extends Error {
   static sent(thrown: unknown): unknown {
     if (!(thrown instanceof ToolwayError) || !thrown.details.unsent) return thrown
     return new ToolwayError(thrown.code, thrown.message, { ...thrown.details, unsent: undefined })
+  }
+
+  /** Marks a refusal of a call that another call made, so that it is not counted as a refusal of both. */
+  static nested(thrown: unknown): unknown {
+    if (!(thrown instanceof ToolwayError) || !thrown.isDenial) return thrown
+    return new ToolwayError(thrown.code, thrown.message, { ...thrown.details, nested: true })
   }
 
   /** Converts anything thrown to a ToolwayError. Unexpected errors become INTERNAL; only the log shows their cause. */

@@ -4,6 +4,7 @@ import type { View } from '../core/access.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import type { Observer } from '../core/observer.ts'
 import { resultOf, textResult } from '../core/result.ts'
 import { emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture.ts'
 
@@ -74,6 +75,51 @@ describe('F11: how a call ended', () => {
       decision: 'DENY',
       reason: 'rate_limited',
     })
+  })
+
+  test('F11, F15: a call whose inner call is refused is an error, because only the inner call was refused', async () => {
+    const outcomes: unknown[] = []
+    const observer: Observer = { ended: ({ call, outcome }) => outcomes.push([call.id, outcome]) }
+    const clock = createManualClock()
+    const { handle, ends } = openPipeline({
+      watch: { observers: [observer], clock },
+      decide: (_, { server }) =>
+        server === 'toolway'
+          ? { allowed: true, rule: 'everything' }
+          : { allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' },
+    })
+    const run = () => handle(callOf({ id: 'inner', parent: 'outer' }))
+    const refused = handle(callOf({ id: 'outer', entry: entryOf({ server: 'toolway', name: 'execute_tool', run }) }))
+    await expect(refused).rejects.toMatchObject({
+      code: 'TOOL_BLOCKED',
+      data: { rule: 'policy.blockedTools[0]', server: 'files' },
+    })
+    expect(ends()).toMatchObject([
+      { call: 'inner', decision: 'DENY', code: 'TOOL_BLOCKED' },
+      { call: 'outer', decision: 'ERROR', code: 'TOOL_BLOCKED', is_error: true },
+    ])
+    expect(outcomes).toEqual([
+      ['inner', { kind: 'denied', code: 'TOOL_BLOCKED' }],
+      ['outer', { kind: 'failed', code: 'TOOL_BLOCKED' }],
+    ])
+  })
+
+  test('so is a call whose inner call names something that is denied, hidden or not', async () => {
+    const denial = new ToolwayError('DENIED_BY_POLICY', 'No.', { auditReason: 'server_not_allowed' })
+    for (const thrown of [denial, new ToolwayError('TOOL_NOT_FOUND', 'Nothing.').concealing(denial)]) {
+      const view: View = { ...emptyView, find: () => Promise.reject(thrown) }
+      const { handle, ends, view: audited } = openPipeline({ view: () => view })
+      const { caller } = callOf()
+      const run = async () => {
+        await audited(caller).find('tool', 'files', 'read', { parent: 'outer' })
+        return textResult('found')
+      }
+      await handle(callOf({ id: 'outer', entry: entryOf({ run }) })).catch(() => {})
+      expect(ends()).toMatchObject([
+        { parent: 'outer', decision: 'DENY', reason: 'server_not_allowed' },
+        { call: 'outer', decision: 'ERROR', reason: 'server_not_allowed' },
+      ])
+    }
   })
 
   test('a failure is an error, a timeout a timeout, a bug an internal error', async () => {
@@ -218,6 +264,20 @@ describe('F11: a view', () => {
       { operation: 'call_tool', server: 'down', tool: 'x', decision: 'ERROR', reason: 'server_unhealthy' },
       { operation: 'call_tool', server: 'vault', tool: 'x', decision: 'DENY' },
     ])
+  })
+
+  test('F15: counts lookups that the policy refuses, hidden or not, but not those that find nothing', async () => {
+    const denial = new ToolwayError('DENIED_BY_POLICY', 'Not for you.')
+    const hidden = new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.').concealing(denial)
+    const errors = [denial, hidden, new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.')]
+    const counted: string[] = []
+    const resolve = () => Promise.reject(errors.shift())
+    const denied = (code: string) => void counted.push(code)
+    const { view } = openPipeline({ view: () => ({ ...emptyView, resolve }), denied })
+    for (const parent of [undefined, 'outer', undefined]) {
+      await expect(view(callOf().caller).resolve('tool', 'vault__x', { parent })).rejects.toThrow()
+    }
+    expect(counted).toEqual(['DENIED_BY_POLICY', 'DENIED_BY_POLICY'])
   })
 
   test('records a failed lookup under the operation that it was for', async () => {

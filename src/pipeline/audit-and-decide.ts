@@ -4,7 +4,7 @@ import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
 import type { Call, Caller, Interceptor } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
-import { ServerError, ToolwayError } from '../core/errors.ts'
+import { type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 import type { ServerGuards } from './validate.ts'
@@ -70,6 +70,17 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
   }
 }
 
+/**
+ * Marks refusals of calls that other calls make: if they end the other call as well, for example `execute_tool`, its
+ * record and the metrics must not say that it was refused.
+ */
+export const markNested: Interceptor = (call, next) =>
+  call.parent === undefined
+    ? next(call)
+    : next(call).catch((thrown: unknown) => {
+        throw ToolwayError.nested(thrown)
+      })
+
 function approvalOf({ trail }: Call): Pick<AuditEnd, 'approval' | 'approver'> | undefined {
   const approval = trail?.approval
   return approval && { approval: approval.decision, approver: approval.by }
@@ -89,8 +100,9 @@ type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 
 export function endingOf(thrown: unknown): Ending {
   if (thrown instanceof ServerError) return { decision: 'ERROR', reason: 'server_error', is_error: true }
-  const { code, kind, details } = ToolwayError.from(thrown).truth
-  const decision = kind.denial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
+  const error = ToolwayError.from(thrown)
+  const { code, details } = error.truth
+  const decision = error.isDenial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
   const { rule, auditReason = code.toLowerCase() } = details
   return { decision, reason: auditReason, rule, code, is_error: true }
 }
@@ -135,13 +147,25 @@ function argumentsOf({ input, entry }: Call): Readonly<Record<string, unknown>> 
   return uri === undefined || uri === entry.name ? input.arguments.exact : { ...input.arguments.exact, uri }
 }
 
+/** Counts a refusal that observers do not see, because it never became a call. */
+export type CountDenial = (code: ErrorCode) => void
+
+export function countDenial(thrown: unknown, denied: CountDenial | undefined): void {
+  const error = ToolwayError.from(thrown)
+  if (error.isDenial) denied?.(error.truth.code)
+}
+
 type Lookup = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool' | 'parent'>
 
 /**
  * A view that audits listings and failed lookups: a lookup that finds nothing never becomes a call and would leave no
- * trace. Too many failed lookups are refused and counted (B7).
+ * trace. Too many failed lookups are refused and counted (B7). `denied` is called for lookups that the policy refuses.
  */
-export function auditedView(view: View, caller: Caller, log: Audit, refusals: Refusals): View {
+export function auditedView(
+  view: View,
+  caller: Caller,
+  { log, refusals, denied }: Pick<AuditOptions, 'log' | 'refusals'> & { readonly denied?: CountDenial | undefined },
+): View {
   const subject = (lookup: Lookup) => ({ call: randomUUID(), ...whoOf(caller), ...lookup, write: false })
 
   const recordFailure = (lookup: Lookup, thrown: unknown, start: number) => {
@@ -162,8 +186,14 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
   const auditFailure = <T>(lookup: Lookup, search: Promise<T>): Promise<T> => {
     const start = performance.now()
     return search.catch(async (thrown) => {
-      await recordFailure(lookup, thrown, start)
-      throw thrown
+      let refusal = thrown
+      try {
+        await recordFailure(lookup, thrown, start)
+      } catch (limited) {
+        refusal = limited
+      }
+      countDenial(refusal, denied)
+      throw lookup.parent === undefined ? refusal : ToolwayError.nested(refusal)
     })
   }
 

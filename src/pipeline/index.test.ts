@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Handler } from '../core/call.ts'
+import type { ChatRequest } from '../core/chat.ts'
 import { systemClock } from '../core/clock.ts'
 import { endWith } from '../core/deadline.ts'
 import type { Decide } from '../core/decision.ts'
@@ -44,6 +45,19 @@ test('F15: observers get every call once, however it ended', async () => {
     { call: { id: 'c1' }, operation: 'call_tool', outcome: { kind: 'answered' } },
     { call: { id: 'c1' }, outcome: { kind: 'denied', code: 'TOOL_BLOCKED' } },
   ])
+})
+
+test('F15: a chat that the policy refuses is counted as a denial, once, but not a failure of its answer', async () => {
+  const counted: string[] = []
+  const denied = (code: string) => void counted.push(code)
+  const { caller, signal, peer } = callOf()
+  const request: ChatRequest = { id: 'chat1', caller, signal, peer, model: 'm', messages: [] }
+  const refusal = new ToolwayError('DENIED_BY_POLICY', 'No.')
+  await expect(openPipeline({ decide: deny, denied }).answerChat(request, async () => {})).rejects.toMatchObject({
+    code: 'TOOL_BLOCKED',
+  })
+  await expect(openPipeline({ denied }).answerChat(request, () => Promise.reject(refusal))).rejects.toBe(refusal)
+  expect(counted).toEqual(['TOOL_BLOCKED'])
 })
 
 describe('the order', () => {

@@ -12,7 +12,16 @@ import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
 import { metaSource } from '../core/source.ts'
 import { type ApproveOptions, approve } from './approve.ts'
-import { auditAndDecide, auditedView, type Recheck, recheck, refuseBy } from './audit-and-decide.ts'
+import {
+  auditAndDecide,
+  auditedView,
+  type CountDenial,
+  countDenial,
+  markNested,
+  type Recheck,
+  recheck,
+  refuseBy,
+} from './audit-and-decide.ts'
 import { attempt, observe, type Watch } from './observe.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
@@ -27,6 +36,7 @@ export interface PipelineOptions {
   readonly audit: Audit
   /** Limits how many refusals are audited; outlives a configuration. */
   readonly refusals: Refusals
+  readonly denied?: CountDenial
   readonly decide: Decide
   /** Whether denied entries look as if they did not exist. */
   readonly hideDenied?: boolean
@@ -56,6 +66,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { decide, refusals, watch, clock } = options
   const refuse = refuseBy(options.view, options.hideDenied ?? false)
   const recorded = (operation?: Operation): Interceptor[] => [
+    markNested,
     ...acting(options.actAs),
     ...observe(watch, operation),
     ...(operation === undefined && options.capture ? [options.capture] : []),
@@ -92,12 +103,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         auditAndDecide({ log: options.audit, decide, refuse, operation: 'chat', refusals }),
         rateLimit(options.limits),
       ]
-      await compose(interceptors, async (call) => {
+      let answering = false
+      const answerAllowed: Handler = async (call) => {
         // Refuses a caller that has not chosen one of its agents: a chat, unlike a meta-tool, has no argument for that.
         options.actAs?.(call, undefined)
+        answering = true
         await answer()
         return resultOf({})
-      })(chatting(request))
+      }
+      try {
+        await compose(interceptors, answerAllowed)(chatting(request))
+      } catch (thrown) {
+        if (!answering) countDenial(thrown, options.denied)
+        throw thrown
+      }
     },
     async subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
@@ -121,7 +140,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return subscription
     },
     rejected: recordRejections(options.audit, refusals, options.log),
-    view: (caller) => auditedView(options.view(caller), caller, options.audit, refusals),
+    view: (caller) =>
+      auditedView(options.view(caller), caller, { log: options.audit, refusals, denied: options.denied }),
   }
 }
 

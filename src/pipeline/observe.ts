@@ -67,8 +67,8 @@ const outcomeOf = ({ refusal, isError }: Result): CallOutcome =>
 
 function failureOf(thrown: unknown): CallOutcome {
   if (thrown instanceof ServerError) return { kind: 'failed', code: codeOf(thrown) }
-  const { code, kind } = ToolwayError.from(thrown).truth
-  return { kind: kind.denial ? 'denied' : 'failed', code }
+  const error = ToolwayError.from(thrown)
+  return { kind: error.isDenial ? 'denied' : 'failed', code: error.truth.code }
 }
 
 /** An error's code: our own code, or "rpc" and the number of the server's JSON-RPC error. */

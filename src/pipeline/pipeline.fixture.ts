@@ -147,7 +147,7 @@ export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
     refusals,
     allowed: (principal?: string) => call('files', principal),
     denied: (principal?: string, args?: Record<string, unknown>) => call('forbidden', principal, args),
-    view: (principal = 'test') => auditedView(view, callerOf(principal), audit, refusals),
+    view: (principal = 'test') => auditedView(view, callerOf(principal), { log: audit, refusals }),
     rejected: recordRejections(audit, refusals, silentLog),
     records: audit.records,
     ends: () => audit.ends,

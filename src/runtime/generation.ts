@@ -155,6 +155,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
       }),
     audit: context.audit,
     refusals: context.refusals,
+    denied: context.metrics.rejected,
     decide: policy.decide,
     hideDenied: config.policy.hideDenied,
     actAs: policy.actAs,

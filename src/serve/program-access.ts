@@ -3,9 +3,10 @@ import type { Access, Served } from '../core/access.ts'
 import type { Caller, Peer } from '../core/call.ts'
 import { abortWith, waitFor } from '../core/deadline.ts'
 import type { Definition } from '../core/entry.ts'
-import { ServerError, ToolwayError } from '../core/errors.ts'
+import { invalidArguments, ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Content, ResultBody } from '../core/result.ts'
+import { isRecord } from '../lib/is-record.ts'
 
 /** Access for the program that embeds the gateway. Its calls go through the same pipeline as other callers' calls. */
 export interface ProgramAccess {
@@ -96,6 +97,7 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
     args: Readonly<Record<string, unknown>>,
     { timeoutMs, signal, onProgress }: CallOptions,
   ): Promise<ToolResult> => {
+    const given = jsonArguments(args)
     using cancelling = abortWith(signal, cancelled)
     using _ = holdOpen()
     const { entry } = await waitFor(find(), cancelling.signal)
@@ -104,7 +106,7 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
       id,
       caller,
       entry,
-      input: { arguments: Json.of(args), meta: onProgress ? { progressToken: id } : {} },
+      input: { arguments: given, meta: onProgress ? { progressToken: id } : {} },
       signal: cancelling.signal,
       peer: peerFor(onProgress),
       timeoutMs,
@@ -149,6 +151,22 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
       return { results }
     },
   }
+}
+
+/**
+ * The arguments as JSON, as from any other caller. What is checked and recorded is therefore what a server gets, although
+ * a value such as `NaN`, a date or an object with `toJSON` is something else in JSON.
+ */
+function jsonArguments(args: unknown): Json<Record<string, unknown>> {
+  const sentence = 'The arguments must be an object that can be written as JSON'
+  let json: Json
+  try {
+    json = Json.parse(JSON.stringify(args ?? {}))
+  } catch (thrown) {
+    throw invalidArguments(`${sentence}: ${(thrown as Error).message}`)
+  }
+  if (!isRecord(json.value)) throw invalidArguments(`${sentence}.`)
+  return json as Json<Record<string, unknown>>
 }
 
 /** The error from one call in a batch. A server's own error has a numeric code; Toolway's errors have a string code. */

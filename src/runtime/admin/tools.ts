@@ -28,7 +28,11 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
     }
     const served = await access.view(caller).resolve('tool', name, { operation: 'find' })
     const decision = policy.decide(caller, served.entry)
-    if (!decision.allowed) throw refusalOf(decision, served.entry.server)
+    if (!decision.allowed) {
+      const { principal, address, agent } = caller
+      access.rejected({ code: decision.code, principal, address, asked: agent })
+      throw refusalOf(decision, served.entry.server)
+    }
     return served
   }
 

@@ -182,6 +182,22 @@ describe('requests', () => {
 })
 
 describe('B6: access', () => {
+  test('F11: a refusal by a service, which audits it itself, is not recorded as a rejected request as well', async () => {
+    const { api, access, admin } = await open()
+    const denied = new ToolwayError('DENIED_BY_POLICY', 'No rule allows this.', { rule: 'agents.dev.deny.servers[0]' })
+    admin.tryTool = () => Promise.reject(denied)
+    admin.playground = () => Promise.reject(denied)
+    const body = { arguments: {} }
+    for (const [path, sent] of [
+      ['tools/files__read/call', body],
+      ['playground', { name: 'files__read', ...body }],
+    ] as const) {
+      const { status, json } = await api(path, { body: sent })
+      expect([status, json.error.code]).toEqual([403, 'DENIED_BY_POLICY'])
+    }
+    expect(access.turned).toEqual([])
+  })
+
   test('Host and Origin are checked exactly, and a rejected request is recorded', async () => {
     const { raw, access, port } = await open()
     const authorization = 'Bearer operator'

@@ -154,7 +154,10 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     throw onlyForAdmins(path)
   }
 
-  /** Audits rejected requests as the MCP endpoint does (F11), except for GET session without a credential. */
+  /**
+   * Audits rejected requests as the MCP endpoint does (F11), except for GET session without a credential. Errors of
+   * services, which are not HTTP errors, are audited where they are thrown, except in the redirect after a sign-in.
+   */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
@@ -171,7 +174,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     }
     checked().catch((thrown: unknown) => {
       const refusal = toHttpError(thrown, log)
-      recordRejection(request, refusal, path)
+      if (thrown instanceof HttpError || path === callbackPath) recordRejection(request, refusal, path)
       sendHttpError(response, refusal, clock, errorBody)
     })
   }
@@ -206,11 +209,9 @@ const onlyForAdmins = (path: string): HttpError =>
     { rule: forAdmins },
   )
 
-/** Whether the rejection is already audited: denied agents and admin routes are recorded at the point of denial. */
-const isRecorded = ({ details: { data } }: HttpError): boolean => {
-  const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
-  return code === 'INVALID_AGENT_ID' || rule === forAdmins
-}
+/** Whether the rejection is already audited: refused admin routes are recorded with the principal. */
+const isRecorded = ({ details: { data } }: HttpError): boolean =>
+  (data as { rule?: string } | undefined)?.rule === forAdmins
 
 type Scraped = { readonly body: string; readonly contentType: string }
 

@@ -70,7 +70,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
     let sent = false
     try {
       using _ = await enter(signal)
-      const { entry } = await resolveTool(access.view(call.caller), question, { signal })
+      const { entry } = await resolveTool(access.view(call.caller), question, { signal, parent: call.id })
       record.named(`${entry.server}.${entry.name}`)
       const asked = { server: entry.server, tool: entry.name, args: question.args }
       const starting = () => {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Served, View } from '../../core/access.ts'
-import type { Wait } from '../../core/waiting.ts'
+import type { LookupOptions, Served, View } from '../../core/access.ts'
 import type { ProgramCall } from './program-messages.ts'
 
 export type Names = ReturnType<typeof createNames>
@@ -104,7 +103,7 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
 }
 
 /** Finds the tool that a program calls. The call itself is authorized when it is made. */
-export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: Wait): Promise<Served> {
+export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: LookupOptions): Promise<Served> {
   if (server === undefined) return view.resolve('tool', tool, wait)
   const find = () => namesOf(view.list('tool')).find(server, tool)
   const known = find()

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import * as z from 'zod'
 import type { ManualClock } from '../../../tests/fixtures/clock.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
+import type { Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, resultOf, textResult } from '../../core/result.ts'
@@ -237,4 +238,29 @@ test("T2: a server's error keeps every digit of its numbers in a batch", async (
   const gateway = createTestGateway({ servers: { a: [fail('exact', new ServerError(Json.raw(Buffer.from(error))))] } })
   const { body } = await gateway.ask('execute_tools', { calls: [{ server: 'a', tool: 'exact' }] })
   expect(body.bytes.toString()).toContain(`"ok":false,"error":${error}`)
+})
+
+test('V8: a question for a call in a batch reaches the client while the call runs, with who asks it', async () => {
+  const asked: unknown[] = []
+  const peer: Peer = {
+    ...mutePeer,
+    rounds: true,
+    ask: async (method, _params, _signal, from) => {
+      asked.push([method, from])
+      return Json.of({ action: 'accept' })
+    },
+  }
+  const asking = defineTool({
+    name: 'asking',
+    description: '',
+    input: z.object({}),
+    async run(_, { call, signal }) {
+      asked.push(call.peer.rounds)
+      await call.peer.ask('elicitation/create', Json.of({}), signal, 'toolway')
+      return 'asked'
+    },
+  })
+  const gateway = createTestGateway({ servers: { a: [asking] } })
+  await gateway.ask('execute_tools', { calls: [{ server: 'a', tool: 'asking', args: {} }] }, { peer })
+  expect(asked).toEqual([false, ['elicitation/create', 'toolway']])
 })

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Call } from '../../core/call.ts'
+import { wrapPeer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
@@ -48,7 +48,8 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         caller: asAgent(call, agent_id),
         timeoutMs: timeout_ms,
         meta,
-        peer: askedInPlace(call.peer),
+        // Calls in a batch cannot return a question, so they ask the client while running.
+        peer: wrapPeer(call.peer, { rounds: false }),
         waiting: (waitedMs: number, servers: readonly string[]) =>
           tell(answered + waitedMs / 1e9, `Waiting for ${servers.join(', ')} to start.`),
       }
@@ -119,16 +120,6 @@ function errorOf(thrown: unknown): object {
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
-
-/** A peer for calls in a batch. They cannot return a question (`rounds`), so they ask the client while running. */
-const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
-  rounds: false,
-  get logLevel() {
-    return peer.logLevel
-  },
-  notify: (method, params) => peer.notify(method, params),
-  ask: (method, params, signal) => peer.ask(method, params, signal),
-})
 
 const executeToolInput = z.object({
   agent_id: agentId,

@@ -54,7 +54,8 @@ export async function runNestedCall(
   const { caller, timeoutMs, meta, rest } = carried
   const args = argumentsOf(asked)
   const began = performance.now()
-  const wait = { signal: call.signal, timeoutMs, progress: carried.waiting ?? waitOf(call).progress }
+  const progress = carried.waiting ?? waitOf(call).progress
+  const wait = { signal: call.signal, timeoutMs, progress, parent: call.id }
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
   // Tools that run other calls cannot run each other; otherwise one request could grow without bound. One program is
   // allowed, because the tools that it may call do not include any of these.

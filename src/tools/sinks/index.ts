@@ -84,7 +84,7 @@ const toolSink = (
 ): Omit<Sink, 'description'> => ({
   name,
   async write(artifact, { call, signal }) {
-    const { entry } = await access.view(call.caller).resolve('tool', config.tool)
+    const { entry } = await access.view(call.caller).resolve('tool', config.tool, { parent: call.id })
     // Refuse: a sink that writes to a sink could end up calling itself.
     if (entry.server === 'sink' || entry.traits.carries) {
       const sentence = `sinks.${name}.tool is ${entry.server}.${entry.name}, which runs other calls; the operator must name another tool.`
