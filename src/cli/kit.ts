@@ -21,6 +21,8 @@ export interface Shell {
   readonly cwd: string
   /** Aborted by the first SIGINT or SIGTERM. */
   readonly interrupted: AbortSignal
+  /** Receives the function that removes secrets from what the process prints outside of any command. */
+  readonly secretsKnown?: (conceal: (text: string) => string) => void
 }
 
 /** The command as the user calls it: npm scripts in a checkout have no `toolway` in their PATH. */

@@ -20,5 +20,13 @@ export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Confi
   config: change(loaded.config),
 })
 
-export const openLog = ({ stderr }: Shell, level: string): Log =>
-  createLog({ level, destination: stderr, pretty: stderr.isTTY === true })
+export function openLog({ stderr, secretsKnown }: Shell, level: string): Log {
+  const log = createLog({ level, destination: stderr, pretty: stderr.isTTY === true })
+  return {
+    ...log,
+    conceal(conceal) {
+      log.conceal?.(conceal)
+      secretsKnown?.(conceal)
+    },
+  }
+}

@@ -11,6 +11,10 @@ if (!isDeafToHangup()) process.on('SIGHUP', interrupt.receive)
 
 let crashed = false
 
+/** Errors of plugins and libraries may quote a secret of the configuration, as soon as one is loaded. */
+let conceal = (text: string): string => text
+const textOf = (thrown: unknown): string => conceal(String(thrown instanceof Error ? thrown.stack : thrown))
+
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The program that reads our output may close it early (`| head`); that is not an error.
   if (error.code !== 'EPIPE' && !crashed) {
@@ -27,7 +31,7 @@ const crashLimitMs = 30_000
 process.on('uncaughtException', (error) => {
   if (crashed) process.exit(exit.failed)
   crashed = true
-  stderr.write(`error: ${error instanceof Error ? error.stack : error}\n`)
+  stderr.write(`error: ${textOf(error)}\n`)
   interrupt.stop()
   setTimeout(() => process.exit(exit.failed), crashLimitMs)
 })
@@ -35,7 +39,7 @@ process.on('uncaughtException', (error) => {
 // An unhandled rejection affects only one request, so a gateway keeps serving. Other commands stop, as after any bug.
 if (['serve', 'stdio'].includes(process.argv[2] ?? '')) {
   process.on('unhandledRejection', (reason) => {
-    stderr.write(`error: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`)
+    stderr.write(`error: unhandled rejection: ${textOf(reason)}\n`)
   })
 }
 
@@ -73,12 +77,13 @@ async function runToEnd(): Promise<never> {
     // npm runs scripts in the package's folder; use the folder where the user called npm.
     cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : currentFolder(),
     interrupted: interrupt.signal,
+    secretsKnown: (by) => {
+      conceal = by
+    },
   })
   await new Promise<void>((resolve) => stdout.write('', () => resolve()))
   process.exit(crashed ? exit.failed : code)
 }
 
 // Exit without waiting: `run` never rejects, so no command is running.
-runToEnd().catch((error: unknown) =>
-  stderr.write(`error: ${error instanceof Error ? error.stack : error}\n`, () => process.exit(exit.failed)),
-)
+runToEnd().catch((error: unknown) => stderr.write(`error: ${textOf(error)}\n`, () => process.exit(exit.failed)))

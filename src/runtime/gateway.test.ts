@@ -122,3 +122,23 @@ test('B6: a secret in the URL of a server is neither kept with its pins nor logg
     for (const secret of secrets) expect(kept).not.toContain(secret)
   }
 })
+
+test('B6: a secret that a reload has replaced is still redacted', async () => {
+  const withSecret = (apiKey: string) => ({
+    native: { tools: ['hash'] },
+    models: { m: { kind: 'openai', baseUrl: 'http://127.0.0.1:1/v1', model: 'm', apiKey } },
+  })
+  const old = 'correct-horse-battery-9'
+  await using rotating = await startToolway(withSecret(old))
+  for (const next of ['other-donkey-staple-8', 'third-zebra-magnet-7']) {
+    await rotating.rewrite(withSecret(next))
+    await rotating.gateway.reload()
+  }
+  await ask(`tools/native__${old}/call`, { arguments: {} }, rotating)
+  await rotating.gateway[Symbol.asyncDispose]()
+  const lane = join(rotating.gateway.loaded.config.audit.path, '1')
+  const segments = (await readdir(lane)).filter((name) => name.endsWith('.jsonl'))
+  const written = await Promise.all(segments.map((name) => readFile(join(lane, name), 'utf8')))
+  expect(written.join('')).toContain('[redacted]')
+  expect(written.join('')).not.toContain(old)
+})

@@ -64,9 +64,14 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly servers: ConfiguredServers
   readonly inboundAuth: InboundAuth
   readonly chat: Chat & AsyncDisposable
-  /** Removes the configuration's secrets from text. */
+  /** The configuration's secrets, then those of earlier ones: calls, servers and records may still contain them. */
+  readonly secrets: readonly string[]
+  /** Removes these secrets from text. */
   readonly redactor: Redactor
 }
+
+/** How many secrets of earlier configurations are redacted. Each costs memory and search time. */
+const maxReplaced = 128
 
 /** A configuration together with everything that must be loaded asynchronously for it. */
 export interface PreparedConfig extends ChosenTraces {
@@ -125,11 +130,12 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     clock,
     log,
   })
-  const secrets = secretsOf(secretSettings(config), [
+  const own = secretsOf(secretSettings(config), [
     token ?? '',
     ...loaded.secrets,
     ...Object.values(traces?.settings.headers ?? {}),
   ])
+  const secrets = [...own, ...(before?.secrets ?? []).filter((secret) => !own.includes(secret)).slice(0, maxReplaced)]
   const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
   const redactName = memoize(redactor.text)
   const approvalRules = createApprovalRules(config)
@@ -185,6 +191,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   return {
     ...prepared,
     ...engines,
+    secrets,
     warnings: [...loaded.warnings, ...policyWarnings(config), ...traceWarnings],
     policy,
     guards,
