@@ -4,6 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type * as z from 'zod'
 import { homeOf, stateHome } from '../core/home.ts'
+import { isSecretName } from '../core/secret-name.ts'
 import { proxySecrets } from '../lib/proxy.ts'
 import { type ConfigDocument, type ReadOptions, readDocuments, rulesFiles } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
@@ -82,7 +83,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     filesToWatch: [
       ...new Set([...located.filesToWatch, ...rulesFiles(located.filesToWatch, env, cwd), ...secretFiles]),
     ],
-    secrets: [...filled.secrets, ...proxySecrets(env)],
+    secrets: [...filled.secrets, ...proxySecrets(env), ...secretVariables(env)],
     notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
     warnings: [
       ...located.warnings,
@@ -193,3 +194,7 @@ function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): C
   })
   return Object.fromEntries(placed)
 }
+
+/** Secrets that plugins and libraries, such as PostgreSQL's, read from the environment themselves. */
+const secretVariables = (env: EnvVars): string[] =>
+  Object.entries(env).flatMap(([name, value = '']) => (isSecretName(name) && !/^[~.]*[/\\]/.test(value) ? [value] : []))

@@ -96,6 +96,12 @@ test('B6: the password of a proxy in the environment is a secret that is known',
   expect(secrets).toContain('hidden-5')
 })
 
+test('B6: secrets in the environment are known even if the configuration does not refer to them', async () => {
+  const { load } = await project({ 'toolway.json': '{}' })
+  const { secrets } = await load({ env: { PGPASSWORD: 'hidden-6', TOKEN_STORE: '/srv/tokens', EDITOR: 'shown-1' } })
+  expect(secrets).toEqual(['hidden-6'])
+})
+
 test('F13: a cache without a tool that it could be for is a warning; otherwise it says what it caches', async () => {
   const at = async (server: object, cache: object) => {
     const { load } = await project({
