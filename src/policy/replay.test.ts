@@ -125,6 +125,20 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(replay({ mcpServers: serversOf({ db: {} }) }, [pinned])).toEqual(none)
   })
 
+  test('a meta-tool that was refused for its inner call, or for lack of an agent, is not a change', () => {
+    const refused = { decision: 'DENY', reason: 'tool_not_allowed', rule: 'agents.a.deny.tools.files[0]' } as const
+    const meta = { server: 'toolway', tool: 'execute_tool', call: 'outer' }
+    const noAgent = { decision: 'DENY', reason: 'no_fallback_configured', agent: '(none)' } as const
+    const { calls, denied, allowed } = replay({ agents }, [
+      past({ ...refused, tool: 'write', call: 'inner', parent: 'outer' }),
+      past({ ...refused, ...meta }),
+      past({ ...noAgent, ...meta, call: 'other' }),
+    ])
+    expect([calls, denied, allowed]).toEqual([3, [], []])
+    const denial = past({ ...meta, ...refused })
+    expect(replay({ agents }, [denial]).allowed).toMatchObject([{ tool: 'execute_tool', calls: 1 }])
+  })
+
   test('what the proposed servers no longer offer is shown apart, with the line that takes it away', () => {
     const mcpServers = serversOf({
       off: { disabled: true },

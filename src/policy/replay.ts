@@ -3,7 +3,8 @@ import type { AuditEnd } from '../core/audit.ts'
 import type { Caller } from '../core/call.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
-import { builtInSources } from '../core/source.ts'
+import { builtInSources, metaSource } from '../core/source.ts'
+import { setBounded } from '../lib/memoize.ts'
 import { matches } from '../lib/wildcard.ts'
 import { defaultAgent } from './agents.ts'
 import type { Policy } from './decide.ts'
@@ -15,6 +16,7 @@ export type PastCall = Pick<
 > & {
   readonly time: string
   readonly call?: string
+  readonly parent?: string | undefined
 }
 
 /** An agent and an entry for which the decision differs from the recorded one. */
@@ -64,24 +66,29 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
   const denied = new Map<string, Change>()
   const allowed = new Map<string, Change>()
   const gone = new Map<string, Change>()
+  /** Calls that have made inner calls and have not ended yet. */
+  const carriers = new Map<string, true>()
   let calls = 0
 
   return {
     add(past) {
-      const { server, tool, time } = past
+      const { server, tool, time, call, parent } = past
+      if (parent !== undefined) setBounded(carriers, parent, true, maxCarriers)
+      const hasCarried = call !== undefined && carriers.delete(call)
+      const allowedBefore = hasCarried || wasAllowed(past)
       if (server === undefined || tool === undefined || (past.decision === 'ERROR' && unresolved(past.reason))) return
       calls++
       if (past.reason === 'quarantined') return
       const agent = agentNow(past.agent)
-      const examples = past.call === undefined ? [] : [past.call]
+      const examples = call === undefined ? [] : [call]
       const change = { agent, server, tool, last: time, before: past.rule, examples }
       const missing = serversProposed ? missingBy(proposed, past, server, tool) : undefined
       if (missing !== undefined) {
-        if (wasAllowed(past)) count(gone, { ...change, after: missing })
+        if (allowedBefore) count(gone, { ...change, after: missing })
         return
       }
       const decision = policy.decide(callerOf(agent, past), entryOf(past, server, tool))
-      if (decision.allowed === wasAllowed(past)) return
+      if (decision.allowed === allowedBefore) return
       count(decision.allowed ? allowed : denied, { ...change, ...outcomeOf(decision) })
     },
     result: () => ({
@@ -112,6 +119,8 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
 }
 
 const maxExamples = 5
+/** Above any number of meta-tool calls that run at once. */
+const maxCarriers = 10_000
 
 function count(changes: Map<string, Change>, change: Omit<Change, 'calls'>): void {
   const { agent, server, tool, before, after } = change
@@ -160,7 +169,14 @@ const listed = (patterns: readonly string[], name: string): boolean =>
 const outcomeOf = (decision: Decision) =>
   decision.allowed ? { after: decision.rule } : { after: decision.rule, reason: decision.reason }
 
-const wasAllowed = ({ decision, reason }: PastCall): boolean => decision !== 'DENY' || !isPolicyReason(reason)
+/**
+ * Whether policy allowed the entry. A meta-tool may also have been refused for lack of an agent, which it accepts as an
+ * argument, or because its inner call was refused; a call with inner calls was itself allowed.
+ */
+const wasAllowed = ({ decision, reason = '', server }: PastCall): boolean =>
+  decision !== 'DENY' || !isPolicyReason(reason) || (server === metaSource && lacksAgent.has(reason))
+
+const lacksAgent: ReadonlySet<string> = new Set(['no_fallback_configured', 'fallback_agent_not_in_rules'])
 
 /** Whether a call failed before policy was evaluated, because its entry was not found or its server is not ready. */
 const unresolved = (reason = ''): boolean =>
