@@ -142,3 +142,11 @@ test('B6: a secret that a reload has replaced is still redacted', async () => {
   expect(written.join('')).toContain('[redacted]')
   expect(written.join('')).not.toContain(old)
 })
+
+test('B6: the error of a plugin that cannot be loaded does not show secrets', async () => {
+  await using folder = await temporaryFolder()
+  const plugin = join(folder.path, 'plugin.mjs')
+  await writeFile(plugin, "throw new Error('no answer for correct-horse-battery-9')", { mode: 0o600 })
+  const starting = startToolway({ auth: { token: 'correct-horse-battery-9' }, native: { plugins: [plugin] } })
+  await expect(starting).rejects.toThrow('no answer for [redacted].')
+})

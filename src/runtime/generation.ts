@@ -92,7 +92,13 @@ export async function prepareConfig(
   { orphanReaper, clock, log }: Pick<ProcessState, 'orphanReaper' | 'clock' | 'log'>,
   before?: PreparedConfig,
 ): Promise<PreparedConfig> {
-  const { auth, stores, policy, mcpServers } = loaded.config
+  const {
+    auth,
+    stores,
+    policy,
+    mcpServers,
+    native: { plugins: plugged },
+  } = loaded.config
   const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
   const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
   const known = before?.loaded.config
@@ -100,9 +106,16 @@ export async function prepareConfig(
   const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
   const provided = auth.jwt !== undefined && !auth.jwt.disabled
   const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
+  let redactor: Redactor | undefined
+  const conceal = (text: string): string => {
+    redactor ??= createRedactor({ secrets: secretsOf(secretSettings(loaded.config), loaded.secrets), keys: [] })
+    return redactor.line(text)
+  }
+  // For what is printed before the first generation has started.
+  if (before === undefined) log.conceal?.(conceal)
   const tracing = { env: process.env, before: before?.traces, version, clock, log }
   const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
-  const plugins = await reuseOrLoadPlugins(loaded.config.native.plugins, { orphanReaper, clock, log }, before?.plugins)
+  const plugins = await reuseOrLoadPlugins(plugged, { orphanReaper, conceal, clock, log }, before?.plugins)
   return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
 }
 

@@ -13,7 +13,7 @@ import { inferenceTools } from '../tools/inference/index.ts'
 import type { AnswerParser } from '../tools/inference/models.ts'
 import { metaTools } from '../tools/meta/index.ts'
 import { nativeTools } from '../tools/native/index.ts'
-import { loadPlugins, type Plugins } from '../tools/plugins/index.ts'
+import { loadPlugins, type Plugins, PluginsRefused } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
 import { toolSource } from '../tools/tool-source.ts'
 import type { GenerationContext, Reusable } from './context.ts'
@@ -94,12 +94,20 @@ function mismatch({ check, explain }: Compiled, value: unknown): string | undefi
   }
 }
 
-type PluginContext = Pick<ProcessState, 'clock' | 'log'> & Partial<Pick<ProcessState, 'orphanReaper'>>
+interface PluginContext extends Pick<ProcessState, 'clock' | 'log'>, Partial<Pick<ProcessState, 'orphanReaper'>> {
+  /** Removes the configuration's secrets, which a plugin may put into its error, from text. */
+  conceal(text: string): string
+}
 
 /** Loads plugins. Throws `PluginsRefused` if one cannot be loaded. */
-export function openPlugins(paths: readonly string[], { orphanReaper, clock, log }: PluginContext): Promise<Plugins> {
+export async function openPlugins(paths: readonly string[], context: PluginContext): Promise<Plugins> {
+  const { orphanReaper, conceal, clock, log } = context
   const modules = { library: moduleFile('tools/plugins/library'), child: moduleFile('tools/plugins/isolated/child') }
-  return loadPlugins(paths, { modules, registerProcess: orphanReaper?.register, clock, log })
+  try {
+    return await loadPlugins(paths, { modules, registerProcess: orphanReaper?.register, clock, log })
+  } catch (thrown) {
+    throw thrown instanceof PluginsRefused ? new PluginsRefused(thrown.problems.map(conceal)) : thrown
+  }
 }
 
 /** Reuses plugins unless their list or one of their files has changed. */

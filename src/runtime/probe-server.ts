@@ -170,7 +170,7 @@ async function schemaProblems(tools: readonly Definition[]): Promise<readonly st
 /** Loads plugins as a gateway does and returns the problems. */
 export async function probePlugins(
   paths: readonly string[],
-  context: Pick<ServerProberOptions, 'clock' | 'log'>,
+  context: Parameters<typeof openPlugins>[1],
 ): Promise<readonly string[]> {
   try {
     await using _plugins = await openPlugins(paths, context)

@@ -87,17 +87,25 @@ test('B6: a secret in the arguments of a server is a warning, and neither valida
   }
 })
 
-test('S2: missing plugins and plugins that cannot be loaded are problems of the configuration', async () => {
-  const config = { native: { plugins: ['./gone.ts', './broken.ts'] } }
-  const files = { 'toolway.json': config, 'other.json': {}, 'broken.ts': 'export const tool = {' }
+test('S2, B6: missing plugins and plugins that cannot be loaded are problems of the configuration', async () => {
+  const secret = 'correct-horse-battery-9'
+  const config = { native: { plugins: ['./gone.ts', './broken.ts', './failing.mjs'] }, auth: { token: secret } }
+  const failing = `throw new Error('no answer for ${secret}')`
+  const files = {
+    'failing.mjs': failing,
+    'toolway.json': config,
+    'other.json': {},
+    'broken.ts': 'export const tool = {',
+  }
   await using place = await folder(files)
   const named = ['--config', 'toolway.json', '--config', 'other.json']
   const { code, stdout, stderr } = await toolway(['validate', ...named], place)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(/^toolway\.json:1:12: native\.plugins: There is no plugin at .*gone\.ts/)
   expect(stderr).toMatch(/^toolway\.json:1:12: native\.plugins: .*broken\.ts/m)
+  expect(stderr).toContain('no answer for [redacted].')
   const json = await toolway(['validate', '--json'], place)
-  expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [{ key: 'native.plugins' }, {}] })
+  expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [{ key: 'native.plugins' }, {}, {}] })
 })
 
 test('B6: a token that no client could send is refused, and not repeated', async () => {

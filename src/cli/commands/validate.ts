@@ -33,14 +33,17 @@ async function tryPlugins(loaded: LoadedConfig): Promise<void> {
   const { plugins } = loaded.config.native
   if (plugins.length === 0) return
   const { probePlugins } = await import('../../runtime/probe-server.ts')
-  const problems = await probePlugins(plugins, { clock: systemClock, log: silentLog })
+  const problems = await probePlugins(plugins, { conceal: concealOf(loaded), clock: systemClock, log: silentLog })
   const found = problems.map((message) => loaded.problemAt(['native', 'plugins'], message))
   if (found.length > 0) throw new ConfigError(found)
 }
 
-function serversOf({ config, secrets }: LoadedConfig) {
-  const { line: conceal } = createRedactor({ secrets: secretsOf(secretSettings(config), secrets), keys: [] })
-  return Object.entries(config.mcpServers).map(([name, server]) => {
+const concealOf = ({ config, secrets }: LoadedConfig) =>
+  createRedactor({ secrets: secretsOf(secretSettings(config), secrets), keys: [] }).line
+
+function serversOf(loaded: LoadedConfig) {
+  const conceal = concealOf(loaded)
+  return Object.entries(loaded.config.mcpServers).map(([name, server]) => {
     return { name, transport: server.transport, target: conceal(target(server)), disabled: server.disabled }
   })
 }
