@@ -256,7 +256,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const running = open.move()
   return {
     ...access,
-    ...programAccess({ access, localAs }),
+    ...programAccess({ access, localAs, log }),
     chat,
     get loaded() {
       return current().loaded
