@@ -165,4 +165,16 @@ describe('V26: a gateway in a program', () => {
     await expect(open({ tools: [{} as never] })).rejects.toThrow('defineTool')
     await expect(open({ config: { mcpServer: {} } })).rejects.toThrow('mcpServer')
   })
+
+  test.each<[unknown, string]>([
+    [{ mcpServers: {} }, '"mcpServers"'],
+    ['./toolway.yaml', 'createGateway needs an object'],
+    [{ config: './toolway.yaml' }, 'loadConfig'],
+    [{ config: null }, 'loadConfig'],
+    [{ tools: greet }, 'list'],
+  ])('options that do not exist or have the wrong type are refused: %j', async (options, message) => {
+    const opening = createGateway(options as ProgramOptions)
+    await expect(opening).rejects.toThrow(TypeError)
+    await expect(opening).rejects.toThrow(message)
+  })
 })
