@@ -256,7 +256,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const running = open.move()
   return {
     ...access,
-    ...programAccess({ access, localAs, log }),
+    ...programAccess({ access, localAs, isClosed: () => running.disposed, log }),
     chat,
     get loaded() {
       return current().loaded

@@ -18,12 +18,12 @@ const caller: Caller = {
 }
 
 /** A program's access to one tool, which does what `run` does. */
-function programWith(run: (call: Call) => Promise<Result> | Result) {
+function programWith(run: (call: Call) => Promise<Result> | Result, { isClosed = false } = {}) {
   const log = createKeptLog()
   const served = { entry: { kind: 'tool', server: 's', name: 't', definition: {} } } as Served
   const view = { resolve: async () => served, find: async () => served } as Partial<View>
   const access: Pick<Access, 'view' | 'handle'> = { view: () => view as View, handle: async (call) => run(call) }
-  return { log, ...programAccess({ access, localAs: () => caller, log }) }
+  return { log, ...programAccess({ access, localAs: () => caller, isClosed: () => isClosed, log }) }
 }
 
 const echo = ({ input }: Call) => resultOf({ content: [], structuredContent: input.arguments.value })
@@ -100,6 +100,15 @@ describe('V26: the calls of a program', () => {
       await expect(call('t')).rejects.toBe(thrown)
       expect(log.lines).toEqual([])
     }
+  })
+
+  test('a gateway that was disposed of says so', async () => {
+    const { call, batch, list } = programWith(echo, { isClosed: true })
+    for (const refused of [call('t'), batch([]), list()])
+      await expect(refused).rejects.toMatchObject({
+        code: 'SERVER_UNAVAILABLE',
+        message: expect.stringContaining('disposed'),
+      })
   })
 
   test.each([Number.NaN, 0, -1, '50'])('F10: a timeout of %s is refused', async (timeoutMs) => {

@@ -89,11 +89,15 @@ export interface ProgramAccessOptions {
   readonly access: Pick<Access, 'view' | 'handle'>
   /** The local user, acting as this agent. */
   localAs(agent: string | undefined): Caller
+  /** Whether the program has disposed of the gateway. */
+  isClosed(): boolean
   readonly log: Log
 }
 
-export function programAccess({ access, localAs, log }: ProgramAccessOptions): ProgramAccess {
+export function programAccess({ access, localAs, isClosed, log }: ProgramAccessOptions): ProgramAccess {
   const callerFor = ({ agent, principal }: ActingAs): Caller => {
+    if (isClosed())
+      throw new ToolwayError('SERVER_UNAVAILABLE', 'The gateway was disposed of, so it runs no more calls.')
     const local = localAs(agent)
     return principal === undefined ? local : { ...local, principal, session: `local ${principal}`, admin: false }
   }
