@@ -254,6 +254,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     (work) => generations.run((generation) => work(generation.chat)),
   )
   const running = open.move()
+  let closed: Promise<void> | undefined
   return {
     ...access,
     ...programAccess({ access, localAs, isClosed: () => running.disposed, log }),
@@ -362,7 +363,11 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         log,
       })
     },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    // A second caller waits for the first one.
+    [Symbol.asyncDispose]() {
+      closed ??= running.disposeAsync()
+      return closed
+    },
   }
 
   function inCurrent(handlerOf: (generation: Generation) => Handler): Handler {

@@ -101,6 +101,12 @@ describe('plugins', () => {
     },
   )
 
+  test('S2: the reason why a module does not load is one sentence', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'a.ts': "throw new Error('There is no key.')" })
+    expect(await folder.problems('a.ts')).toEqual([expect.stringContaining('There is no key. Fix it')])
+  })
+
   test('J4: refuses a CommonJS module that requires a file that other users can change', async () => {
     await using folder = await pluginFolder()
     await folder.write({

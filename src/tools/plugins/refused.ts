@@ -22,6 +22,7 @@ export function loadProblem(file: string, thrown: unknown): string {
     .replace(/\s+/g, ' ')
     .trim()
     .slice(0, 300)
+    .replace(/\.$/, '')
   if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
     return `${file} uses TypeScript syntax that cannot be removed as types (${detail}); do not use enums, namespaces or parameter properties.`
   }

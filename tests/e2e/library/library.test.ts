@@ -145,6 +145,24 @@ describe('V26: a gateway in a program', () => {
     expect(stdout.trim()).toBe('TIMEOUT')
   })
 
+  test('a gateway that is disposed of twice at the same time is closed after each', async () => {
+    await using story = await open()
+    const { gateway } = story
+    const ended: string[] = []
+    const ending = async (name: string) => {
+      await gateway[Symbol.asyncDispose]()
+      ended.push(name)
+    }
+    await gateway.listen()
+    const both = [ending('first'), ending('second')]
+    // A disposal that has nothing to wait for would be over by then.
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+    expect(ended).toEqual([])
+    await Promise.all(both)
+    expect(ended).toEqual(['first', 'second'])
+    await expect(gateway.call('greet', { whom: 'Ada' })).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  })
+
   test('a tool without a schema takes no arguments', async () => {
     const ping = defineTool({ name: 'ping', description: '', handler: () => 'pong' })
     await using story = await open({ tools: [ping] })
