@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path'
 import { type LoadedConfig, loadConfig } from './config/load.ts'
+import { isRecord } from './lib/is-record.ts'
 import { createGateway as createGatewayOf, type Gateway, type GatewayOptions } from './runtime/gateway.ts'
 import { createLog } from './telemetry/log.ts'
 
@@ -59,12 +60,34 @@ export async function createGateway(
   first: LoadedConfig | ProgramOptions = {},
   second?: Omit<ProgramOptions, 'config'>,
 ): Promise<Gateway> {
+  checkOptions(first, second)
   const {
     config = {},
     log = createLog({ level: 'warn' }),
     ...options
   }: ProgramOptions = isLoaded(first) ? { ...second, config: first } : first
   return createGatewayOf(isLoaded(config) ? config : await inline(config), { ...options, log })
+}
+
+const optionNames: Readonly<Record<keyof ProgramOptions, true>> = {
+  ...{ config: true, tools: true, log: true, load: true, watch: true, source: true, print: true, clock: true },
+}
+
+/** Programs in JavaScript have no type checks; without these, a policy in the wrong place would be ignored. */
+function checkOptions(first: unknown, second: unknown = {}): void {
+  if (!isRecord(first) || !isRecord(second)) {
+    throw new TypeError('createGateway needs an object, such as { config: { mcpServers: { … } } }.')
+  }
+  const options = isLoaded(first) ? second : first
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name))
+  if (unknown !== undefined) {
+    throw new TypeError(`createGateway has no option "${unknown}". The keys of a configuration file go into "config".`)
+  }
+  const { config = {}, tools = [] } = options
+  if (typeof config !== 'object' || config === null) {
+    throw new TypeError('"config" must be an object or the result of loadConfig, which reads configuration files.')
+  }
+  if (!Array.isArray(tools)) throw new TypeError('"tools" must be a list of tools created with defineTool.')
 }
 
 const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'filesToWatch' in value

@@ -70,3 +70,15 @@ test('F8: a step of the wall clock of the machine does not move the monotonic cl
     vi.restoreAllMocks()
   }
 })
+
+test('F10: a timer that is longer than those of Node does not fire at once', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const fired = vi.fn()
+    for (const ms of [2 ** 31, Number.POSITIVE_INFINITY]) systemClock.after(ms, fired)
+    vi.advanceTimersByTime(1_000_000)
+    expect(fired).not.toHaveBeenCalled()
+  } finally {
+    vi.useRealTimers()
+  }
+})

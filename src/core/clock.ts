@@ -30,6 +30,8 @@ const noticeableMs = 5
 const maxGraceMs = 2_000
 /** How many times a late timer may wait, so that a process that is paused repeatedly still fires its timers. */
 const maxGraces = 3
+/** The longest time that Node's timers support, almost 25 days. They fire at once if it is longer. */
+const maxTimerMs = 2 ** 31 - 1
 
 /** When this process started, in milliseconds on the `hrtime` clock, which all processes on the machine share. */
 const processStart = Number(process.hrtime.bigint()) / 1e6 - performance.now()
@@ -49,9 +51,10 @@ class SystemTimer implements Timer {
 
   constructor(ms: number, callback: () => void, graces: number) {
     this.#callback = callback
-    this.#due = performance.now() + ms
+    const waitMs = Math.min(ms, maxTimerMs)
+    this.#due = performance.now() + waitMs
     this.#graces = graces
-    this.#timeout = setTimeout(SystemTimer.#fired, ms, this).unref()
+    this.#timeout = setTimeout(SystemTimer.#fired, waitMs, this).unref()
   }
 
   /** Runs the callback; if late, waits first, because the event loop runs timers before it reads pending input. */

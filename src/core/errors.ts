@@ -103,7 +103,8 @@ export class ToolwayError extends Error {
   }
 
   get kind(): ErrorKind {
-    return errorKinds[this.code]
+    // A plugin without type checks, or another version of Toolway, may use another code.
+    return errorKinds[this.code] ?? errorKinds.INTERNAL
   }
 
   /** The error for audit and metrics: the real reason, even if it is hidden from the caller. */

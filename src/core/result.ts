@@ -49,7 +49,8 @@ export const refusedResult = (error: ToolwayError): Result => ({
   refusal: error,
 })
 
-export const textResult = (text: string): Result => resultOf({ content: [{ type: 'text', text }] })
+/** Lone surrogates are replaced: many JSON parsers refuse the whole message. */
+export const textResult = (text: string): Result => resultOf({ content: [{ type: 'text', text: text.toWellFormed() }] })
 
 /** A result with structured content, and the same content as JSON text for models. Lone surrogates are replaced. */
 export function structuredResult(value: object): Result {

@@ -17,5 +17,15 @@ export const quoteAscii = (text: string, maxLength = 100): string =>
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
+/** The message of anything that was thrown, also of values that are not errors or cannot be converted to text. */
+export function thrownText(thrown: unknown): string {
+  try {
+    const message: unknown = (thrown as { message?: unknown } | null | undefined)?.message
+    return typeof message === 'string' ? message : String(thrown)
+  } catch {
+    return 'an unknown error'
+  }
+}
+
 /** Formats a number with a noun: `1 server`, `3 servers`. */
 export const pluralize = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`

@@ -262,9 +262,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     (work) => generations.run((generation) => work(generation.chat)),
   )
   const running = open.move()
+  let closed: Promise<void> | undefined
   return {
     ...access,
-    ...programAccess({ access, localAs }),
+    ...programAccess({ access, localAs, isClosed: () => running.disposed, log }),
     chat,
     get loaded() {
       return current().loaded
@@ -372,7 +373,11 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         log,
       })
     },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    // A second caller waits for the first one.
+    [Symbol.asyncDispose]() {
+      closed ??= running.disposeAsync()
+      return closed
+    },
   }
 
   function inCurrent(handlerOf: (generation: Generation) => Handler): Handler {

@@ -35,7 +35,7 @@ export function failureOf(method: string, thrown: unknown, log: Log): FailedRequ
     const { code, message, data } = thrown
     return { error: data === undefined ? { code, message } : { code, message, data } }
   }
-  const error = ours(thrown, method, log)
+  const error = toolwayError(thrown, method, log)
   const { kind, message, data } = error
   const headers = retryAfter(data.retryAfterMs)
   if (method !== 'tools/call' || kind.malformed) return { error: { code: kind.rpc, message, data }, headers }
@@ -59,14 +59,14 @@ export const legacyResourceNotFound = -32002
 export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof ProtocolError) return new HttpError(400, thrown.code, thrown.message, { id })
-  const { code, message, details } = ours(thrown, 'HTTP request', log)
+  const { code, message, details } = toolwayError(thrown, 'HTTP request', log)
   const { rule, server, retryAfterMs, challenge } = details
   const headers = challenge === undefined ? undefined : { 'WWW-Authenticate': challenge }
   return HttpError.of(code, message, { id, headers, rule, server, retryAfterMs })
 }
 
 /** Converts an error to a ToolwayError. Unexpected errors are logged with their cause, which callers do not see. */
-function ours(thrown: unknown, what: string, log: Log): ToolwayError {
+export function toolwayError(thrown: unknown, what: string, log: Log): ToolwayError {
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ what, err: error.cause ?? error }, 'request failed unexpectedly')
   return error

@@ -5,8 +5,11 @@ import { abortWith, waitFor } from '../core/deadline.ts'
 import type { Definition } from '../core/entry.ts'
 import { invalidArguments, ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import type { Log } from '../core/log.ts'
 import type { Content, ResultBody } from '../core/result.ts'
 import { isRecord } from '../lib/is-record.ts'
+import { jsonValue } from '../lib/parse-json.ts'
+import { toolwayError } from './errors.ts'
 
 /** Access for the program that embeds the gateway. Its calls go through the same pipeline as other callers' calls. */
 export interface ProgramAccess {
@@ -36,11 +39,14 @@ export interface ListOptions extends ActingAs {
 }
 
 export interface CallOptions extends ActingAs {
-  /** Overrides the tool's timeout. */
+  /** Overrides the tool's timeout. `Infinity` waits for almost 25 days. */
   readonly timeoutMs?: number | undefined
   /** Aborting this signal cancels the call, including on the server. */
   readonly signal?: AbortSignal | undefined
-  /** Receives the tool's progress. For a batch, receives the number of finished calls. */
+  /**
+   * Receives the tool's progress. For a batch, receives the number of finished calls. What it throws is logged and does
+   * not affect the calls.
+   */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
@@ -83,10 +89,15 @@ export interface ProgramAccessOptions {
   readonly access: Pick<Access, 'view' | 'handle'>
   /** The local user, acting as this agent. */
   localAs(agent: string | undefined): Caller
+  /** Whether the program has disposed of the gateway. */
+  isClosed(): boolean
+  readonly log: Log
 }
 
-export function programAccess({ access, localAs }: ProgramAccessOptions): ProgramAccess {
+export function programAccess({ access, localAs, isClosed, log }: ProgramAccessOptions): ProgramAccess {
   const callerFor = ({ agent, principal }: ActingAs): Caller => {
+    if (isClosed())
+      throw new ToolwayError('SERVER_UNAVAILABLE', 'The gateway was disposed of, so it runs no more calls.')
     const local = localAs(agent)
     return principal === undefined ? local : { ...local, principal, session: `local ${principal}`, admin: false }
   }
@@ -97,21 +108,29 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
     args: Readonly<Record<string, unknown>>,
     { timeoutMs, signal, onProgress }: CallOptions,
   ): Promise<ToolResult> => {
-    const given = jsonArguments(args)
+    checkTimeout(timeoutMs)
+    const given = argumentsOf(args)
     using cancelling = abortWith(signal, cancelled)
     using _ = holdOpen()
-    const { entry } = await waitFor(find(), cancelling.signal)
-    const id = randomUUID()
-    const { body } = await access.handle({
-      id,
-      caller,
-      entry,
-      input: { arguments: given, meta: onProgress ? { progressToken: id } : {} },
-      signal: cancelling.signal,
-      peer: peerFor(onProgress),
-      timeoutMs,
-    })
-    return body.value as ToolResult
+    try {
+      const { entry } = await waitFor(find(), cancelling.signal)
+      const id = randomUUID()
+      const { body } = await access.handle({
+        id,
+        caller,
+        entry,
+        input: { arguments: given, meta: onProgress ? { progressToken: id } : {} },
+        signal: cancelling.signal,
+        peer: peerFor(onProgress, log),
+        timeoutMs,
+        timeoutKey: 'timeoutMs',
+      })
+      // A copy: the cache, identical calls or the tool itself may hold the value.
+      return jsonValue(body.bytes.toString()) as ToolResult
+    } catch (thrown) {
+      if (thrown instanceof ServerError) throw thrown
+      throw toolwayError(thrown, 'call by a program', log)
+    }
   }
 
   return {
@@ -129,12 +148,14 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
       }))
     },
     async call(tool, args = {}, options = {}) {
+      if (typeof tool !== 'string') throw new TypeError('The first argument of call must be the name of a tool.')
       const caller = callerFor(options)
       return run(caller, () => access.view(caller).resolve('tool', tool), args, options)
     },
     async batch(calls, options = {}) {
       const caller = callerFor(options)
       const { onProgress, ...others } = options
+      checkTimeout(options.timeoutMs)
       let answered = 0
       const answer = async ({ server, tool, args = {} }: BatchCall): Promise<BatchAnswer> => {
         try {
@@ -143,7 +164,7 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
         } catch (thrown) {
           return { server, tool, ok: false, error: errorOf(thrown) }
         } finally {
-          onProgress?.({ progress: ++answered, total: calls.length })
+          void report(onProgress, { progress: ++answered, total: calls.length }, log)
         }
       }
       const results = await Promise.all(calls.map(answer))
@@ -151,22 +172,6 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
       return { results }
     },
   }
-}
-
-/**
- * The arguments as JSON, as from any other caller. What is checked and recorded is therefore what a server gets, although
- * a value such as `NaN`, a date or an object with `toJSON` is something else in JSON.
- */
-function jsonArguments(args: unknown): Json<Record<string, unknown>> {
-  const sentence = 'The arguments must be an object that can be written as JSON'
-  let json: Json
-  try {
-    json = Json.parse(JSON.stringify(args ?? {}))
-  } catch (thrown) {
-    throw invalidArguments(`${sentence}: ${(thrown as Error).message}`)
-  }
-  if (!isRecord(json.value)) throw invalidArguments(`${sentence}.`)
-  return json as Json<Record<string, unknown>>
 }
 
 /** The error from one call in a batch. A server's own error has a numeric code; Toolway's errors have a string code. */
@@ -184,13 +189,45 @@ function holdOpen(): Disposable {
 
 const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
 
-const peerFor = (onProgress: CallOptions['onProgress']): Peer => ({
+function checkTimeout(ms: number | undefined | null): void {
+  if (ms === undefined || ms === null || (typeof ms === 'number' && ms > 0)) return
+  throw invalidArguments('"timeoutMs" must be a number of milliseconds above 0.')
+}
+
+/**
+ * Writes the arguments as JSON once, before anything looks at them: what the policy, guards and people check is then
+ * what the tool gets, whatever the program does with the object meanwhile.
+ */
+function argumentsOf(args: Readonly<Record<string, unknown>>): Json<Record<string, unknown>> {
+  let json: Json
+  try {
+    json = Json.parse(JSON.stringify(args) ?? 'null')
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message.split('\n', 1)[0] : 'unknown reason'
+    throw new ToolwayError('INVALID_ARGUMENTS', `The arguments cannot be written as JSON (${reason}).`, {
+      cause: thrown,
+    })
+  }
+  if (!isRecord(json.value)) throw invalidArguments('The arguments must be an object.')
+  return json as Json<Record<string, unknown>>
+}
+
+/** Calls the program's listener. Servers' messages arrive in the caller of this function, which must not fail. */
+async function report(onProgress: CallOptions['onProgress'], progress: Progress, log: Log): Promise<void> {
+  try {
+    await onProgress?.(progress)
+  } catch (err) {
+    log.error({ err }, 'onProgress failed')
+  }
+}
+
+const peerFor = (onProgress: CallOptions['onProgress'], log: Log): Peer => ({
   rounds: false,
   logLevel: undefined,
   notify(method, params) {
     if (method !== 'notifications/progress') return
     const { progressToken, ...progress } = params.value as Progress & { progressToken?: unknown }
-    onProgress?.(progress)
+    void report(onProgress, progress, log)
   },
   ask: (method) =>
     Promise.reject(

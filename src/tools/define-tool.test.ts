@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import * as z from 'zod'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
@@ -313,6 +315,32 @@ describe('V26: tools with inputSchema and handler', () => {
     expect(() => answering('x', { inputSchema: z.string() })).toThrow(TypeError)
   })
 
+  test.each<[string, object]>([
+    ['input with a handler', { input: z.object({}), handler: () => 'x' }],
+    ['inputSchema with run', { inputSchema: z.object({}), run: () => 'x' }],
+    ['run without input', { run: () => 'x' }],
+    ['no function', {}],
+    ['both functions', { input: z.object({}), run: () => 'x', handler: () => 'x' }],
+    ['a handler that is no function', { handler: 'x' }],
+    ['no description', { description: undefined, handler: () => 'x' }],
+    ['a timeout that is no time', { timeoutMs: Number.NaN, handler: () => 'x' }],
+    ['a schema that is text', { inputSchema: 'x', handler: () => 'x' }],
+    ['a schema without a form in JSON', { inputSchema: z.object({ at: z.date() }), handler: () => 'x' }],
+  ])('a definition with %s is refused with its name', (_, options) => {
+    const define = () => defineTool({ name: 'wrong', description: '', ...options } as never)
+    expect(define).toThrow(TypeError)
+    expect(define).toThrow('"wrong"')
+  })
+
+  test('a Zod schema of another copy of Zod may be asynchronous', async () => {
+    const other = createRequire(import.meta.url)('zod') as typeof z
+    expect(other.ZodObject).not.toBe(z.ZodObject)
+    const inputSchema = other.object({ word: other.string().refine(async (word) => word !== 'no') })
+    const tool = defineTool({ name: 'say', description: '', inputSchema, handler: ({ word }) => word })
+    expect(bodyOf(await runTool(tool, { word: 'yes' })).content).toEqual([{ type: 'text', text: 'yes' }])
+    expect(await refusalOf(runTool(tool, { word: 'no' }))).toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  })
+
   test.each([
     ['text', 'done', { content: [{ type: 'text', text: 'done' }] }],
     ['blocks', [{ type: 'text', text: 'a' }], { content: [{ type: 'text', text: 'a' }] }],
@@ -321,6 +349,37 @@ describe('V26: tools with inputSchema and handler', () => {
     ['an object with other content', { content: ['a'] }, { structuredContent: { content: ['a'] } }],
   ])('it may answer with %s', async (_, answer, body) => {
     expect(bodyOf(await runTool(answering(answer), {}))).toMatchObject(body)
+  })
+
+  test.each<[string, unknown]>([
+    ['a date', new Date(0)],
+    ['a map', new Map([['a', 1]])],
+    ['an error', new Error('no')],
+    ['a stream', new ReadableStream()],
+    ['an object that is text in JSON', { toJSON: () => 'x' }],
+    ['an object that is nothing in JSON', { toJSON: () => undefined }],
+    ['a text block without text', [{ type: 'text' }]],
+    ['an error flag that is text', { content: [], isError: 'yes' }],
+    ['structured content that is a list', { content: [], structuredContent: [] }],
+  ])('it may not answer with %s, which clients could not read', async (_, answer) => {
+    expect(await refusalOf(runTool(answering(answer), {}))).toMatchObject({ code: 'INTERNAL' })
+  })
+
+  test.each<[string, unknown]>([
+    ['text', '\ud83d'],
+    ['blocks', [{ type: 'text', text: '\ud83d' }]],
+    ['a result', { content: [{ type: 'text', text: '\ud83d' }] }],
+  ])('half a character in %s is replaced, because many clients cannot read it', async (_, answer) => {
+    expect(bodyOf(await runTool(answering(answer), {})).content).toEqual([{ type: 'text', text: '\ufffd' }])
+  })
+
+  test('it may answer with an instance of a class, also of another realm', async () => {
+    class Point {
+      x = 1
+    }
+    expect(structuredOf(await runTool(answering(new Point()), {}))).toEqual({ x: 1 })
+    expect(structuredOf(await runTool(answering(runInNewContext('({ x: 1 })')), {}))).toEqual({ x: 1 })
+    expect(structuredOf(await runTool(answering(runInNewContext('({})')), {}))).toEqual({})
   })
 
   test('answers are held against an output schema of Zod', async () => {
@@ -337,6 +396,22 @@ describe('V26: tools with inputSchema and handler', () => {
     expect(bodyOf(result).content).toEqual([{ type: 'text', text: 'no such city' }])
     const refused = new ToolwayError('DENIED_BY_POLICY', 'not you')
     expect(await refusalOf(runTool(throwing(refused), {}))).toBe(refused)
+  })
+
+  test.each<[string, unknown, string]>([
+    ['an object with a message', { message: 'no such city' }, 'no such city'],
+    ['an object without a prototype', Object.create(null), 'an unknown error'],
+    ['nothing', undefined, 'undefined'],
+  ])('%s may be thrown as well', async (_, thrown, text) => {
+    const handler = () => Promise.reject(thrown)
+    const result = await runTool(defineTool({ name: 'fail', description: '', handler }), {})
+    expect(bodyOf(result)).toEqual({ content: [{ type: 'text', text }], isError: true })
+  })
+
+  test('a ToolwayError with a code that does not exist is still a refusal', async () => {
+    const unknown = new ToolwayError('NO_SUCH_CODE' as never, 'not you')
+    const handler = () => Promise.reject(unknown)
+    expect(await refusalOf(runTool(defineTool({ name: 'fail', description: '', handler }), {}))).toBe(unknown)
   })
 
   test('progress and log messages reach a caller that asked for them', async () => {

@@ -14,6 +14,7 @@ import {
 } from '../core/result.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import { isRecord } from '../lib/is-record.ts'
+import { thrownText } from '../lib/message-text.ts'
 import { type CompiledSchema, compileSchema, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
 /** The call that runs a tool, and methods to notify the caller while the tool is running. */
@@ -136,10 +137,13 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
   options: ToolOptions<Input, Output>,
 ): Tool
 export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Tool {
+  if (!isRecord(options)) throw new TypeError('defineTool needs an object with a name, a description and a handler.')
   const { name, title, description, annotations, readOnly = annotations?.readOnlyHint ?? false } = options
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(`Invalid tool name "${name}": use up to 64 letters, digits, "_" and "-".`)
   }
+  const problem = problemOf(options)
+  if (problem !== undefined) throw new TypeError(`The tool "${name}" ${problem}.`)
   const { inputSchema, outputSchema, run, explain } = partsOf(options)
   const input = compileSchema(inputSchema, name, 'input')
   const output = outputSchema && compileSchema(outputSchema, name, 'output')
@@ -184,6 +188,23 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
 
 type AnyToolOptions = ToolOptions<z.ZodObject, z.ZodObject | undefined>
 
+/** What is wrong with a definition. Programs and plugins in JavaScript have no type checks. */
+function problemOf(options: object): string | undefined {
+  const { description, timeoutMs, ...others } = options as Readonly<Record<string, unknown>>
+  const { handler, run, input, output, inputSchema, outputSchema } = others
+  if (typeof description !== 'string' && typeof description !== 'function') return 'needs a description'
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
+    return 'has an invalid timeoutMs: use a number of milliseconds above 0'
+  if ((typeof handler === 'function') === (typeof run === 'function'))
+    return 'needs one function: handler, or run for a plugin'
+  if (handler !== undefined && (input ?? output) !== undefined)
+    return 'has a handler, so its schemas must be named inputSchema and outputSchema'
+  if (run !== undefined && (inputSchema ?? outputSchema ?? null) !== null)
+    return 'has a run function, so its schemas must be named input and output'
+  if (run !== undefined && !isRecord(input)) return 'has a run function, so it needs an input schema (a Zod object)'
+  return undefined
+}
+
 interface Parts {
   readonly inputSchema: ToolSchema
   readonly outputSchema: ToolSchema | undefined
@@ -198,8 +219,8 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
     const { inputSchema = noArguments, outputSchema, handler } = options
     const run = (args: unknown, context: ToolContext) => handler(args as never, context)
     const explain = (thrown: unknown) => {
-      const text = thrown instanceof Error ? thrown.message : String(thrown)
-      return resultOf({ content: [{ type: 'text', text: text || 'The tool failed.' }], isError: true })
+      const text = thrownText(thrown) || 'The tool failed.'
+      return resultOf({ content: [{ type: 'text', text: text.toWellFormed() }], isError: true })
     }
     return { inputSchema, outputSchema, run, explain }
   }
@@ -244,15 +265,61 @@ async function resultFrom(name: string, answer: unknown, output: CompiledSchema 
     throw new ToolwayError('INTERNAL', `${name} returned a result that violates its output schema.`, { cause })
   }
   if (typeof answer === 'string') return textResult(answer)
-  if (areBlocks(answer)) return resultOf({ content: answer })
-  if (isRecord(answer))
-    return 'content' in answer && areBlocks(answer.content) ? resultOf(answer) : structuredResult(answer)
-  throw new ToolwayError('INTERNAL', `${name} must return text, content blocks, an object or a result.`)
+  if (areBlocks(answer)) return resultOf({ content: answer.map(wellFormedBlock) })
+  if (isRecord(answer) && areBlocks(answer.content)) return resultOf(checkedBody(name, answer))
+  if (isRecord(answer) && isObjectInJson(answer)) return structuredResult(answer)
+  throw new ToolwayError(
+    'INTERNAL',
+    `${name} returned ${kindOf(answer)}; it must return text, content blocks, an object or a result.`,
+  )
 }
 
-const blockTypes = ['text', 'image', 'audio', 'resource', 'resource_link']
+const kindOf = (value: unknown): string => {
+  if (Array.isArray(value)) return 'a list of other values'
+  if (typeof value !== 'object' || value === null) return value === null ? 'null' : `a value of type ${typeof value}`
+  return `an object of type ${value.constructor?.name || 'Object'}`
+}
 
-const areBlocks = (value: unknown): value is readonly Content[] =>
-  Array.isArray(value) && value.every((block) => isRecord(block) && blockTypes.includes(block.type as string))
+/** The members that a content block of each type must have, with their types. */
+const blockMembers: Readonly<Record<string, Readonly<Record<string, 'string' | 'object'>>>> = {
+  text: { text: 'string' },
+  image: { data: 'string', mimeType: 'string' },
+  audio: { data: 'string', mimeType: 'string' },
+  resource: { resource: 'object' },
+  resource_link: { uri: 'string', name: 'string' },
+}
+
+const isBlock = (block: unknown): block is Content => {
+  if (!isRecord(block) || typeof block.type !== 'string' || !Object.hasOwn(blockMembers, block.type)) return false
+  return Object.entries(blockMembers[block.type] ?? {}).every(([member, type]) => typeof block[member] === type)
+}
+
+const areBlocks = (value: unknown): value is readonly Content[] => Array.isArray(value) && value.every(isBlock)
+
+/** Replaces lone surrogates, such as half of a character that was cut: many JSON parsers refuse the whole message. */
+const wellFormedBlock = (block: Content): Content =>
+  typeof block.text === 'string' && !block.text.isWellFormed() ? { ...block, text: block.text.toWellFormed() } : block
+
+function checkedBody(name: string, body: ResultBody): ResultBody {
+  const { isError, structuredContent } = body
+  const isValid = ['undefined', 'boolean'].includes(typeof isError)
+  if (isValid && (structuredContent === undefined || isRecord(structuredContent)))
+    return { ...body, content: body.content?.map(wellFormedBlock) }
+  const wrong = isValid ? 'structuredContent must be an object' : 'isError must be true or false'
+  throw new ToolwayError('INTERNAL', `${name} returned an invalid result: ${wrong}.`)
+}
+
+/**
+ * Whether an object is also one in JSON. Dates are not, and the content of maps, streams, errors and others would be
+ * lost without notice.
+ */
+function isObjectInJson(value: Readonly<Record<string, unknown>>): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Plain objects of any realm: test runners and `node:vm` have their own `Object`.
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
+  if (isPlain && value.toJSON === undefined) return true
+  const json = JSON.stringify(value)
+  return json?.startsWith('{') === true && (isPlain || json !== '{}')
+}
 
 const isResult = (answer: unknown): answer is Result => isRecord(answer) && answer.body instanceof Json

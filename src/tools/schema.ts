@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ToolwayError } from '../core/errors.ts'
-import { quote, shorten } from '../lib/message-text.ts'
+import { quote, shorten, thrownText } from '../lib/message-text.ts'
 import { nearMiss } from '../lib/similar-text.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -41,7 +41,19 @@ export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: To
 
 /** Compiles a schema for an object; throws a TypeError for other schemas. `io` selects the type that clients see. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
+  try {
+    return compiled(schema, tool, io)
+  } catch (thrown) {
+    if (thrown instanceof TypeError) throw thrown
+    const reason = thrownText(thrown)
+    throw new TypeError(`The ${io}Schema of the tool "${tool}" cannot be written as JSON Schema: ${reason}.`)
+  }
+}
+
+function compiled(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(schema, tool, io)
+  // Some libraries make functions that are schemas.
+  if (Object(schema) !== schema) throw new TypeError(`The ${io}Schema of the tool "${tool}" must be a schema.`)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
   if (json.type !== 'object')
     throw new TypeError(`The ${io}Schema of the tool "${tool}" must describe an object: { type: 'object', … }.`)
@@ -73,14 +85,16 @@ function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): Compil
   return {
     json,
     read(value) {
-      const readBy = (outcome: z.ZodSafeParseResult<unknown>): SchemaOutcome =>
-        outcome.success ? { value: outcome.data } : { refusal: argumentsRefused(tool, outcome.error, json, value) }
-      try {
-        return readBy(schema.safeParse(value))
-      } catch (thrown) {
-        if (thrown instanceof z.core.$ZodAsyncError) return schema.safeParseAsync(value).then(readBy)
-        throw thrown
-      }
+      const readBy = (outcome: StandardOutcome<unknown>): SchemaOutcome =>
+        outcome.issues === undefined
+          ? { value: outcome.value }
+          : { refusal: argumentsRefused(tool, outcome.issues as readonly Issue[], json, value) }
+      // Zod's own way to validate synchronously where possible. Its exception for asynchronous schemas cannot be
+      // recognized here, because the program may have another copy of Zod.
+      const outcome = schema['~standard'].validate(value) as
+        | StandardOutcome<unknown>
+        | Promise<StandardOutcome<unknown>>
+      return outcome instanceof Promise ? outcome.then(readBy) : readBy(outcome)
     },
   }
 }
@@ -132,9 +146,9 @@ type Path = readonly PropertyKey[]
 const maxProblems = 5
 
 /** The error for invalid arguments. For each field, it says what was expected and what was given. */
-function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
-  const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
-  const omitted = error.issues.length - problems.length
+function argumentsRefused(tool: string, issues: readonly Issue[], schema: JsonSchema, given: unknown): ToolwayError {
+  const problems = issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
+  const omitted = issues.length - problems.length
   if (omitted > 0) problems.push(`and ${omitted} more`)
   return new ToolwayError('INVALID_ARGUMENTS', `Invalid arguments for ${tool}: ${problems.join('; ')}.`)
 }

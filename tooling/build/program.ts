@@ -107,12 +107,22 @@ export async function bundleProgram(out: string, more: readonly string[] = []): 
   return [...modulesOf(program.output), ...alone.flat()]
 }
 
+/** What the library says, instead of errors that do not help, where it cannot be loaded. */
+const checks = [
+  'if (Number.parseInt(process.versions.node, 10) < 24)',
+  "  throw new Error('Toolway needs Node 24 or newer, but this is ' + process.versions.node + '.')",
+  "try { createRequire(import.meta.url).resolve('./index.cjs') } catch {",
+  "  throw new Error('Toolway cannot be part of a bundle: mark the package toolway as external in your bundler.')",
+  '}',
+]
+
 /** Writes an entry as the ES module that others import or run, next to its CommonJS module. */
 function writeModule({ name, fileName, exports }: OutputChunk, out: string): void {
   const load = `createRequire(import.meta.url)('./${basename(fileName)}')`
   const lines = [
     ...(name === 'cli/main' ? ['#!/usr/bin/env node'] : []),
     "import { createRequire } from 'node:module'",
+    ...(name === 'index' ? checks : []),
     exports.length === 0 ? load : `export const { ${exports.join(', ')} } = ${load}`,
   ]
   writeFileSync(join(out, `${name}.js`), lines.join('\n') + '\n')

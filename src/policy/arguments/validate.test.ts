@@ -355,6 +355,15 @@ describe('schemas that cannot be checked against', () => {
     expect(warnings[0]).toMatchObject({ tool: 'files.read', reason: expect.any(String) })
   })
 
+  test('V26: the error for a tool of the program itself names its definition, not a setting of a server', async () => {
+    const refused = (async () => validate({ type: 'strnig' }, {}, 'native.mine'))()
+    await expect(refused).rejects.toMatchObject({
+      code: 'QUARANTINED',
+      message: expect.stringContaining('inputSchema'),
+    })
+    await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining('mcpServers') })
+  })
+
   test('F9: the schemas of two servers do not know one another', async () => {
     await refusal({ $id: 'https://a.example/s', $defs: { x: { $id: 'https://a.example/x', type: 'string' } } }, {})
     warnings.length = 0

@@ -136,7 +136,10 @@ const refusal = (tool: string, problems: string) =>
 function unusable(tool: string, reason: string): ToolwayError {
   const dot = tool.indexOf('.')
   const server = dot === -1 ? undefined : tool.slice(0, dot)
-  const advice = `Fix the schema in the server, or exclude the tool with mcpServers.${server ?? 'NAME'}.tools.exclude.`
+  const advice =
+    server === 'native'
+      ? 'Fix the inputSchema in the definition of the tool.'
+      : `Fix the schema in the server, or exclude the tool with mcpServers.${server ?? 'NAME'}.tools.exclude.`
   const sentence = `${tool} cannot be used: its input schema cannot be compiled (${reason}). ${advice}`
   return new ToolwayError('QUARANTINED', sentence, { server, rule: 'inputSchema' })
 }

@@ -45,7 +45,7 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
 function exportedBy(module: Readonly<Record<string, unknown>>): Pick<LoadedModule, 'tools' | 'sinks' | 'problem'> {
   const refused = (problem: string) => ({ tools: [], sinks: [], problem })
   const found = new Set<unknown>()
-  for (const [name, value] of Object.entries(module)) {
+  for (const [name, value] of Object.entries(namedExports(module))) {
     const all = Array.isArray(value) ? value : [value]
     const wrong = all.map(wrongness).find((problem) => problem !== undefined)
     if (wrong !== undefined) return refused(`exports "${name}", which ${wrong}`)
@@ -56,6 +56,12 @@ function exportedBy(module: Readonly<Record<string, unknown>>): Pick<LoadedModul
   }
   if (found.size === 0) return refused('exports neither tools nor sinks')
   return { tools: [...found].filter(isTool), sinks: [...found].filter(isSink) }
+}
+
+/** The exports of a module; of a CommonJS module, those in `module.exports`, which Node.js makes its default export. */
+function namedExports(module: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const exported = module['module.exports']
+  return isRecord(exported) && !isTool(exported) && !isSink(exported) ? exported : module
 }
 
 const isTool = (value: unknown): value is Tool =>

@@ -1,10 +1,11 @@
 import { statSync } from 'node:fs'
-import { registerHooks } from 'node:module'
+import { createRequire, type ResolveHookContext, registerHooks } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Untrusted } from './refused.ts'
 import { writableByOthers } from './writable-by-others.ts'
 
 const parameter = 'toolway-plugin'
+const ownRequire = createRequire(import.meta.url)
 
 const loaded = new Map<string, Set<string>>()
 let isRegistered = false
@@ -27,10 +28,15 @@ export function registerPluginHooks(library: URL): void {
   isRegistered = true
   registerHooks({
     resolve(specifier, context, next) {
-      const tag = tagOf(context.parentURL)
+      const tag = tagOf(context.parentURL) ?? tagOfCommonJs(context)
       if (tag === undefined) return next(specifier, context)
       if (specifier === 'toolway') return { url: library.href, shortCircuit: true }
-      if (/^zod(?:\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url })
+      if (/^zod(?:\/|$)/.test(specifier)) {
+        // For `require`, Node.js ignores another parent.
+        if (context.conditions.includes('require'))
+          return { url: pathToFileURL(ownRequire.resolve(specifier)).href, shortCircuit: true }
+        return next(specifier, { ...context, parentURL: import.meta.url })
+      }
       const found = next(specifier, context)
       const isBeside = /^(?:\.{0,2}\/|file:|#)/.test(specifier) && found.url.startsWith('file:')
       if (!isBeside) return found
@@ -52,6 +58,13 @@ function withTag(href: string, tag: string): string {
 const tagOf = (url: string | undefined): string | undefined =>
   url?.includes(`${parameter}=`) ? (new URL(url).searchParams.get(parameter) ?? undefined) : undefined
 
+/** The tag of a CommonJS module that requires another one: Node.js forgets the parameter of the first one's URL. */
+function tagOfCommonJs({ parentURL, conditions }: Pick<ResolveHookContext, 'parentURL' | 'conditions'>) {
+  if (!conditions.includes('require') || !parentURL?.startsWith('file:')) return undefined
+  const file = fileURLToPath(parentURL)
+  return [...known.values()].find(({ tag }) => loaded.get(tag)?.has(file))?.tag
+}
+
 interface Known {
   readonly tag: string
   /** A fingerprint of all files in the module. */
@@ -66,6 +79,8 @@ let count = 0
 export function tagFor(file: string): string {
   const before = known.get(file)
   if (before && before.marks === marksOf(before.tag)) return before.tag
+  // Node.js keeps CommonJS modules by their path, without the tag.
+  if (before) for (const each of filesOf(before.tag)) delete ownRequire.cache[each]
   const tag = `${++count}`
   known.set(file, { tag, marks: '' })
   return tag

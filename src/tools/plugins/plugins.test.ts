@@ -75,6 +75,50 @@ describe('plugins', () => {
     expect(await said(first.tools[0])).toBe('old')
   })
 
+  const commonJs = (exported: string) => `
+    const { defineTool } = require('toolway')
+    const z = require('zod')
+    const { word } = require('./word.cjs')
+    const tool = defineTool({ name: 't', description: '', input: z.object({}), run: () => word() })
+    ${exported}`
+
+  test.each(['module.exports = tool', 'module.exports = [tool]', 'module.exports = { tool }', 'exports.tool = tool'])(
+    'S2, G8: a CommonJS module and what it requires are loaded as well, again after a change: %s',
+    async (exported) => {
+      await using folder = await pluginFolder()
+      await folder.write({
+        'main.cjs': commonJs(exported),
+        'word.cjs': "exports.word = () => require('./word.json').word",
+        'word.json': '{ "word": "old" }',
+      })
+      await using first = await folder.load('main.cjs')
+      expect(await said(first.tools[0])).toBe('old')
+      expect(first.tools).toHaveLength(1)
+      expect(first.filesToWatch).toEqual(['main.cjs', 'word.cjs'].map((file) => join(folder.path, file)))
+      await folder.write({ 'word.cjs': "exports.word = () => 'new one'" })
+      await using next = await folder.load('main.cjs')
+      expect(await said(next.tools[0])).toBe('new one')
+    },
+  )
+
+  test('S2: the reason why a module does not load is one sentence', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'a.ts': "throw new Error('There is no key.')" })
+    expect(await folder.problems('a.ts')).toEqual([expect.stringContaining('There is no key. Fix it')])
+  })
+
+  test('J4: refuses a CommonJS module that requires a file that other users can change', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({
+      'tool.ts': `import { word } from './main.cjs'\n${toolSource('t', 'word')}`,
+      'main.cjs': "exports.word = require('./word.cjs').word",
+      'word.cjs': "exports.word = 'x'",
+    })
+    expect(await folder.problems('tool.ts')).toEqual([])
+    await chmod(join(folder.path, 'word.cjs'), 0o666)
+    expect(await folder.problems('tool.ts')).toEqual([expect.stringContaining('Other users can write to /word.cjs')])
+  })
+
   test('G8: a broken module is loaded once it is repaired', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'a.ts': 'export const x = ' })

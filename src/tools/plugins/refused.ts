@@ -1,4 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
+import { thrownText } from '../../lib/message-text.ts'
 
 /** Thrown if some plugins cannot be loaded. The whole configuration is then rejected, not applied in part. */
 export class PluginsRefused extends ToolwayError {
@@ -21,6 +22,7 @@ export function loadProblem(file: string, thrown: unknown): string {
     .replace(/\s+/g, ' ')
     .trim()
     .slice(0, 300)
+    .replace(/\.$/, '')
   if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
     return `${file} uses TypeScript syntax that cannot be removed as types (${detail}); do not use enums, namespaces or parameter properties.`
   }
@@ -35,7 +37,7 @@ export function loadProblem(file: string, thrown: unknown): string {
 }
 
 function errorOf(thrown: unknown) {
-  if (!(thrown instanceof Error)) return { code: '', name: '', message: String(thrown), stack: '' }
+  if (!(thrown instanceof Error)) return { code: '', name: '', message: thrownText(thrown), stack: '' }
   const { code = '' } = thrown as NodeJS.ErrnoException
   return { code, name: thrown.name, message: thrown.message, stack: thrown.stack ?? '' }
 }

@@ -145,6 +145,24 @@ describe('V26: a gateway in a program', () => {
     expect(stdout.trim()).toBe('TIMEOUT')
   })
 
+  test('a gateway that is disposed of twice at the same time is closed after each', async () => {
+    await using story = await open()
+    const { gateway } = story
+    const ended: string[] = []
+    const ending = async (name: string) => {
+      await gateway[Symbol.asyncDispose]()
+      ended.push(name)
+    }
+    await gateway.listen()
+    const both = [ending('first'), ending('second')]
+    // A disposal that has nothing to wait for would be over by then.
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+    expect(ended).toEqual([])
+    await Promise.all(both)
+    expect(ended).toEqual(['first', 'second'])
+    await expect(gateway.call('greet', { whom: 'Ada' })).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  })
+
   test('a tool without a schema takes no arguments', async () => {
     const ping = defineTool({ name: 'ping', description: '', handler: () => 'pong' })
     await using story = await open({ tools: [ping] })
@@ -164,5 +182,17 @@ describe('V26: a gateway in a program', () => {
     await expect(open({ tools: [named('hash')] })).rejects.toThrow('"hash"')
     await expect(open({ tools: [{} as never] })).rejects.toThrow('defineTool')
     await expect(open({ config: { mcpServer: {} } })).rejects.toThrow('mcpServer')
+  })
+
+  test.each<[unknown, string]>([
+    [{ mcpServers: {} }, '"mcpServers"'],
+    ['./toolway.yaml', 'createGateway needs an object'],
+    [{ config: './toolway.yaml' }, 'loadConfig'],
+    [{ config: null }, 'loadConfig'],
+    [{ tools: greet }, 'list'],
+  ])('options that do not exist or have the wrong type are refused: %j', async (options, message) => {
+    const opening = createGateway(options as ProgramOptions)
+    await expect(opening).rejects.toThrow(TypeError)
+    await expect(opening).rejects.toThrow(message)
   })
 })

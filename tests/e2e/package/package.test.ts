@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
@@ -79,6 +79,13 @@ describe.concurrent('the package', () => {
       env: { ...process.env, GOGC: 'off' },
     }).catch((error: { stdout: string }) => error)
     expect(stdout).toBe('')
+  })
+
+  test('V26: a bundle that contains the library says how to leave it out', async () => {
+    const bundle = join(place.path, 'bundle.mjs')
+    await cp(join(packed.folder, 'dist/index.js'), bundle)
+    const { stderr } = await run(process.execPath, [bundle]).catch((error: { stderr: string }) => error)
+    expect(stderr).toContain('external')
   })
 
   test('contains only the needed files and the licences', () => {

@@ -2,6 +2,7 @@ import type { Call, Peer } from '../../../core/call.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { Json } from '../../../core/json.ts'
+import { thrownText } from '../../../lib/message-text.ts'
 import type { Tool } from '../../define-tool.ts'
 import { loadModule } from '../load-module.ts'
 import type { FromChild, SentError, ToChild } from './child-process.ts'
@@ -71,4 +72,4 @@ function sent(thrown: unknown): SentError {
 }
 
 const causeOf = (cause: unknown) =>
-  (cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)).slice(0, 4_000)
+  (cause instanceof Error ? (cause.stack ?? cause.message) : thrownText(cause)).slice(0, 4_000)
