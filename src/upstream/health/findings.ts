@@ -32,7 +32,7 @@ export function createServerFindings(server: string, log: Log) {
 
   return {
     /** Logs what is new in a listing. */
-    listed(listing: Pick<ServerListing, 'descriptors' | 'failure'>): void {
+    listed(listing: ListingWithFindings): void {
       for (const finding of ofListing(listing)) warn(finding)
     },
     /** Counts a result that exceeds a limit. Returns how many there were with this method. */
@@ -46,7 +46,7 @@ export function createServerFindings(server: string, log: Log) {
       return known.count
     },
     of(
-      listing: Pick<ServerListing, 'descriptors' | 'failure'>,
+      listing: ListingWithFindings,
       { failure, lost }: { readonly failure?: ToolwayError | undefined; readonly lost?: ToolwayError | undefined },
     ): readonly ServerFinding[] {
       const found = [...ofListing(listing), ...[...exceededLimits.values()].map(resultFinding)]
@@ -57,9 +57,15 @@ export function createServerFindings(server: string, log: Log) {
   }
 }
 
-function ofListing({ descriptors, failure }: Pick<ServerListing, 'descriptors' | 'failure'>): readonly ServerFinding[] {
+type ListingWithFindings = Pick<ServerListing, 'descriptors' | 'failure' | 'missing'>
+
+function ofListing({ descriptors, failure, missing }: ListingWithFindings): readonly ServerFinding[] {
   const limit = exceededFinding(failure)
-  return [...(descriptors?.findings ?? []), ...(limit ? [limit] : [])]
+  const lists = missing.flatMap(({ method, limit }) => {
+    const finding = limit && messageFinding(limit)
+    return finding ? [{ ...finding, method, message: `${method}: ${finding.message}` }] : []
+  })
+  return [...(descriptors?.findings ?? []), ...lists, ...(limit ? [limit] : [])]
 }
 
 /** The finding for an error about a message that exceeds a limit; undefined for other errors. */
