@@ -23,6 +23,7 @@ export const serverFindingKinds = [
   'deep-nesting',
   'too-many-blocks',
   'too-many-values',
+  'flood',
 ] as const
 
 export type ServerFindingKind = (typeof serverFindingKinds)[number]

@@ -112,7 +112,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const pool = createConnectionPool({
     server: name,
     config,
-    connect: (scope, signal) => control.unlessPaused(() => options.connect(scope, signal)),
+    connect: (scope, signal) =>
+      control.unlessPaused(() => options.connect({ ...scope, exceeded: exceededWithoutCall }, signal)),
     mayLog,
     mayReach: (caller) =>
       options.mayUseSome?.(caller, listings.entriesOf(listings.forSession(caller.session, caller.capabilities))) ??
@@ -239,6 +240,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   function exceeded(limit: LimitExceeded, method: string, entry: string): void {
     // Notify listeners of the first one only: a server may exceed a limit with every call.
     if (findings.exceeded(limit, method, entry) === 1) changed()
+  }
+
+  function exceededWithoutCall(limit: LimitExceeded): void {
+    if (findings.exceededWithoutCall(limit)) changed()
   }
 
   /** The source for the callers that use this listing; `session` is set if it belongs to one session. */

@@ -41,6 +41,16 @@ describe('V6: findings of a server', () => {
     expect(found[0]?.message).toContain('tool_3')
   })
 
+  test('include once what exceeded a limit without a call', () => {
+    const { findings, lines } = recorded()
+    const flood = new LimitExceeded('flood', 16 * 1024 * 1024)
+    expect([flood, flood, large].map(findings.exceededWithoutCall)).toEqual([true, false, true])
+    expect(lines).toHaveLength(2)
+    const found = findings.of(listing(), {})
+    expect(found).toMatchObject([{ kind: 'flood', limit: 16 * 1024 * 1024 }, { kind: 'large-message' }])
+    expect(found[0]?.message).toContain('it has to wait')
+  })
+
   test('include a message that broke a list or a connection, once', () => {
     const { findings } = recorded()
     const failed = { descriptors: undefined, failure: broken(broken(large)), missing: [] }

@@ -22,6 +22,7 @@ import {
 } from './http-channel.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
+import { maxPerSecond } from './read-limit.ts'
 import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
@@ -41,6 +42,8 @@ export interface HttpTransportOptions {
   readonly headers: Readonly<Record<string, string | undefined>>
   /** Provides credentials that change while the connection is open. */
   readonly authorize?: RequestAuthorizer | undefined
+  /** Called if the server exceeds a limit, without a request that fails for it. */
+  exceeded?(limit: LimitExceeded): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -127,6 +130,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         signal: listening.signal,
         open: get,
         deliver: (data) => receiver?.message(data),
+        exceeded: (limit) => options.exceeded?.(limit),
         forgotten: endSession,
         rejected: () => void isLost(),
       })
@@ -295,6 +299,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         clock,
         signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
         deliver,
+        flooded: () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond)),
         reopen: (lastEventId, receive) => get(lastEventId, receive, signal),
         done,
       })

@@ -24,7 +24,7 @@ class HttpStatus extends Error {
   }
 }
 
-type ExceededKind = 'large-message' | 'deep-nesting' | 'too-many-blocks' | 'too-many-values'
+type ExceededKind = 'large-message' | 'deep-nesting' | 'too-many-blocks' | 'too-many-values' | 'flood'
 
 /** The cause of an error about a message that exceeds a limit. */
 export class LimitExceeded extends Error {
