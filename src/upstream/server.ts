@@ -425,7 +425,14 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     for (const listener of listeners) listener()
   }
 
-  function status(listing: ServerListing): SourceStatus {
+  /** Until lists were fetched for some client, the reason why they were not, whichever client they were fetched for. */
+  function withReason(listing: ServerListing): ServerListing {
+    if (fetched || listing.failure || listing.fetching) return listing
+    return [...listings.byProfile.values()].find(({ failure }) => failure !== undefined) ?? listing
+  }
+
+  function status(own: ServerListing): SourceStatus {
+    const listing = withReason(own)
     const breaker = options.breaker?.() ?? { state: 'closed' as const }
     const starting = !fetched && (pool.connected || pool.opening)
     const { degradation } = healthCheck

@@ -34,6 +34,7 @@ import {
   rejectedRequest,
   rejectedSession,
   sessionEnded,
+  unusableSession,
 } from './transport-errors.ts'
 
 export interface HttpTransportOptions {
@@ -88,6 +89,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   const idle = Promise.withResolvers<void>()
   let receiver: TransportReceiver | undefined
   let session: string | undefined
+  /** Whether the server sent a session id that cannot be sent back. */
+  let isUnusable = false
   let version: string | undefined
   let stateless = false
   let headers: Readonly<Record<'hello' | 'post' | 'get', Headers>> = { hello: {}, post: {}, get: {} }
@@ -180,6 +183,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       throw error
     }
     if (stateless && mayBeOtherProtocol(head) && (await hasChangedProtocol())) throw over
+    if (isUnusable && version !== undefined && (head.status === 400 || head.status === 404))
+      throw unusableSession(state(), head)
     throw rejectedRequest(state(), head, text?.toString('latin1'))
   }
 
@@ -276,6 +281,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       session = id
       remember()
     }
+    if (version === undefined) isUnusable = id !== undefined && !isHeaderValue(id)
     if (exchange !== undefined && version !== undefined) fresh = false
     if (exchange === undefined || !isReadable(head) || head.status === 202) {
       settled(exchange)

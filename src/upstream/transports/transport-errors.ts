@@ -107,6 +107,14 @@ export function rejectedRequest(state: TransportState, head: ResponseHead, said 
   return new ToolwayError(code, `${name} ${sentence(state, head, said)}${relayed}`, details)
 }
 
+/** The error for a rejection by a server whose session id cannot be sent back. */
+export const unusableSession = ({ name }: TransportState, { status }: ResponseHead): ToolwayError =>
+  new ToolwayError(
+    'SERVER_UNAVAILABLE',
+    `${name} sent an invalid Mcp-Session-Id, and rejected the request without it (HTTP ${status}). A session id has up to 1,024 visible ASCII characters.`,
+    { server: name, cause: new HttpStatus(status) },
+  )
+
 /** The error for requests that were not sent because the server has ended the session. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   unsentError(name, `${name} has ended the session; try again.`)
