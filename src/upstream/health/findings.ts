@@ -70,11 +70,15 @@ type ListingWithFindings = Pick<ServerListing, 'descriptors' | 'failure' | 'miss
 
 function ofListing({ descriptors, failure, missing }: ListingWithFindings): readonly ServerFinding[] {
   const limit = exceededFinding(failure)
-  const lists = missing.flatMap(({ method, limit }) => {
+  return [...(descriptors?.findings ?? []), ...findingsOfFailed(missing), ...(limit ? [limit] : [])]
+}
+
+/** The findings about lists that failed because a page exceeded a limit. */
+export function findingsOfFailed(lists: ServerListing['missing']): readonly ServerFinding[] {
+  return lists.flatMap(({ method, limit }) => {
     const finding = limit && messageFinding(limit)
     return finding ? [{ ...finding, method, message: `${method}: ${finding.message}` }] : []
   })
-  return [...(descriptors?.findings ?? []), ...lists, ...(limit ? [limit] : [])]
 }
 
 /** The finding for an error about a message that exceeds a limit; undefined for other errors. */
