@@ -13,13 +13,17 @@ export const serverFindingKinds = [
   'large-definition',
   'long-text',
   'malformed-definition',
+  'malformed-member',
   'repeated-cursor',
   'long-cursor',
+  'malformed-cursor',
   'large-handshake',
+  'malformed-handshake',
   'large-message',
   'deep-nesting',
   'too-many-blocks',
   'too-many-values',
+  'flood',
 ] as const
 
 export type ServerFindingKind = (typeof serverFindingKinds)[number]

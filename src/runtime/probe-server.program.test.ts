@@ -36,3 +36,24 @@ test.each([
   expect(failure?.message).toContain('exit code 3')
   expect(stderr).toEqual(second)
 })
+
+test('B11, V6: a list that exceeds a limit is a finding, and the other lists are counted', async () => {
+  const script = `
+    const deep = '{"prompts":[{"name":"p","_meta":{"a":' + '['.repeat(300) + ']'.repeat(300) + '}}]}'
+    const results = {
+      initialize: '{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"x","version":"1"}}',
+      'tools/list': '{"tools":[{"name":"get","inputSchema":{"type":"object"}}]}',
+      'prompts/list': deep,
+    }
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line)
+      const answer = results[method] ? '"result":' + results[method] : '"error":{"code":-32601,"message":"unknown"}'
+      if (id !== undefined) console.log('{"jsonrpc":"2.0","id":' + id + ',' + answer + '}')
+    })`
+  const { mcpServers } = configSchema.parse({ mcpServers: { x: { command: process.execPath, args: ['-e', script] } } })
+  await using prober = createServerProber({ redact: (text) => text, clock: systemClock, log: silentLog })
+  const server = mcpServers.x as ServerConfig
+  const { failure, findings } = await prober.probe('x', server, 60_000, new AbortController().signal)
+  expect(failure).toBeUndefined()
+  expect(findings).toMatchObject([{ kind: 'deep-nesting', method: 'prompts/list' }])
+})

@@ -15,7 +15,7 @@ import { schemaProblem } from '../policy/arguments/validate.ts'
 import { PluginsRefused } from '../tools/plugins/index.ts'
 import { type Connector, createConnector } from '../upstream/connection/connect.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
-import { exceededFinding } from '../upstream/health/findings.ts'
+import { exceededFinding, findingsOfFailed } from '../upstream/health/findings.ts'
 import { fetchLists, type ServerLists } from '../upstream/listing/fetch-lists.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import type { OutputLine } from '../upstream/transports/stderr.ts'
@@ -122,7 +122,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
           hintedReads: tools.filter(hasReadOnlyHint).map((tool) => String(tool.name)),
           others: resources.length + templates.length + prompts.length,
           missing: failed.map(({ method }) => method),
-          findings: [...findings, ...lists.findings],
+          findings: [...findings, ...lists.findings, ...findingsOfFailed(failed)],
         }
         for (const problem of await schemaProblems(tools)) unusable.push(redact(problem))
       } catch (thrown) {

@@ -24,7 +24,7 @@ export interface ScriptedPeer {
   say(message: object, exchange?: number): void
   die(sentence?: string): void
   /** Reports that a request will not get a response although the connection is fine. */
-  fail(exchange: number): void
+  fail(exchange: number, cause?: Error): void
   /** Makes the transport unusable without notifying the receiver. */
   failSilently(): void
 }
@@ -56,7 +56,8 @@ export function scriptedPeer(
       usable = false
       receiver?.closed(new ToolwayError('OUTCOME_UNKNOWN', sentence))
     },
-    fail: (exchange) => receiver?.failed(exchange, new ToolwayError('OUTCOME_UNKNOWN', 'The response broke off.')),
+    fail: (exchange, cause) =>
+      receiver?.failed(exchange, new ToolwayError('OUTCOME_UNKNOWN', 'The response broke off.', { cause })),
     failSilently: () => {
       usable = false
     },

@@ -63,6 +63,19 @@ test('T5, F4: a server that failed to list its tools is asked again over a new c
   expect(server.incomplete?.()).toEqual([])
 })
 
+test('V2: a server that failed to list its tools for some client is not starting, and says why', async () => {
+  const { server, clock } = serverWith({ hangs: () => true })
+  const ready = server.seenBy({ sampling: {} }).ready()
+  await clock.pass(20_000)
+  expect(server.status().health).toBe('starting')
+  await clock.pass(10_000)
+  await ready
+  expect(server.status()).toMatchObject({
+    health: 'degraded',
+    reason: expect.stringContaining('did not return its lists within 30 s'),
+  })
+})
+
 test.each(['shared', 'caller', 'call'])(
   'V2: with session %s, a server is opening while calls wait for a connection to it',
   async (session) => {

@@ -112,7 +112,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const pool = createConnectionPool({
     server: name,
     config,
-    connect: (scope, signal) => control.unlessPaused(() => options.connect(scope, signal)),
+    connect: (scope, signal) =>
+      control.unlessPaused(() => options.connect({ ...scope, exceeded: exceededWithoutCall }, signal)),
     mayLog,
     mayReach: (caller) =>
       options.mayUseSome?.(caller, listings.entriesOf(listings.forSession(caller.session, caller.capabilities))) ??
@@ -239,6 +240,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   function exceeded(limit: LimitExceeded, method: string, entry: string): void {
     // Notify listeners of the first one only: a server may exceed a limit with every call.
     if (findings.exceeded(limit, method, entry) === 1) changed()
+  }
+
+  function exceededWithoutCall(limit: LimitExceeded): void {
+    if (findings.exceededWithoutCall(limit)) changed()
   }
 
   /** The source for the callers that use this listing; `session` is set if it belongs to one session. */
@@ -420,7 +425,14 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     for (const listener of listeners) listener()
   }
 
-  function status(listing: ServerListing): SourceStatus {
+  /** Until lists were fetched for some client, the reason why they were not, whichever client they were fetched for. */
+  function withReason(listing: ServerListing): ServerListing {
+    if (fetched || listing.failure || listing.fetching) return listing
+    return [...listings.byProfile.values()].find(({ failure }) => failure !== undefined) ?? listing
+  }
+
+  function status(own: ServerListing): SourceStatus {
+    const listing = withReason(own)
     const breaker = options.breaker?.() ?? { state: 'closed' as const }
     const starting = !fetched && (pool.connected || pool.opening)
     const { degradation } = healthCheck

@@ -169,8 +169,12 @@ export function createLineReader(options: {
   readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
   tooLong?(length: number): void
-  /** Receives the first and last bytes of a dropped line, without its LF. */
-  dropped?(head: Buffer, tail: Buffer): void
+  /** Receives the first and last bytes of a dropped line, without its LF, and the line's length. */
+  dropped?(head: Buffer, tail: Buffer, length: number): void
+  /** Receives each piece of a dropped line after the one that made it too long. */
+  dropping?(piece: Buffer): void
+  /** Called with the number of empty lines that were skipped. */
+  skipped?(count: number): void
 }) {
   const { maxLength, skipsEmpty = false } = options
   const begun = createByteCollector()
@@ -184,17 +188,21 @@ export function createLineReader(options: {
       if (edges && begun.length > 0) edges.add(begun.take())
       else begun.clear()
       options.tooLong?.(dropping)
-    } else dropping += piece.length
+    } else {
+      dropping += piece.length
+      options.dropping?.(piece)
+    }
     edges?.add(piece)
   }
 
   const finish = (rest: Buffer): void => {
     if (dropping > 0 || begun.length + rest.length > maxLength) {
       drop(rest)
+      const length = dropping
       dropping = 0
       if (!edges) return
       const { head, tail } = edges.take()
-      options.dropped?.(head, tail)
+      options.dropped?.(head, tail, length)
       return
     }
     let line = rest
@@ -213,7 +221,11 @@ export function createLineReader(options: {
     push(chunk: Buffer): void {
       let from = 0
       for (;;) {
-        if (skipsEmpty && begun.length === 0 && dropping === 0) while (chunk[from] === LF) from++
+        if (skipsEmpty && begun.length === 0 && dropping === 0 && chunk[from] === LF) {
+          const first = from
+          while (chunk[from] === LF) from++
+          options.skipped?.(from - first)
+        }
         const at = chunk.indexOf(LF, from)
         if (at < 0) break
         const rest = chunk.subarray(from, at)

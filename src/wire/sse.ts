@@ -24,6 +24,8 @@ export function createEventReader(options: {
   event(event: ServerSentEvent): void
   retry?(ms: number): void
   tooLong(): void
+  /** Receives everything but data: comments, empty lines, other fields, and the rest of an event that is too long. */
+  other?(bytes: Buffer): void
 }): { push(chunk: Buffer): void } {
   let id: string | undefined
   let idSet = false
@@ -72,6 +74,7 @@ export function createEventReader(options: {
     const bytes =
       first && received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf ? received.subarray(3) : received
     first = false
+    if (options.other && (dropping || !isData(bytes))) options.other(bytes)
     if (bytes.length === 0) {
       finish()
       return
@@ -90,7 +93,12 @@ export function createEventReader(options: {
     }
   }
 
-  const lines = createLineReader({ maxLength: options.maxLength + 'data: '.length, line, tooLong: drop })
+  const lines = createLineReader({
+    maxLength: options.maxLength + 'data: '.length,
+    line,
+    tooLong: drop,
+    dropping: options.other,
+  })
 
   return {
     push(received) {
@@ -115,6 +123,8 @@ export function createEventReader(options: {
     },
   }
 }
+
+const isData = (line: Buffer): boolean => line[0] === 0x64 && line.toString('latin1', 0, 4) === 'data'
 
 /** Encodes one event whose data is one JSON value. */
 export function eventBytes(event: { readonly data: Buffer; readonly id?: string; readonly event?: string }): Buffer {

@@ -12,7 +12,7 @@ import { sseTransport } from '../transports/sse.ts'
 import { createRecentLines, type OutputLine, type RedactLine } from '../transports/stderr.ts'
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
-import { refusesStreamableHttp } from '../transports/transport-errors.ts'
+import { type LimitExceeded, refusesStreamableHttp } from '../transports/transport-errors.ts'
 import {
   type ClientIdentity,
   type InitializedConnection,
@@ -44,6 +44,8 @@ export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | '
   readonly principal?: string | undefined
   /** Whether to open a session if the server offers one beside the stateless protocol. */
   readonly prefersSession?: boolean
+  /** Called if the server exceeds a limit, without a request that fails for it. */
+  exceeded?(limit: LimitExceeded): void
 }
 
 export interface Connector {
@@ -193,16 +195,16 @@ class EndedByProbe extends Error {
 function transportFor(
   { name, config, orphanReaper, redact, oauth, clock, log }: ConnectorOptions,
   kind: ServerConfig['transport'],
-  { principal }: ConnectionScope,
+  { principal, exceeded }: ConnectionScope,
   wrote: (line: OutputLine) => void,
 ): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
-    return stdioTransport({ name, command, args, cwd, env, orphanReaper, redact, wrote, clock, log })
+    return stdioTransport({ name, command, args, cwd, env, orphanReaper, redact, wrote, exceeded, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}
   const authorize = oauth?.authorize(name, config, principal)
-  const options = { name, url, headers: { ...token, ...config.headers }, authorize, clock, log }
+  const options = { name, url, headers: { ...token, ...config.headers }, authorize, exceeded, clock, log }
   return kind === 'sse' ? sseTransport(options) : httpTransport(options)
 }

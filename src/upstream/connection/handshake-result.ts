@@ -6,7 +6,7 @@ import { walk } from '../../lib/json-text.ts'
 import { quote, shorten } from '../../lib/message-text.ts'
 import { metaKeys } from '../../wire/revisions.ts'
 import { written } from '../listing/list-reader.ts'
-import { maxAdvice } from '../listing/offers.ts'
+import { maxAdvice, usableExtensions } from '../listing/offers.ts'
 
 /** What a server says about itself in the handshake. */
 export interface ServerDescription {
@@ -26,7 +26,10 @@ const maxInfoText = 1_024
 /** How many members a finding names. */
 const maxNamed = 10
 
-/** Reads the result of `initialize` or `server/discover`. Shortens long texts, and leaves out members that are large. */
+/**
+ * Reads the result of `initialize` or `server/discover`. Shortens long texts, and leaves out members that are large or of
+ * the wrong type.
+ */
 export function readHandshakeResult(method: string, result: Buffer) {
   const leftOut: string[] = []
   const isSmall = result.length <= maxHandshake
@@ -35,7 +38,14 @@ export function readHandshakeResult(method: string, result: Buffer) {
   const serverInfo = withShortTexts(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo, leftOut)
   const advice = typeof body.instructions === 'string' ? body.instructions : undefined
   const instructions = advice && advice.length > maxInstructions ? shorten(advice, maxInstructions) : advice
-  const findings = [...adviceFindings(method, advice), ...memberFindings(method, leftOut)]
+  const invalid = [...invalidMembers(body), ...usableExtensions(capabilities).leftOut.map(extension)].map((name) =>
+    quote(name),
+  )
+  const findings = [
+    ...adviceFindings(method, advice),
+    ...memberFindings(method, leftOut),
+    ...invalidFindings(method, invalid, isRecord(body.capabilities)),
+  ]
   const described: ServerDescription = {
     ...{ serverInfo, capabilities, instructions },
     ...(findings.length > 0 && { findings }),
@@ -85,6 +95,34 @@ function withShortTexts(serverInfo: unknown, leftOut: string[]): Readonly<Record
   return { ...serverInfo, ...Object.fromEntries(short) }
 }
 
+const extension = (name: string) => `capabilities.extensions.${name}`
+
+/** The members of the wrong type. Many servers write a member that they do not have as null. */
+function invalidMembers({
+  capabilities,
+  serverInfo,
+  instructions,
+  _meta,
+}: Readonly<Record<string, unknown>>): string[] {
+  const isValid = {
+    capabilities: isRecord(capabilities),
+    serverInfo: isRecord(asRecord(_meta)[metaKeys.serverInfo] ?? serverInfo ?? {}),
+    instructions: typeof (instructions ?? '') === 'string',
+  }
+  return Object.entries(isValid).flatMap(([name, valid]) => (valid ? [] : [name]))
+}
+
+function invalidFindings(method: string, invalid: readonly string[], hasCapabilities: boolean): ServerFinding[] {
+  if (invalid.length === 0) return []
+  const consequence = hasCapabilities
+    ? ''
+    : ' Without "capabilities", none of its tools, resources and prompts are listed.'
+  const message = `${method}: missing or invalid members are left out: ${named(invalid)}.${consequence}`
+  return [{ kind: 'malformed-handshake', method, message, count: invalid.length }]
+}
+
+const named = (names: readonly string[]) => names.slice(0, maxNamed).join(', ') + (names.length > maxNamed ? ', …' : '')
+
 function adviceFindings(method: string, advice = ''): ServerFinding[] {
   if (advice.length <= maxAdvice) return []
   const size = `${written(advice.length)} characters`
@@ -94,7 +132,6 @@ function adviceFindings(method: string, advice = ''): ServerFinding[] {
 
 function memberFindings(method: string, leftOut: readonly string[]): ServerFinding[] {
   if (leftOut.length === 0) return []
-  const names = leftOut.slice(0, maxNamed).join(', ') + (leftOut.length > maxNamed ? ', …' : '')
-  const message = `${method}: members that are too large are shortened or left out: ${names}.`
+  const message = `${method}: members that are too large are shortened or left out: ${named(leftOut)}.`
   return [{ kind: 'large-handshake', method, message, count: leftOut.length, limit: maxMember }]
 }

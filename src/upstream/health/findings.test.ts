@@ -18,6 +18,7 @@ function recorded() {
 const listing = (...found: NonNullable<Descriptors['findings']>) => ({
   descriptors: { findings: found } as unknown as Descriptors,
   failure: undefined,
+  missing: [],
 })
 
 describe('V6: findings of a server', () => {
@@ -40,13 +41,27 @@ describe('V6: findings of a server', () => {
     expect(found[0]?.message).toContain('tool_3')
   })
 
+  test('include once what exceeded a limit without a call', () => {
+    const { findings, lines } = recorded()
+    const flood = new LimitExceeded('flood', 16 * 1024 * 1024)
+    expect([flood, flood, large].map(findings.exceededWithoutCall)).toEqual([true, false, true])
+    expect(lines).toHaveLength(2)
+    const found = findings.of(listing(), {})
+    expect(found).toMatchObject([{ kind: 'flood', limit: 16 * 1024 * 1024 }, { kind: 'large-message' }])
+    expect(found[0]?.message).toContain('it has to wait')
+  })
+
   test('include a message that broke a list or a connection, once', () => {
     const { findings } = recorded()
-    const failed = { descriptors: undefined, failure: broken(broken(large)) }
+    const failed = { descriptors: undefined, failure: broken(broken(large)), missing: [] }
     expect(findings.of(failed, {})).toMatchObject([{ kind: 'large-message', limit: 16 * 1024 * 1024 }])
     expect(findings.of(failed, { lost: broken(large) })).toHaveLength(1)
     expect(findings.of(listing(), { failure: broken(large) })).toHaveLength(1)
     expect(findings.of(listing(), { failure: broken(new Error('other')) })).toEqual([])
+    const missing = [{ kind: 'prompt', method: 'prompts/list', reason: 'too large', limit: large } as const]
+    expect(findings.of({ ...listing(), missing }, {})).toMatchObject([
+      { kind: 'large-message', method: 'prompts/list' },
+    ])
   })
 })
 
@@ -77,5 +92,27 @@ describe('V6: the result of a handshake', () => {
     const { described } = read({ ...usual, instructions: 'x'.repeat(1_000_000) })
     expect(described.instructions).toHaveLength(64 * 1024)
     expect(described.findings).toMatchObject([{ kind: 'long-text', limit: 2_000 }])
+  })
+
+  test.each([
+    [{ ...usual, capabilities: ['tools'] }, '"capabilities"'],
+    [{ ...usual, capabilities: undefined }, '"capabilities"'],
+    [{ ...usual, instructions: { a: 1 } }, '"instructions"'],
+    [{ ...usual, serverInfo: 'me' }, '"serverInfo"'],
+    [{ ...usual, capabilities: { extensions: { 'x/y': 5 } } }, '"capabilities.extensions.x/y"'],
+  ])('names the members of the wrong type: %j', (body, name) => {
+    const { described } = read(body)
+    expect(described.findings).toMatchObject([
+      { kind: 'malformed-handshake', method: 'initialize', count: 1, message: expect.stringContaining(name) },
+    ])
+    const says = expect(described.findings?.[0]?.message)
+    const isSilent = name !== '"capabilities"'
+    if (isSilent) says.not.toContain('none of its tools')
+    else says.toContain('none of its tools, resources and prompts are listed')
+  })
+
+  test('may lack what is optional, also as null', () => {
+    const { described } = read({ ...usual, instructions: null, serverInfo: null })
+    expect(described.findings).toBeUndefined()
   })
 })

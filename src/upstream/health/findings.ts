@@ -20,6 +20,7 @@ const maxLogged = 256
 /** What Toolway shortened, left out or refused of a server's messages. Logs each finding once. */
 export function createServerFindings(server: string, log: Log) {
   const exceededLimits = new Map<string, ExceededLimit>()
+  const withoutCall = new Map<LimitExceeded['kind'], ServerFinding>()
   const logged = new Set<string>()
 
   const warn = ({ message, ...facts }: ServerFinding): void => {
@@ -32,7 +33,7 @@ export function createServerFindings(server: string, log: Log) {
 
   return {
     /** Logs what is new in a listing. */
-    listed(listing: Pick<ServerListing, 'descriptors' | 'failure'>): void {
+    listed(listing: ListingWithFindings): void {
       for (const finding of ofListing(listing)) warn(finding)
     },
     /** Counts a result that exceeds a limit. Returns how many there were with this method. */
@@ -45,11 +46,19 @@ export function createServerFindings(server: string, log: Log) {
       if (known.count === 1) warn(resultFinding(known))
       return known.count
     },
+    /** Records a limit that was exceeded without a call that failed for it. Returns whether that is new. */
+    exceededWithoutCall(limit: LimitExceeded): boolean {
+      if (withoutCall.has(limit.kind)) return false
+      const finding = messageFinding(limit)
+      withoutCall.set(limit.kind, finding)
+      warn(finding)
+      return true
+    },
     of(
-      listing: Pick<ServerListing, 'descriptors' | 'failure'>,
+      listing: ListingWithFindings,
       { failure, lost }: { readonly failure?: ToolwayError | undefined; readonly lost?: ToolwayError | undefined },
     ): readonly ServerFinding[] {
-      const found = [...ofListing(listing), ...[...exceededLimits.values()].map(resultFinding)]
+      const found = [...ofListing(listing), ...[...exceededLimits.values()].map(resultFinding), ...withoutCall.values()]
       // A message that closed the connection is reported only here if it did not answer a call.
       const limit = exceededFinding(failure) ?? exceededFinding(lost)
       return limit && !found.some(({ kind }) => kind === limit.kind) ? [...found, limit] : found
@@ -57,9 +66,19 @@ export function createServerFindings(server: string, log: Log) {
   }
 }
 
-function ofListing({ descriptors, failure }: Pick<ServerListing, 'descriptors' | 'failure'>): readonly ServerFinding[] {
+type ListingWithFindings = Pick<ServerListing, 'descriptors' | 'failure' | 'missing'>
+
+function ofListing({ descriptors, failure, missing }: ListingWithFindings): readonly ServerFinding[] {
   const limit = exceededFinding(failure)
-  return [...(descriptors?.findings ?? []), ...(limit ? [limit] : [])]
+  return [...(descriptors?.findings ?? []), ...findingsOfFailed(missing), ...(limit ? [limit] : [])]
+}
+
+/** The findings about lists that failed because a page exceeded a limit. */
+export function findingsOfFailed(lists: ServerListing['missing']): readonly ServerFinding[] {
+  return lists.flatMap(({ method, limit }) => {
+    const finding = limit && messageFinding(limit)
+    return finding ? [{ ...finding, method, message: `${method}: ${finding.message}` }] : []
+  })
 }
 
 /** The finding for an error about a message that exceeds a limit; undefined for other errors. */
@@ -73,11 +92,12 @@ const limitTexts: Readonly<Record<LimitExceeded['kind'], (limit: number) => stri
   'deep-nesting': (limit) => `a message nested deeper than ${limit} levels`,
   'too-many-blocks': (limit) => `a result with more than ${written(limit)} content blocks`,
   'too-many-values': (limit) => `a result with more than ${written(limit)} values`,
+  flood: (limit) => `notifications or other output faster than ${limit / 1024 / 1024} MiB a second`,
 }
 
 const messageFinding = ({ kind, limit }: LimitExceeded): ServerFinding => ({
   ...{ kind, limit },
-  message: `The server sent ${limitTexts[kind](limit)} (a fixed limit); it was refused.`,
+  message: `The server sent ${limitTexts[kind](limit)} (a fixed limit); ${kind === 'flood' ? 'it has to wait' : 'it was refused'}.`,
 })
 
 const resultFinding = ({ limit: { kind, limit }, method, count, entry }: ExceededLimit): ServerFinding => {

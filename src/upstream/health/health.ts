@@ -1,6 +1,7 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Health, ServerFinding, SourceStatus } from '../../core/source-status.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
+import { shorten } from '../../lib/message-text.ts'
 import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
@@ -130,13 +131,16 @@ export function serverStatus(
     description: text(config.description) ?? [title, name].map(visible).find(isShown) ?? '',
     transport: config.transport,
     era: known?.era,
-    protocolVersion: known && visible(known.protocolVersion),
+    protocolVersion: known && shorten(visible(known.protocolVersion), maxVersion),
     lastError: (pool.failure ?? pool.lost)?.message,
     latencyMs: latencyMs === undefined ? undefined : Math.round(latencyMs * 100) / 100,
     breaker: breaker.state,
     ...(findings.length > 0 && { findings }),
   }
 }
+
+/** How much of a server's version is shown. Real ones are dates. */
+const maxVersion = 100
 
 /** Shortens and quotes a version for messages, because the server can send any text as its version. */
 const excerpt = (version: string): string => JSON.stringify(visible(version).slice(0, 40))

@@ -19,7 +19,7 @@ const anything = fc.letrec((again) => ({
   value: fc.oneof(
     { maxDepth: 3 },
     word,
-    fc.constantFrom(null, true, false, 0, 0.5, -7, '', '2026-01-01T00:00:00Z'),
+    fc.constantFrom(null, true, false, 0, 0.5, -7, 1e300, Number.POSITIVE_INFINITY, '', '2026-01-01T00:00:00Z'),
     fc.array(again('value'), { maxLength: 2 }),
     fc.dictionary(word, again('value'), { maxKeys: 3 }),
   ),
@@ -36,7 +36,8 @@ test.each([
     fc.property(written, (given) => {
       const { inputSchema = { type: 'object' }, ...rest } = given
       const input = kind === 'tool' ? { inputSchema: Object(inputSchema) } : {}
-      const definition = repairedDefinition(kind, { ...bare, ...rest, ...input })
+      // As clients receive it.
+      const definition = JSON.parse(JSON.stringify(repairedDefinition(kind, { ...bare, ...rest, ...input })))
       expect(schema.safeParse(definition).error?.issues, JSON.stringify(definition)).toBeUndefined()
     }),
     runs(40, 2_000),
@@ -80,3 +81,11 @@ test('B2: of the annotations of MCP, those with a wrong type are removed', () =>
     expect(repairedDefinition('tool', wrong), hint).not.toHaveProperty(['annotations'])
   }
 })
+
+test.each([Number.POSITIVE_INFINITY, -1, 0.5, 1e300, '5'])(
+  'G2: a size of %s, which some clients cannot parse, is removed',
+  (size) => {
+    const repaired = repairedDefinition('resource', { uri: 'a:b', name: 'x', size } as Definition)
+    expect(repaired).toEqual({ uri: 'a:b', name: 'x' })
+  },
+)

@@ -11,7 +11,8 @@ type Check = (value: unknown) => boolean
 
 const isText: Check = (value) => typeof value === 'string'
 const isFlag: Check = (value) => typeof value === 'boolean'
-const isNumber: Check = (value) => typeof value === 'number'
+/** Clients parse a size as an integer, many of them as one that is not negative. */
+const isSize: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 const oneOf =
   (...words: readonly unknown[]): Check =>
   (value) =>
@@ -39,10 +40,10 @@ const common = { title: isText, description: isText, icons: listOf(isIcon), _met
 const ofResources = {
   ...common,
   mimeType: isText,
-  size: isNumber,
+  size: isSize,
   annotations: having({
     audience: listOf(oneOf('user', 'assistant')),
-    priority: (value) => isNumber(value) && (value as number) >= 0 && (value as number) <= 1,
+    priority: (value) => typeof value === 'number' && value >= 0 && value <= 1,
     lastModified: isMoment,
   }),
 }
@@ -80,6 +81,24 @@ export function repairedDefinition(kind: ListedKind, definition: Definition): De
   if (Object.keys(changes).length === 0) return definition
   const kept = Object.entries({ ...definition, ...changes }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(kept)
+}
+
+/** The members that the repair removed or changed. Those that only some clients do not support are not invalid. */
+export function invalidMembers(kind: ListedKind, definition: Definition, repaired: Definition): readonly string[] {
+  const isInvalid = (name: string) =>
+    definition[name] !== null &&
+    definition[name] !== repaired[name] &&
+    !(kind === 'tool' && name === 'inputSchema' && isSchemaWithType(definition.inputSchema))
+  return Object.keys(definition)
+    .filter((name) => name in optional[kind] || name === 'inputSchema')
+    .filter(isInvalid)
+}
+
+/** Whether an input schema is valid, although not for all clients: it may use `true` as a schema, or a list of types. */
+function isSchemaWithType(schema: unknown): boolean {
+  const { properties = {}, required = [] } = asRecord(schema)
+  const isSchema: Check = (inner) => isRecord(inner) || isFlag(inner)
+  return isRecord(properties) && Object.values(properties).every(isSchema) && listOf(isText)(required)
 }
 
 function soundInput(schema: unknown): Readonly<Record<string, unknown>> {

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
+import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
 import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
+import { LimitExceeded } from '../transports/transport-errors.ts'
 import { fetchLists } from './fetch-lists.ts'
 
 const signal = new AbortController().signal
@@ -22,6 +24,7 @@ async function offer(
   answers: Parameters<typeof scriptedPeer>[0],
   capabilities: object = everything,
   redact?: (text: string) => string,
+  within: AbortSignal = signal,
 ) {
   const warnings: object[] = []
   const log = { ...silentLog, warn: (facts: object) => warnings.push(facts) }
@@ -29,7 +32,7 @@ async function offer(
   const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities } as HandshakeResult
   const open = { connection, handshake, identity: { name: 'toolway', version: '1' } }
-  const found = await fetchLists(open, { server: 's', capabilities: {}, redact, log, signal })
+  const found = await fetchLists(open, { server: 's', capabilities: {}, redact, log, signal: within })
   return { ...found, heard, warnings }
 }
 
@@ -64,6 +67,17 @@ test('V6: a cursor of more than 16 KiB is not sent back', async () => {
   expect(heard.filter(({ method }) => method === 'tools/list')).toHaveLength(1)
   expect(findings).toMatchObject([{ kind: 'long-cursor', limit: 16_384 }])
 })
+
+test.each([17, { page: 2 }, ['2'], true])(
+  'S1: a finding says that the rest is left out after the cursor %j, which is not a string',
+  async (nextCursor) => {
+    const { tools, findings } = await offer({ 'tools/list': () => ({ tools: [tool('a')], nextCursor }) }, { tools: {} })
+    expect(tools).toHaveLength(1)
+    expect(findings).toMatchObject([{ kind: 'malformed-cursor', method: 'tools/list' }])
+    const last = await offer({ 'tools/list': () => ({ tools: [tool('a')], nextCursor: null }) }, { tools: {} })
+    expect(last.findings).toEqual([])
+  },
+)
 
 test.each([
   ['pages', 1_000, 'too-many-pages', undefined, () => [tool('a')]],
@@ -178,6 +192,63 @@ test('G2: a list that fails loses only itself, and is named', async () => {
   expect(prompts).toEqual([])
   expect(failed).toEqual([{ kind: 'prompt', method: 'prompts/list', reason: 'error -32603 "broken"' }])
   expect(warnings).toEqual([{ server: 's', method: 'prompts/list', code: -32603, reason: 'broken' }])
+})
+
+test('G2: a list whose response is unusable or never arrives does not take the others along', async () => {
+  const limit = new AbortController()
+  const { tools, resources, failed } = await offer(
+    {
+      ...empty,
+      'tools/list': () => ({ tools: [tool('a')] }),
+      'resources/list': ({ id }, peer) => peer.fail(id as number),
+      'resources/templates/list': () => 5,
+      'prompts/list': () => void setImmediate(() => limit.abort(new ToolwayError('TIMEOUT', 'No lists within 30 s.'))),
+    },
+    everything,
+    undefined,
+    limit.signal,
+  )
+  expect(tools.map(({ name }) => name)).toEqual(['a'])
+  expect(resources).toEqual([])
+  expect(failed).toMatchObject([
+    { method: 'resources/list', reason: 'The response broke off' },
+    { method: 'resources/templates/list', reason: expect.stringContaining('"result" must be an object') },
+    { method: 'prompts/list', reason: 'No lists within 30 s' },
+  ])
+})
+
+test('G2: a page that exceeds a limit is named with its list', async () => {
+  const large = new LimitExceeded('large-message', 1)
+  const { failed } = await offer({
+    ...empty,
+    'tools/list': () => ({ tools: [tool('a')] }),
+    'prompts/list': ({ id }, peer) => peer.fail(id as number, large),
+  })
+  expect(failed).toMatchObject([{ method: 'prompts/list', limit: large }])
+})
+
+test('G2: if no list can be read, or the connection is lost, the listing fails', async () => {
+  const fails: Parameters<typeof scriptedPeer>[0][string] = ({ id }, peer) => peer.fail(id as number)
+  await expect(offer({ 'tools/list': fails }, { tools: {} })).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  const died: typeof fails = (_, peer) => void setImmediate(() => peer.die())
+  const listing = offer({ ...empty, 'tools/list': () => ({ tools: [tool('a')] }), 'prompts/list': died })
+  await expect(listing).rejects.toMatchObject({ message: expect.stringContaining('The process ended.') })
+})
+
+test('S1: a server that declares tools but does not know tools/list has failed to list them', async () => {
+  const { failed } = await offer({ 'tools/list': () => ({ error: { code: -32601, message: 'what?' } }) }, { tools: {} })
+  expect(failed).toMatchObject([{ kind: 'tool', method: 'tools/list', reason: 'error -32601 "what?"' }])
+})
+
+test('S1: a finding names the members that are left out of definitions', async () => {
+  const { tools, findings } = await listed(
+    { ...tool('a'), annotations: { readOnlyHint: 'yes' }, icons: 'no', title: null, own: 5 },
+    { ...tool('b'), inputSchema: { type: 'object', properties: 'no' } },
+    { ...tool('c'), inputSchema: { type: ['object', 'null'], properties: { x: true } }, description: null },
+  )
+  expect(tools.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+  expect(findings).toMatchObject([{ kind: 'malformed-member', method: 'tools/list', count: 2 }])
+  expect(findings[0]?.message).toContain('"a" (annotations, icons), "b" (inputSchema)')
 })
 
 test.each([{}, { tools: null }, { tools: { a: tool('a') } }, { tools: 'a' }])(

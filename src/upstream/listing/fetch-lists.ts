@@ -1,5 +1,5 @@
 import type { Definition, Kind } from '../../core/entry.ts'
-import { ServerError } from '../../core/errors.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
 import { isRecord } from '../../lib/is-record.ts'
@@ -8,6 +8,7 @@ import { methodNotFound } from '../../wire/message.ts'
 import { invalidParamHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { encodeRequest, type RequestSpec } from '../requests/encode-request.ts'
+import { LimitExceeded } from '../transports/transport-errors.ts'
 import {
   createListReader,
   defaultListLimits,
@@ -39,6 +40,8 @@ export interface FailedList {
   readonly kind: Kind
   readonly method: string
   readonly reason: string
+  /** The limit that a page exceeded, if that is the reason. */
+  readonly limit?: LimitExceeded | undefined
 }
 
 export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 'signal'> {
@@ -49,22 +52,31 @@ export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 's
   readonly log: Log
 }
 
-/** Fetches every list that the server's capabilities declare. A failed list does not affect the others. */
+/**
+ * Fetches every list that the server's capabilities declare. A failed list does not affect the others. Rejects if the
+ * connection or the credential failed, or if no list could be read.
+ */
 export async function fetchLists(open: InitializedConnection, options: FetchListsOptions): Promise<ServerLists> {
   const { capabilities } = open.handshake
   const failed: FailedList[] = []
   const read = new Map<string, ListReader>()
+  const broken: ToolwayError[] = []
+  let answered = 0
 
   const list = async (spec: ListSpec): Promise<readonly Definition[]> => {
     const { kind, method } = spec
     const reader = createListReader(spec, options.limits ?? defaultListLimits)
     const outcome = await readAll(open, spec, reader, options)
+    const isBroken = outcome instanceof ToolwayError
+    if (isBroken) broken.push(outcome)
+    else answered++
     if (outcome === 'absent') return []
     read.set(method, reader)
     const entries = reader.definitions()
     if (outcome !== 'complete') {
       const some = entries.length > 0 ? `only the first ${written(entries.length)} entries: ` : ''
-      failed.push({ kind, method, reason: some + outcome.reason })
+      const reason = isBroken ? outcome.message.replace(/\.$/, '') : outcome.reason
+      failed.push({ kind, method, reason: some + reason, limit: isBroken ? LimitExceeded.in(outcome) : undefined })
     }
     return entries
   }
@@ -74,6 +86,10 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
     capabilities.resources ? list(lists.template) : [],
     capabilities.prompts ? list(lists.prompt) : [],
   ])
+  const [first] = broken
+  if (first && (answered === 0 || !open.connection.transport.usable)) throw first
+  for (const { message } of broken)
+    options.log.warn({ server: options.server, reason: message }, 'the server failed to return a list')
   const readers = Object.values(lists).flatMap(({ method }) => read.get(method) ?? [])
   for (const { method } of failed) read.delete(method)
   const exact = Object.fromEntries(readers.flatMap(({ exactSchemas }) => [...exactSchemas]))
@@ -109,13 +125,13 @@ const lists = {
 /** How many characters of a server's error are searched for secrets. */
 const maxRead = 2_000
 
-/** Reads all pages until one fails. */
+/** Reads all pages until one fails. Returns the error of a request that got no usable response. */
 async function readAll(
   open: InitializedConnection,
-  { method }: ListSpec,
+  { kind, method }: ListSpec,
   reader: ListReader,
   { server, capabilities, signal, redact = (text) => text, log }: FetchListsOptions,
-): Promise<'complete' | 'absent' | Pick<FailedList, 'reason'>> {
+): Promise<'complete' | 'absent' | Pick<FailedList, 'reason'> | ToolwayError> {
   try {
     let members: readonly Buffer[] = []
     for (;;) {
@@ -126,15 +142,16 @@ async function readAll(
       members = [Buffer.from(`"cursor":${JSON.stringify(cursor)}`)]
     }
   } catch (error) {
-    if (signal.aborted) throw error
     if (error instanceof MalformedList) {
       log.warn({ server, method, reason: error.message }, 'the server failed to return a list')
       return { reason: error.message }
     }
+    if (error instanceof ToolwayError && error.code !== 'AUTH_REQUIRED') return error
     if (!(error instanceof ServerError)) throw error
     // Log only the code and the beginning of the message: the error's data can be anything, of any size.
     const { code, message } = error.error.value
-    if (code === methodNotFound) return 'absent'
+    // Servers often declare resources or prompts and have none. One that declares tools has them.
+    if (code === methodNotFound && kind !== 'tool') return 'absent'
     log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server failed to return a list')
     // Callers see the reason. Redact before it is shortened, because that may split a secret.
     return { reason: `error ${code} ${quote(redact(String(message).slice(0, maxRead)))}` }

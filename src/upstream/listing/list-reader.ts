@@ -4,7 +4,7 @@ import type { ServerFinding, ServerFindingKind } from '../../core/source-status.
 import { countValues, eachElement, members, OPEN_ARRAY, walk } from '../../lib/json-text.ts'
 import { quote, shorten } from '../../lib/message-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
-import { type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
+import { invalidMembers, type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
 
 /** The limits for one list of a server, from the section `discovery` of the configuration. */
 export interface ListLimits {
@@ -140,7 +140,10 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
     if (reason === undefined) {
       const name = definition[key] as string
       if (json.exact !== definition) noteExactSchema(name, json)
-      kept.set(name, withShortTexts(repairedDefinition(kind, definition), name))
+      const repaired = repairedDefinition(kind, definition)
+      const invalid = repaired === definition ? [] : invalidMembers(kind, definition, repaired)
+      if (invalid.length > 0) note('malformed-member', `${quote(name)} (${invalid.join(', ')})`)
+      kept.set(name, withShortTexts(repaired, name))
     } else note('malformed-definition', `${labelOf(definition)} (${reason})`)
   }
 
@@ -184,7 +187,11 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
   }
 
   function nextCursor(text: Buffer | undefined): string | undefined {
-    if (text === undefined || text[0] !== QUOTE) return undefined
+    if (text === undefined || text.equals(nullBytes)) return undefined
+    if (text[0] !== QUOTE) {
+      cut = { kind: 'malformed-cursor', method, message: malformedCursor(method) }
+      return undefined
+    }
     if (text.length > maxCursor) {
       cut = { kind: 'long-cursor', method, limit: maxCursor, message: longCursor(method) }
       return undefined
@@ -214,6 +221,7 @@ const QUOTE = 0x22
 
 const explanations: Partial<Record<ServerFindingKind, readonly [what: string, limit?: number]>> = {
   'malformed-definition': ['malformed definitions are left out'],
+  'malformed-member': ['invalid members of definitions are left out or repaired'],
   'large-definition': [
     `definitions of more than ${maxDefinition / 1024} KiB or ${written(maxDefinitionValues)} values are left out`,
     maxDefinition,
@@ -225,6 +233,8 @@ const explanations: Partial<Record<ServerFindingKind, readonly [what: string, li
 }
 
 const repeated = (method: string) => `${method} returned the same cursor twice; entries may be missing.`
+const malformedCursor = (method: string) =>
+  `${method} returned a nextCursor that is not a string; the rest is left out.`
 const longCursor = (method: string) =>
   `${method} returned a cursor of more than ${maxCursor / 1024} KiB (a fixed limit); the rest is left out.`
 const restOf = (leftOut: number) => `At least ${written(leftOut)} ${leftOut === 1 ? 'is' : 'are'} left out.`

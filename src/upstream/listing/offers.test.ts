@@ -46,3 +46,34 @@ test('B2: extensions are united, and tasks are offered where some server runs th
   })
   expect(joinOffers([server('a')])).toEqual({ capabilities: {}, instructions: '' })
 })
+
+test('G2, S1: an extension that clients cannot parse is left out, because they would reject the whole handshake', () => {
+  const deep = (levels: number): object => JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels))
+  const good = { 'x/one': {}, 'x/deep': deep(50), 'x/text': { '\\ud800': 'ü 🎉' } }
+  const bad = {
+    ...{
+      'y/number': 5,
+      'y/null': null,
+      'y/list': [1],
+      'y/text': 'a',
+      'y/deep': deep(60),
+      'y/long': { a: 'x'.repeat(5_000) },
+    },
+    ...{
+      'y/value': { a: '\ud800' },
+      'y/key': { '\udc00': 1 },
+      'y/\ud800': {},
+      'y/\u202e': {},
+      [`y/${'n'.repeat(300)}`]: {},
+    },
+  }
+  const { capabilities } = joinOffers([
+    server('bad', '', { extensions: bad }),
+    server('good', '', { extensions: good }),
+  ])
+  expect(capabilities).toEqual({ extensions: good })
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x/${index}`, {}]))
+  const joined = joinOffers([server('many', '', { extensions: many })])
+  expect(Object.keys(joined.capabilities.extensions as object)).toHaveLength(64)
+  expect(joinOffers([server('odd', '', { extensions: ['x'] })]).capabilities).toEqual({})
+})

@@ -21,6 +21,36 @@ test('G3: a hundred questions that are answered at once all get their answers, h
   taken.resolve()
 })
 
+test('V6: open questions are bounded in bytes, and those beyond are refused until some are answered', async () => {
+  const told: { id: unknown; error?: object }[] = []
+  const send: Transport['send'] = async ({ body }) => void told.push(JSON.parse(String(body)))
+  const questions = createServerRequests({ send } as Transport, silentLog)
+  const answers: ((answer: Json) => void)[] = []
+  const peer = { ask: () => new Promise((resolve) => answers.push(resolve)) } as unknown as Peer
+  const large = Buffer.from(`{"messages":[],"systemPrompt":"${'x'.repeat(6 * 1024 * 1024)}"}`)
+  const ask = (id: string, params = large) =>
+    questions.answer({ id, method: 'sampling/createMessage', params }, () => [peer])
+  const first = ask('a')
+  void ask('b')
+  await ask('c')
+  await ask('d'.repeat(6 * 1024 * 1024), Buffer.from('{}'))
+  expect(answers).toHaveLength(2)
+  expect(told).toMatchObject([{ id: 'c', error: { code: -32600 } }, { error: { code: -32600 } }])
+  answers[0]?.(Json.of({}))
+  await first
+  void ask('e')
+  expect(answers).toHaveLength(3)
+})
+
+test('V6: a single question may be as large as a message', () => {
+  const questions = createServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
+  let asked = 0
+  const peer = { ask: () => new Promise(() => asked++) } as unknown as Peer
+  const params = Buffer.from(`{"messages":[],"systemPrompt":"${'x'.repeat(17 * 1024 * 1024)}"}`)
+  void questions.answer({ id: 1, method: 'sampling/createMessage', params }, () => [peer])
+  expect(asked).toBe(1)
+})
+
 describe('V1: what a server asks of a client', () => {
   const asked = async (method: string, params: string | undefined, ask = async () => Json.of({ action: 'accept' })) => {
     const answer = Promise.withResolvers<Record<string, unknown>>()

@@ -4,7 +4,7 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { serverRequests } from '../../wire/defined-members.ts'
-import { errorBytes, type Id, methodNotFound, resultBytes } from '../../wire/message.ts'
+import { errorBytes, type Id, maxMessage, methodNotFound, resultBytes } from '../../wire/message.ts'
 import { latestLegacy } from '../../wire/revisions.ts'
 import type { Transport } from '../transports/transport.ts'
 
@@ -23,13 +23,15 @@ export interface ServerRequests {
   cancelAll(): void
 }
 
-/** Maximum number of open requests. A request is open until the server has read the response. */
+/** Maximum number and size of open requests. A request is open until the server has read the response. */
 const maxOpen = 256
+const maxOpenBytes = maxMessage
 /** Maximum number of Toolway's own replies, such as errors, that the server has not read yet. */
 const maxRemarks = 64
 
 export function createServerRequests(transport: Transport, log: Log): ServerRequests {
   const open = new Map<Id, AbortController>()
+  let openBytes = 0
   let remarks = 0
 
   const reply = (body: Buffer): Promise<void> =>
@@ -61,8 +63,10 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
 
   const ask = async (question: ServerRequest, addressees: () => readonly Peer[]) => {
     const { id } = question
+    const bytes = sizeOf(question)
     const controller = new AbortController()
     open.set(id, controller)
+    openBytes += bytes
     try {
       const answer = await answered(question, addressees, controller.signal)
       if (!controller.signal.aborted) await reply(resultBytes(id, answer))
@@ -70,6 +74,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
       if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
     } finally {
       open.delete(id)
+      openBytes -= bytes
     }
   }
 
@@ -82,7 +87,8 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
         log.debug({ method: method.slice(0, 100), code: defined.code }, 'rejected a request from a server')
         return remark(errorBytes(id, defined))
       }
-      if (open.has(id) || open.size >= maxOpen) return remark(errorBytes(id, tooMany))
+      const isTooMuch = openBytes > 0 && openBytes + sizeOf(defined) > maxOpenBytes
+      if (open.has(id) || open.size >= maxOpen || isTooMuch) return remark(errorBytes(id, tooMany))
       if (addressees().length > 0) return ask(defined, addressees)
       return remark(errorBytes(id, { code: -32603, message: `No caller to forward ${method} to.` }))
     },
@@ -108,6 +114,8 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
     return { code: -32602, message: thrown.message }
   }
 }
+
+const sizeOf = ({ id, params }: ServerRequest): number => String(id).length + (params?.length ?? 0)
 
 const tooMany = { code: -32600, message: 'Too many open requests, or duplicate request id.' }
 

@@ -192,7 +192,19 @@ export function receiveDecoded(head: ResponseHead, receive: ReceiveBody): Respon
     head.abort()
     finish(new Error('response aborted'))
   }
-  const reader = receive({ ...head, abort })
+  const reader = receive({
+    ...head,
+    abort,
+    pause() {
+      // A few bytes may be decoded to gigabytes, so waiting for the next ones is not enough.
+      decoder.pause()
+      head.pause()
+    },
+    resume() {
+      decoder.resume()
+      head.resume()
+    },
+  })
   decoder.on('data', (chunk: Buffer) => {
     if (!over) reader.data(chunk)
   })

@@ -7,6 +7,20 @@ import { call, countingClock, onPost, opened, quick, rogue, serving, thrown } fr
 import { ask } from './receiver.fixture.ts'
 
 describe('sessions', () => {
+  test.each(['s'.repeat(2_000), 'with space'])(
+    'G2: an invalid session id is named when requests without it are rejected',
+    async (session) => {
+      const { transport } = await rogue(
+        onPost((_, response) => response.writeHead(400).end('No valid session ID provided')),
+        { session },
+      )
+      expect(await thrown(call(transport))).toMatchObject({
+        code: 'SERVER_UNAVAILABLE',
+        message: expect.stringMatching(/invalid Mcp-Session-Id.*HTTP 400/),
+      })
+    },
+  )
+
   test.each([404, 400])(
     'G3, F12: HTTP %i to a session ends it: the call may have run, those that follow were not sent',
     async (status) => {

@@ -5,7 +5,7 @@ import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
-import { createReadLimit } from './read-limit.ts'
+import { createReadLimit, maxPerSecond } from './read-limit.ts'
 import { LimitExceeded } from './transport-errors.ts'
 
 export interface ResponseStreamOptions {
@@ -14,6 +14,8 @@ export interface ResponseStreamOptions {
   signal(): AbortSignal
   deliver(data: Buffer): void
   reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
+  /** Called if the server sends more than is read. */
+  flooded(): void
   /** Called once: without an argument when the response has arrived, or with the reason why it will not arrive. */
   done(failure?: string, cause?: unknown): void
 }
@@ -38,13 +40,13 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
   function read(head: ResponseHead): ResponseBodyReader {
     let linger: Disposable | undefined
-    const limit = createReadLimit(head, clock)
+    const limit = createReadLimit(head, clock, exchange.flooded)
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ id, event, data }) {
         if (id !== undefined) lastId = id
         fruitless = 0
-        if (over || data.length === 0 || event !== 'message') return
+        if (over || data.length === 0 || event !== 'message') return limit.message(data)
         if (isResponse(data)) {
           answered = true
           linger = clock.after(lingerMs, head.abort)
@@ -60,6 +62,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
         finish(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`, cause)
         head.abort()
       },
+      other: limit.line,
     })
     const ended = (): void => {
       linger?.[Symbol.dispose]()
@@ -114,6 +117,8 @@ export async function keepServerStream(options: {
   readonly signal: AbortSignal
   open(lastEventId: string | undefined, receive: ReceiveBody): Promise<ResponseHead>
   deliver(data: Buffer): void
+  /** Called if the server sends more than is read, or an event that is too long. */
+  exceeded(limit: LimitExceeded): void
   /** Called if the server had a stream before, but no longer knows the session. */
   forgotten(): void
   /** Called if the server had a stream before and now rejects it for another reason, which may be a lost session. */
@@ -128,22 +133,22 @@ export async function keepServerStream(options: {
   while (!signal.aborted) {
     const ended = Promise.withResolvers<void>()
     const read = (head: ResponseHead): ResponseBodyReader => {
-      const flooded = () => log.warn({ server }, 'the server sends more than Toolway reads and has to wait')
+      const flooded = () => options.exceeded(new LimitExceeded('flood', maxPerSecond))
       const limit = createReadLimit(head, clock, flooded)
       const reader = createEventReader({
         maxLength: maxMessage,
         event({ id, event, data }) {
           if (id !== undefined) lastId = id
           nextPauseMs = pauseMs
-          if (event !== 'message' || data.length === 0) return
-          options.deliver(data)
+          if (event === 'message' && data.length > 0) options.deliver(data)
           limit.message(data)
         },
         retry(ms) {
           pauseMs = Math.min(Math.max(ms, firstPauseMs), maxPauseMs)
           nextPauseMs = pauseMs
         },
-        tooLong: () => log.debug({ server }, 'dropped an event that is too long'),
+        tooLong: () => options.exceeded(new LimitExceeded('large-message', maxMessage)),
+        other: limit.line,
       })
       const over = (): void => {
         limit.end()

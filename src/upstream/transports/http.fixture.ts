@@ -62,7 +62,11 @@ export async function opened(url: string, options: Partial<HttpTransportOptions>
 /** A transport whose server has completed the handshake and follows the script from then on. */
 export async function rogue(
   script: Script,
-  { session = 'session-1', clock = quick }: { session?: string | (() => string | undefined); clock?: Clock } = {},
+  {
+    session = 'session-1',
+    clock = quick,
+    exceeded,
+  }: { session?: string | (() => string | undefined) } & Partial<Pick<HttpTransportOptions, 'clock' | 'exceeded'>> = {},
 ) {
   const server = await serving((got, response, socket) => {
     const { method, id } = got.message ?? {}
@@ -76,7 +80,7 @@ export async function rogue(
     if (got.method === 'DELETE') return response.writeHead(200).end()
     return script(got, response, socket)
   })
-  const { transport, heard } = await opened(server.url, { clock })
+  const { transport, heard } = await opened(server.url, { clock, exceeded })
   await handshake(transport, heard)
   return { server, transport, heard }
 }

@@ -22,6 +22,7 @@ import {
 } from './http-channel.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
+import { maxPerSecond } from './read-limit.ts'
 import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
@@ -33,6 +34,7 @@ import {
   rejectedRequest,
   rejectedSession,
   sessionEnded,
+  unusableSession,
 } from './transport-errors.ts'
 
 export interface HttpTransportOptions {
@@ -41,6 +43,8 @@ export interface HttpTransportOptions {
   readonly headers: Readonly<Record<string, string | undefined>>
   /** Provides credentials that change while the connection is open. */
   readonly authorize?: RequestAuthorizer | undefined
+  /** Called if the server exceeds a limit, without a request that fails for it. */
+  exceeded?(limit: LimitExceeded): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -85,6 +89,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   const idle = Promise.withResolvers<void>()
   let receiver: TransportReceiver | undefined
   let session: string | undefined
+  /** Whether the server sent a session id that cannot be sent back. */
+  let isUnusable = false
   let version: string | undefined
   let stateless = false
   let headers: Readonly<Record<'hello' | 'post' | 'get', Headers>> = { hello: {}, post: {}, get: {} }
@@ -130,6 +136,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         signal: listening.signal,
         open: get,
         deliver: (data) => receiver?.message(data),
+        exceeded: (limit) => options.exceeded?.(limit),
         forgotten: endSession,
         rejected: () => void isLost(),
       })
@@ -179,6 +186,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       throw error
     }
     if (stateless && mayBeOtherProtocol(head) && (await hasChangedProtocol())) throw over
+    if (isUnusable && version !== undefined && (head.status === 400 || head.status === 404))
+      throw unusableSession(state(), head)
     throw rejectedRequest(state(), head, text?.toString('latin1'))
   }
 
@@ -275,6 +284,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       session = id
       remember()
     }
+    if (version === undefined) isUnusable = id !== undefined && !isHeaderValue(id)
     if (exchange !== undefined && version !== undefined) fresh = false
     if (exchange === undefined || !isReadable(head) || head.status === 202) {
       settled(exchange)
@@ -298,6 +308,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         clock,
         signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
         deliver,
+        flooded: () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond)),
         reopen: (lastEventId, receive) => get(lastEventId, receive, signal),
         done,
       })

@@ -1,7 +1,9 @@
+import { brotliCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { call, opened, rogue, serving } from './http.fixture.ts'
+import { receiveDecoded } from './http-channel.ts'
 import { createReadLimit } from './read-limit.ts'
 import { sseTransport } from './sse.ts'
 
@@ -48,6 +50,44 @@ describe('G2: a flood of notifications waits', () => {
     expect(heard.heard.at(-1)).toMatchObject({ kind: 'response', exchange: 1 })
   })
 
+  test.each([
+    ['comments', ': still here\n'.repeat(80_000)],
+    ['empty lines', '\n'.repeat(80_000)],
+    ['events of another type', 'event: x\ndata: y\n\n'.repeat(20_000)],
+    ['ids without data', 'id: 1\n\n'.repeat(40_000)],
+  ])('also if it consists of %s, on the stream of a request', async (_what, noise) => {
+    const clock = createManualClock()
+    const found: unknown[] = []
+    const { transport, heard } = await rogue(
+      ({ method, message }, answer) => {
+        if (method === 'GET') return answer.writeHead(405).end()
+        return stream(answer).end(noise + response(message?.id))
+      },
+      { clock, exceeded: (limit) => found.push(limit.kind) },
+    )
+    await call(transport)
+    await expect.poll(() => clock.pending).toBeGreaterThan(0)
+    expect(heard.heard).toHaveLength(1)
+    while (heard.heard.length < 2) await clock.pass(500)
+    expect(found).toEqual(['flood'])
+  })
+
+  test("in an event without end on the server's own stream, which is reported", async () => {
+    const clock = createManualClock()
+    const found: unknown[] = []
+    await rogue(
+      ({ method }, answer) => {
+        if (method !== 'GET') return answer.writeHead(202).end()
+        const chunk = Buffer.alloc(1024 * 1024, 'x')
+        const events = stream(answer)
+        events.write('data: ')
+        for (let written = 0; written < 40; written++) events.write(chunk)
+      },
+      { clock, exceeded: (limit) => found.push(limit.kind) },
+    )
+    await expect.poll(() => found).toEqual(['large-message', 'flood'])
+  })
+
   test("on the server's own stream", async () => {
     const clock = createManualClock()
     const { heard } = await rogue(
@@ -72,4 +112,34 @@ describe('G2: a flood of notifications waits', () => {
     expect(heard.heard.length).toBeLessThan(9_000)
     while (heard.heard.length < 12_000) await clock.pass(500)
   })
+})
+
+test('G2: a paused body is not decoded either, because a few bytes may become gigabytes', async () => {
+  const decoded = Buffer.alloc(4 * 1024 * 1024, flood)
+  const body = brotliCompressSync(decoded)
+  /** Reads the body, and pauses it after the first piece if asked to. */
+  const read = (pauses: boolean) => {
+    const ended = Promise.withResolvers<void>()
+    const control = { pause() {}, resume() {}, abort() {} }
+    const kept = { length: 0, ended: ended.promise, head: control }
+    const header = (name: string) => (name === 'content-encoding' ? 'br' : undefined)
+    const head = { status: 200, type: 'text/event-stream', header, all: () => ['br'], ...control }
+    const reader = receiveDecoded(head, (head) => {
+      kept.head = head
+      const data = (chunk: Buffer) => {
+        kept.length += chunk.length
+        if (pauses && kept.length === chunk.length) head.pause()
+      }
+      return { data, end: ended.resolve, lost: ended.reject }
+    })
+    reader.data(body)
+    reader.end()
+    return kept
+  }
+  const paused = read(true)
+  await read(false).ended
+  expect(paused.length).toBeLessThan(decoded.length / 2)
+  paused.head.resume()
+  await paused.ended
+  expect(paused.length).toBe(decoded.length)
 })

@@ -6,13 +6,15 @@ import type { Clock } from '../../core/clock.ts'
  */
 export interface ReadLimit {
   message(bytes: Buffer): void
-  /** A line that is not a message. */
-  line(bytes: Buffer): void
+  /** A line that is not a message, or a piece of one. */
+  line(bytes: { readonly length: number }): void
+  /** Bytes that cost nothing but reading them. */
+  bytes(count: number): void
   /** Ends the limit: no more is coming. */
   end(): void
 }
 
-const maxPerSecond = 16 * 1024 * 1024
+export const maxPerSecond = 16 * 1024 * 1024
 /** What handling costs beyond the bytes, expressed in bytes: about 8,000 short messages or 64,000 short lines per second. */
 const messageCost = 2 * 1024
 const lineCost = 256
@@ -52,6 +54,7 @@ export function createReadLimit(
   return {
     message: ({ length }) => add(length + messageCost),
     line: ({ length }) => add(length + lineCost),
+    bytes: add,
     end() {
       over = true
       if (paused) resume()

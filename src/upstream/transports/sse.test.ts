@@ -60,6 +60,7 @@ describe('opening', () => {
     ['at another origin', 'http://evil.example/message', /another origin, http:\/\/evil\.example/],
     ['with another scheme', 'https://127.0.0.1/message', /another origin/],
     ['that is not a URL', 'http://', /not a URL/],
+    ['that is too long', `/${'x'.repeat(9_000)}`, /of more than 8 KiB/],
   ])('security: an endpoint %s is refused, so no credential is sent there', async (_, endpoint, sentence) => {
     const { server, opening } = await older(accepted, endpoint)
     expect(await thrown(opening())).toMatchObject({

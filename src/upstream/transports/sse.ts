@@ -7,7 +7,7 @@ import { forgets, type HttpTransportOptions, postAndRead } from './http.ts'
 import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
-import { createReadLimit } from './read-limit.ts'
+import { createReadLimit, maxPerSecond } from './read-limit.ts'
 import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
@@ -24,10 +24,12 @@ import {
 /** How long a POST may take. POSTs return quickly, because the actual response arrives on the stream. */
 const promptlyMs = 10_000
 const goodbyeMs = 1_000
+/** Maximum length of the endpoint that a server announces: it is sent with every message. */
+const maxEndpoint = 8 * 1024
 
 /** The older HTTP+SSE transport: one stream for all messages from the server, which announces an endpoint for POST. */
 export function sseTransport(options: HttpTransportOptions): Transport {
-  const { name, clock, log } = options
+  const { name, clock } = options
   const url = new URL(options.url)
   const configured = configuredHeaders(url, options.headers)
   const plain = followRedirects(createHttpChannel(url.origin, clock), {
@@ -96,14 +98,15 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   }
 
   function read(head: ResponseHead): ResponseBodyReader {
-    const flooded = () => log.warn({ server: name }, 'the server sends more than Toolway reads and has to wait')
+    const flooded = () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
     const limit = createReadLimit(head, clock, flooded)
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ event, data }) {
         if (event === 'endpoint') named(data.toString('utf8'))
-        else if (event === 'message' && data.length > 0 && !receiver?.message(data)) limit.message(data)
+        else if (event !== 'message' || data.length === 0 || !receiver?.message(data)) limit.message(data)
       },
+      other: limit.line,
       tooLong() {
         // Close the connection, because we cannot know which request this event was the response to.
         const cause = new LimitExceeded('large-message', maxMessage)
@@ -126,8 +129,10 @@ export function sseTransport(options: HttpTransportOptions): Transport {
 
   /** Handles the announced endpoint, which must have the configured origin, because the credential is sent to it. */
   function named(address: string): void {
-    const target = URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
-    const where = target ? `at another origin, ${target.origin}` : 'that is not a URL'
+    const isShort = address.length <= maxEndpoint
+    const target = isShort && URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
+    const why = isShort ? 'that is not a URL' : `of more than ${maxEndpoint / 1024} KiB (a fixed limit)`
+    const where = target ? `at another origin, ${target.origin}` : why
     const sentence = `${name} sent an endpoint ${where}. Check mcpServers.${name}.url.`
     if (target?.origin === url.origin) endpoint.resolve(target.pathname + target.search)
     else endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))

@@ -2,14 +2,17 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { isRunning } from './receiver.fixture.ts'
 import { bytesOf, established, gone, make, rogue, started } from './stdio.fixture.ts'
 
-test('G2: a program that floods stdout instead of answering the handshake is stopped, and the error says why', async () => {
-  const flood = 'for (;;) require("fs").writeSync(1, "not a message\\n".repeat(10_000))'
-  const { heard, pid } = await started({ args: ['-e', flood] })
-  const error = await heard.down
-  expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'rogue' } })
-  expect(error.message).toMatch(/more than 4 MiB to stdout/)
-  await gone(pid)
-})
+test.each(['not a message\\n', '\\n'])(
+  'G2: a program that floods stdout with %j instead of answering the handshake is stopped, and the error says why',
+  async (line) => {
+    const flood = `for (;;) require("fs").writeSync(1, "${line}".repeat(10_000))`
+    const { heard, pid } = await started({ args: ['-e', flood] })
+    const error = await heard.down
+    expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'rogue' } })
+    expect(error.message).toMatch(/more than 4 MiB to stdout/)
+    await gone(pid)
+  },
+)
 
 describe('a server that dies in mid-call', () => {
   test('F12: pending calls are OUTCOME_UNKNOWN with exit code and last stderr line, later ones are SERVER_UNAVAILABLE', async () => {

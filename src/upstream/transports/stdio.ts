@@ -5,12 +5,14 @@ import type { Log } from '../../core/log.ts'
 import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
-import { createReadLimit } from './read-limit.ts'
+import { createReadLimit, maxPerSecond } from './read-limit.ts'
 import { createByteTail, createProcessOutput, maxStderr, type OutputLine, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import { brokenConnectionCode, closedByUs, LimitExceeded, unsentError } from './transport-errors.ts'
 
 export interface StdioTransportOptions extends ServerProcessOptions {
+  /** Called if the server exceeds a limit, without a request that fails for it. */
+  exceeded?(limit: LimitExceeded): void
   readonly log: Log
   /** Redacts output that is not part of the protocol, before it reaches an error or the log. */
   readonly redact?: RedactLine | undefined
@@ -81,16 +83,22 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
 
   function listen({ streams, ended, drained }: ServerProcessHandle): void {
     const { stdin, stdout, stderr } = streams
-    const flooded = () => log.warn({ server: name }, 'the server writes more than Toolway reads and has to wait')
+    const flooded = () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
     const limitStdout = createReadLimit(stdout, clock, flooded)
     const limitStderr = createReadLimit(stderr, clock, flooded)
     let early = 0
     const other = (bytes: Buffer) => {
       output.line('stdout', bytes)
-      if (over) return
-      if (established) return limitStdout.line(bytes)
-      early += bytes.length
-      if (early > maxEarlyOutput) giveUp(notProtocol)
+      if (established && !over) limitStdout.line(bytes)
+      else isEarly(bytes.length)
+    }
+    const skipped = (length: number) => {
+      if (established && !over) limitStdout.bytes(length)
+      else isEarly(length)
+    }
+    const isEarly = (length: number) => {
+      early += length
+      if (early > maxEarlyOutput && !over) giveUp(notProtocol)
     }
     const lines = createLineReader({
       maxLength: maxMessage,
@@ -99,10 +107,13 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
         if (!looksLikeMessage(bytes)) other(bytes)
         else if (!receiver?.message(bytes)) limitStdout.message(bytes)
       },
-      dropped: (head, tail) => {
+      skipped,
+      dropped: (head, tail, length) => {
         const id = responseId(head, tail)
-        if (!looksLikeMessage(head)) output.line('stdout', head)
-        else if (id === undefined) tooLong()
+        if (!looksLikeMessage(head)) {
+          output.line('stdout', head)
+          skipped(length)
+        } else if (id === undefined) tooLong()
         else receiver?.failed(id, failure(`responded with more than ${maxMegabytes} MiB.`, exceeded()))
       },
     })
@@ -111,6 +122,8 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     const written = createLineReader({
       maxLength: maxStderr,
       skipsEmpty: true,
+      skipped: limitStderr.bytes,
+      dropping: ({ length }) => limitStderr.bytes(length),
       line: (bytes) => {
         output.line('stderr', bytes)
         limitStderr.line(bytes)

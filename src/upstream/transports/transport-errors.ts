@@ -24,7 +24,7 @@ class HttpStatus extends Error {
   }
 }
 
-type ExceededKind = 'large-message' | 'deep-nesting' | 'too-many-blocks' | 'too-many-values'
+type ExceededKind = 'large-message' | 'deep-nesting' | 'too-many-blocks' | 'too-many-values' | 'flood'
 
 /** The cause of an error about a message that exceeds a limit. */
 export class LimitExceeded extends Error {
@@ -106,6 +106,14 @@ export function rejectedRequest(state: TransportState, head: ResponseHead, said 
   const details = { server: name, retryAfterMs: waitMs, requestOnly, cause }
   return new ToolwayError(code, `${name} ${sentence(state, head, said)}${relayed}`, details)
 }
+
+/** The error for a rejection by a server whose session id cannot be sent back. */
+export const unusableSession = ({ name }: TransportState, { status }: ResponseHead): ToolwayError =>
+  new ToolwayError(
+    'SERVER_UNAVAILABLE',
+    `${name} sent an invalid Mcp-Session-Id, and rejected the request without it (HTTP ${status}). A session id has up to 1,024 visible ASCII characters.`,
+    { server: name, cause: new HttpStatus(status) },
+  )
 
 /** The error for requests that were not sent because the server has ended the session. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>

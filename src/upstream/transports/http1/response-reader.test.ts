@@ -159,3 +159,24 @@ describe('G1: answers over HTTP/1.1', () => {
     )
   })
 })
+
+describe('G2: a response that is mostly framing is malformed', () => {
+  const start = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const times = (text: string, count: number) =>
+    Array.from({ length: Math.ceil(count / 1_000) }, () => text.repeat(1_000))
+
+  test.each([
+    ['chunks of one byte', [start, ...times('1\r\nx\r\n', 500_000)]],
+    ['extensions of chunks', [start, ...times(`1;${'x'.repeat(500)}\r\nx\r\n`, 4_000)]],
+    ['trailers', [start, '0\r\n', ...times('a: b\r\n', 200_000)]],
+    ['informational responses', times('HTTP/1.1 102 Processing\r\n\r\n', 50_000)],
+  ])('%s', (_what, pieces) => {
+    expect(() => read(pieces)).toThrow('more framing than content')
+  })
+
+  test('but not one of many short chunks', () => {
+    const { answers, well } = read([start, ...times('6\r\n: hi\n\n\r\n', 300_000), '0\r\n\r\n', sized('next')])
+    expect(answers).toMatchObject([{ pieces: 300_000 }, { body: 'next' }])
+    expect(well).toBe(true)
+  })
+})

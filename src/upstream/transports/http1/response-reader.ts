@@ -21,6 +21,10 @@ type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer'
 /** Maximum length of a chunk's size line and of a trailer. */
 const maxLine = 4 * 1024
 
+/** How many bytes of a response may be framing: sizes and extensions of chunks, trailers, informational responses. */
+const maxFraming = 1024 * 1024
+const framingPerByte = 2
+
 /** A longer body that is delivered in one piece is read directly into its buffer, not collected from chunks. */
 const long = 32 * 1024
 
@@ -34,6 +38,14 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   let left = 0
   /** A body that is read directly into its buffer. */
   let whole: Buffer | undefined
+  /** The bytes of the current response that are framing, less what its body allows. */
+  let framing = 0
+
+  /** Refuses a response that keeps us busy with framing, such as one of chunks of one byte. */
+  const addFraming = (length: number) => {
+    framing += length
+    if (framing > maxFraming) throw new MalformedResponse('more framing than content')
+  }
 
   const start = (head: ParsedHead) => {
     // This response is only informational; another one follows.
@@ -53,6 +65,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
 
   const finish = () => {
     part = 'head'
+    framing = 0
     listener.end()
   }
 
@@ -90,6 +103,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
         if (length > maxHead) throw new MalformedResponse('head too long')
         const head = readHead(bytes.toString('latin1', at, at + length))
         at += length
+        if (head.status < 200) addFraming(length)
         start(head)
       } else if (part === 'length' || part === 'chunk') {
         const end = Math.min(at + left, bytes.length)
@@ -100,6 +114,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
           continue
         }
         left -= end - at
+        framing = Math.max(0, framing - framingPerByte * (end - at))
         listener.data(Buffer.from(bytes.subarray(at, end)))
         at = end
         if (left > 0) return
@@ -111,6 +126,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
       } else {
         const found = line(bytes, at)
         if (found === undefined) return
+        addFraming(found.next - at)
         at = found.next
         if (part === 'chunk size') {
           left = chunkSize(found.text)
