@@ -153,7 +153,8 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
       allow(idleMs)
       // Do not process further requests from a client that is not reading its responses.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
-      else if (held !== undefined) process.nextTick(goOn)
+      // Not in this iteration of the event loop: a client that pipelines requests would keep it from everybody else.
+      else if (held !== undefined) setImmediate(goOn)
     }
 
     function goOn(): void {
