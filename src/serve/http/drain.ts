@@ -14,6 +14,10 @@ export interface OpenConnection {
   usedAt: number
   /** Whether it was accepted during shutdown and has not sent a request yet: its client is about to send one. */
   isLate: boolean
+  /** Set if node:http reads the connection: reads on after all requests are answered. */
+  goOn?: () => void
+  /** Whether the client has pipelined too many requests: the connection is closed after those before are answered. */
+  isOverrun?: boolean
   /** Set if node:http reads the connection: the bytes up to the last answered request. More are part of a request. */
   bytesBefore?: number
 }
