@@ -41,7 +41,7 @@ const table: Record<string, readonly string[]> = {
   sandbox: ['core', 'lib', 'config types'],
   runtime: ['core', 'lib', 'config', 'clients', 'wire', ...features],
   cli: ['core', 'lib', 'config', 'clients', 'policy', 'stores', 'audit', 'telemetry', 'catalog', 'runtime'],
-  'index.ts': ['core', 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime'],
+  'index.ts': ['core', 'lib', 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime'],
 }
 
 /** The only import cycle, and only of types: a call names its entry, and an entry runs calls. */

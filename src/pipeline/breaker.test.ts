@@ -202,6 +202,64 @@ describe('failures that count', () => {
   })
 })
 
+describe('V6: one caller whose calls fail', () => {
+  const by = (principal: string) => callOf({ caller: { ...callOf().caller, principal } })
+  type Breakers = ReturnType<typeof breakersOf>
+  const failingBy = async ({ run }: Breakers, principal: string, times: number) => {
+    for (let count = 0; count < times; count++) await run(down, by(principal))
+  }
+
+  test('V6, J3: does not open the breaker while the server answers another caller', async () => {
+    const breakers = breakersOf()
+    for (let round = 0; round < 5; round++) {
+      expect(await breakers.run(fine, by('other'))).toBe(fine)
+      await failingBy(breakers, 'one', 20)
+      breakers.clock.advance(5_000)
+    }
+    expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+  })
+
+  test('V6, J3: is cut off if nobody else was answered lately, but another caller is let through and closes it', async () => {
+    const breakers = breakersOf()
+    await breakers.run(fine, by('other'))
+    breakers.clock.advance(10_001)
+    await failingBy(breakers, 'one', 3)
+    expect(breakers.state().state).toBe('open')
+    expect(await breakers.run(fine, by('one'))).toMatchObject({ code: 'CIRCUIT_OPEN' })
+    expect(await breakers.run(fine, by('other'))).toBe(fine)
+    expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+    // The timer of the open breaker is gone.
+    breakers.clock.advance(1_000)
+    expect(breakers.state().state).toBe('closed')
+  })
+
+  test('V6, J3: cannot keep it open for others by failing as a probe', async () => {
+    const breakers = breakersOf()
+    for (const principal of ['one', 'other', 'one']) await failingBy(breakers, principal, 1)
+    expect(await breakers.run(fine, by('other'))).toMatchObject({ code: 'CIRCUIT_OPEN' })
+    breakers.clock.advance(1_000)
+    await failingBy(breakers, 'one', 1)
+    expect(breakers.state().state).toBe('open')
+    expect(await breakers.run(fine, by('other'))).toBe(fine)
+  })
+
+  test('J3: the breaker stays open for everybody once calls of two callers have failed', async () => {
+    const breakers = breakersOf()
+    await failingBy(breakers, 'one', 3)
+    expect(await breakers.run(down, by('other'))).toBe(down)
+    for (const principal of ['one', 'other', 'third']) {
+      expect(await breakers.run(fine, by(principal))).toMatchObject({ code: 'CIRCUIT_OPEN' })
+    }
+  })
+
+  test('J3: opens the breaker together with another one, whose last call failed after all the others', async () => {
+    const breakers = breakersOf()
+    for (const principal of ['one', 'other']) await breakers.run(fine, by(principal))
+    for (const principal of ['one', 'other', 'one', 'other']) await failingBy(breakers, principal, 1)
+    expect(breakers.state().state).toBe('open')
+  })
+})
+
 describe('half-open', () => {
   const opened = async (config = {}, changes = {}) => {
     const breakers = breakersOf(config, changes)

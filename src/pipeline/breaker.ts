@@ -80,7 +80,7 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
     async interceptor(call, next) {
       const breaker = breakerOf(call.entry.server)
       if (!breaker) return next(call)
-      const ticket = breaker.enter()
+      const ticket = breaker.enter(call.caller.principal)
       if (ticket === undefined) throw heldBack(call, breaker)
       const began = clock.monotonic()
       try {
@@ -164,11 +164,16 @@ function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
  */
 type BreakerOutcome = 'answered' | 'failed' | 'timed-out' | 'nothing'
 
-/** The breaker as it was when a call began. */
+/** A call, and the breaker as it was when the call began. */
 interface BreakerTicket {
+  readonly principal: string
+  readonly isProbe: boolean
   readonly time: number
   readonly answers: number
 }
+
+/** Maximum number of callers whose latest call is remembered as answered. */
+const maxAnswered = 100
 
 /** The open time doubles with each failed probe, up to this limit (or `openFor`, if that is longer). */
 const maxPauseMs = 120_000
@@ -185,7 +190,11 @@ interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'rando
 
 type Breaker = ReturnType<typeof createBreaker>
 
-/** A server's circuit breaker: lets all calls through when closed, none when open, and a few probes when half-open. */
+/**
+ * A server's circuit breaker: lets all calls through when closed, none when open, and a few probes when half-open. One
+ * caller, whose own arguments may be why its calls fail, must not cut off the others (V6): its failures do not count
+ * while the server answers others, and as long as only its calls have failed, others are let through in any state.
+ */
 function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
   const window = createWindow()
   let state: BreakerState = 'closed'
@@ -199,6 +208,10 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
    * hang may still answer them.
    */
   let answers = 0
+  /** When the server last answered a caller whose latest call did not fail; the latest is last. */
+  const answered = new Map<string, number>()
+  /** Callers whose failures have counted since the last answer or the last failed probe. Two are enough to know. */
+  let failing: readonly string[] = []
   let probes = 0
   let openings = 0
   let until = 0
@@ -226,6 +239,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   }
 
   const close = () => {
+    timer?.[Symbol.dispose]()
     failures = 0
     openings = 0
     window.clear()
@@ -234,19 +248,38 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
 
   const isHinted = () => clock.monotonic() < hintedUntil
 
-  const failed = () => {
+  /** Whether the server has recently answered another caller, none of whose calls has failed since. */
+  const answersOthers = (principal: string): boolean => {
+    const oldest = clock.monotonic() - config().window
+    for (const [other, at] of answered) if (other !== principal && at > oldest) return true
+    return false
+  }
+
+  const isOneCallers = (principal: string): boolean => failing.length === 1 && failing[0] !== principal
+
+  const remember = (principal: string) => {
+    answered.delete(principal)
+    answered.set(principal, clock.monotonic())
+    if (answered.size > maxAnswered) answered.delete(answered.keys().next().value as string)
+  }
+
+  const failed = ({ principal, isProbe }: BreakerTicket) => {
     const { failures: maxFailures, rate, minimumCalls, window: lengthMs } = config()
+    if (isProbe) failing = [principal]
+    else if (failing.length < 2 && failing[0] !== principal) failing = [...failing, principal]
+    if (state === 'open' || (state === 'half-open' && !isProbe)) return
     failures++
     window.add(true, clock.monotonic(), lengthMs)
-    if (state === 'half-open') open('it failed again when it was tested')
+    if (isProbe) open('it failed again when it was tested')
     else if (failures >= maxFailures) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
     else if (isHinted()) open('a call failed here and on another replica')
     else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
       open(`${window.failures} of its last ${window.calls} calls failed`)
   }
 
-  const answered = () => {
-    if (state === 'half-open') return close()
+  const succeeded = () => {
+    failing = []
+    if (state !== 'closed') return close()
     failures = 0
     hintedUntil = 0
     window.add(false, clock.monotonic(), config().window)
@@ -259,21 +292,26 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
       return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.monotonic()), 1) }
     },
     /** Returns a ticket to pass to `leave`, or undefined if the call must not proceed. */
-    enter(): BreakerTicket | undefined {
-      if (state === 'closed') return { time, answers }
+    enter(principal: string): BreakerTicket | undefined {
+      const isAllowed = state === 'closed' || isOneCallers(principal)
+      if (isAllowed) return { principal, isProbe: false, time, answers }
       if (state === 'open' || probes >= config().halfOpenCalls) return undefined
       probes++
-      return { time, answers }
+      return { principal, isProbe: true, time, answers }
     },
     leave(ticket: BreakerTicket, outcome: BreakerOutcome): void {
+      const { principal, isProbe } = ticket
       // Also count answers to calls that began in an earlier state: they show that the server is alive.
-      if (outcome === 'answered') answers++
+      if (outcome === 'answered') {
+        answers++
+        remember(principal)
+      } else if (outcome !== 'nothing') answered.delete(principal)
       if (ticket.time !== time) return
-      const isProbe = state === 'half-open'
       if (isProbe) probes--
-      if (outcome === 'answered') answered()
-      // A probe that times out has shown no recovery, whatever else the server answered.
-      else if (outcome === 'failed' || (outcome === 'timed-out' && (isProbe || ticket.answers === answers))) failed()
+      if (outcome === 'answered') succeeded()
+      // A probe that fails has shown no recovery, whatever else the server answered.
+      else if (outcome === 'failed' && (isProbe || !answersOthers(principal))) failed(ticket)
+      else if (outcome === 'timed-out' && (isProbe || ticket.answers === answers)) failed(ticket)
     },
     /**
      * Reports that the server is failing on another replica: for the next `openFor`, a single failure opens this

@@ -6,7 +6,10 @@ import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import type { Authenticate, AuthIdentity } from './identity.ts'
 
-/** Authenticates a request. Throws a 429 after too many invalid credentials from one address. */
+/**
+ * Authenticates a request and waits for its caller's turn (request-turns.ts). Throws a 429 after too many invalid
+ * credentials from one address.
+ */
 export type Admit = (
   authorization: string | undefined,
   request: ReceivedRequest,
@@ -27,9 +30,11 @@ export function createAdmit(options: {
   readonly authenticate: Authenticate
   settings(): FailureSettings
   addressOf(request: ReceivedRequest): string | undefined
+  /** Returns what a caller's next request has to wait for. */
+  turnOf?(principal: string): Promise<void> | undefined
   readonly clock: Clock
 }): Admit {
-  const { authenticate, settings, addressOf, clock } = options
+  const { authenticate, settings, addressOf, turnOf, clock } = options
   const failures = createAddressLimit(clock)
   const checks = createAddressLimit(clock)
 
@@ -44,7 +49,10 @@ export function createAdmit(options: {
     return thrown
   }
 
-  return (authorization, request) => {
+  const inTurn = (identity: AuthIdentity): AuthIdentity | Promise<AuthIdentity> =>
+    turnOf?.(identity.principal)?.then(() => identity) ?? identity
+
+  const admit: Admit = (authorization, request) => {
     // A request without a credential does not try to guess one, so it is not counted.
     if (authorization === undefined) return authenticate(authorization)
     /** The address for which a signature check was counted; undefined if none was. */
@@ -76,6 +84,10 @@ export function createAdmit(options: {
     } catch (thrown) {
       throw failed(thrown, request)
     }
+  }
+  return (authorization, request) => {
+    const identity = admit(authorization, request)
+    return identity instanceof Promise ? identity.then(inTurn) : inTurn(identity)
   }
 }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
 import { type Budgets, createBudget } from '../../core/budgets.ts'
 import { networkOf } from '../auth/throttle.ts'
+import { readInSlices } from './pipelining.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
 import { BufferedResponse, closesConnection, keepAliveMs } from './response.ts'
 
@@ -33,6 +34,9 @@ const idleMs = keepAliveMs + 1_000
 
 /** Maximum pipelined bytes to buffer per connection. Reading continues up to this limit, to notice disconnects. */
 const maxHeld = 16 * 1024
+
+/** Maximum number of unanswered requests on a connection that node:http reads. With more, the connection is closed. */
+const maxPipelined = 8
 
 /** Connections that wait until the server can serve them. */
 interface HeldConnections {
@@ -82,15 +86,25 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
     /** To be called with every request that node:http reads. Returns false if it cannot be answered any more. */
     begin(socket: Socket, response: ServerResponse): boolean {
       const connection = drain.of(socket)
-      if (connection === undefined || !socket.writable) return false
+      if (connection === undefined || !socket.writable || connection.isOverrun) return false
+      if (connection.requests === maxPipelined) {
+        connection.isOverrun = true
+        socket.pause()
+        return false
+      }
       connection.requests++
       connection.response = response
       limit?.begins(socket)
       response.once('close', () => {
         limit?.ends(socket)
         if (--connection.requests > 0) return
+        if (connection.isOverrun) {
+          socket.destroySoon()
+          return
+        }
         connection.bytesBefore = socket.bytesRead
         drain.answered(connection)
+        connection.goOn?.()
         // The rest of a body that was refused is not part of the next request.
         const { req } = response
         if (!req.complete) req.once('close', () => (connection.bytesBefore = socket.bytesRead))
@@ -104,9 +118,11 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
     let response: BufferedResponse | undefined
     /** Bytes received before the previous response was complete. */
     let held: Buffer | undefined
+    /** Whether the client has sent all of its requests, and we close our side once those that we hold are answered. */
+    let isEnding = false
     const connection = drain.opened(socket)
     const line = { leaving, done }
-    const listeners = { data: onData, end: () => socket.end(), close: closed, timeout: silent, error: ignored }
+    const listeners = { data: onData, end: ended, close: closed, timeout: silent, error: ignored }
     for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
     socket.setNoDelay(true)
     socket.setTimeout(silentMs)
@@ -152,14 +168,23 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
       allow(idleMs)
       // Do not process further requests from a client that is not reading its responses.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
-      else if (held !== undefined) process.nextTick(goOn)
+      // Not in this iteration of the event loop: a client that pipelines requests would keep it from everybody else.
+      else if (held !== undefined) setImmediate(goOn)
     }
 
     function goOn(): void {
       const bytes = held
       held = undefined
       socket.resume()
-      if (bytes !== undefined && socket.writable) next(bytes)
+      if (bytes === undefined || !socket.writable) return
+      next(bytes)
+      // Only what can be answered at once is answered: a client that does not wait has gone.
+      if (isEnding && (response !== undefined || held === undefined)) socket.end()
+    }
+
+    function ended(): void {
+      isEnding = response === undefined && held !== undefined
+      if (!isEnding) socket.end()
     }
 
     function leave(bytes: Buffer): void {
@@ -170,6 +195,7 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
       socket.pause()
       socket.unshift(bytes)
       for (const listener of incoming.handOn) listener.call(server, socket)
+      connection.goOn = readInSlices(socket, connection)
       socket.resume()
     }
 
@@ -263,6 +289,10 @@ interface OpenConnection {
   usedAt: number
   /** Whether it was accepted during shutdown and has not sent a request yet: its client is about to send one. */
   isLate: boolean
+  /** Set if node:http reads the connection: reads on after all requests are answered. */
+  goOn?: () => void
+  /** Whether the client has pipelined too many requests: the connection is closed after those before are answered. */
+  isOverrun?: boolean
   /** Set if node:http reads the connection: the bytes up to the last answered request. More are part of a request. */
   bytesBefore?: number
 }

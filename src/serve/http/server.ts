@@ -43,6 +43,7 @@ import { listen, openPrivatePort } from './listen.ts'
 import { createMcpEndpoint } from './mcp-endpoint.ts'
 import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from './public-documents.ts'
 import { answerUnreadable, checkSingleHeaders, type ReceivedRequest } from './request.ts'
+import { createRequestTurns } from './request-turns.ts'
 import { keepAliveMs } from './response.ts'
 import { createUnreadResponses } from './sse-stream.ts'
 
@@ -118,6 +119,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     authenticate,
     settings: options.failures ?? (() => usualFailures),
     addressOf: clientAddressOf,
+    turnOf: createRequestTurns(),
     clock,
   })
   const bodies = createBodyReader(config, budgets)

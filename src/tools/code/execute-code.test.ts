@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { callOf } from '../../core/call.fixture.ts'
 import { refusalOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
 import { createCodeTool } from './code.fixture.ts'
@@ -74,6 +75,17 @@ test('S7: a cancelled run is rejected and has no result', async () => {
   const answer = run('await new Promise(() => {})', { signal: controller.signal })
   controller.abort(new Error('gone'))
   await expect(answer).rejects.toThrow('gone')
+})
+
+test('V6: a caller that may act as several agents is one owner of programs, with an environment for each agent', async () => {
+  const executor = createFixtureExecutor()
+  const { run } = createCodeTool({ executor, servers: {} })
+  const { caller } = callOf()
+  for (const agent of ['one', 'other']) {
+    await run('1', { caller: { ...caller, principal: 'key:a', agent }, args: { environment: 'e' } })
+  }
+  expect(executor.programs.map(({ owner }) => owner)).toEqual(['key:a', 'key:a'])
+  expect(new Set(executor.programs.map(({ environment }) => environment)).size).toBe(2)
 })
 
 test('B10: an environment is claimed before it is used, and one that another process holds is refused', async () => {

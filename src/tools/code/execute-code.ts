@@ -79,7 +79,8 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
   const outcome = await executor.run({
     code,
     language,
-    owner: ownerOf(call.caller),
+    // Without the agent: a caller that may act as several would otherwise have several shares (V6).
+    owner: call.caller.principal,
     prelude: language === 'python' ? pythonPrelude : javascriptPrelude,
     environment: key,
     timeoutMs,
@@ -130,12 +131,10 @@ export const codeTool = 'execute_code'
 function environmentKey(caller: Caller, name: string, language: Language): string {
   const { authenticated, session } = caller
   const spoken = language === 'typescript' ? 'javascript' : language
-  const key = [ownerOf(caller), authenticated ? null : session, name, spoken]
+  const owner = JSON.stringify([caller.principal, caller.agent])
+  const key = [owner, authenticated ? null : session, name, spoken]
   return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
-
-/** The owner of a program, for the run queue. Excludes the session, because anyone can begin another session. */
-const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
 const usualLanguage = (languages: readonly Language[]): Language =>
   languages.includes('javascript') ? 'javascript' : (languages[0] as Language)

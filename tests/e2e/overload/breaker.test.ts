@@ -18,6 +18,7 @@ async function startWith(web: HttpServer, health: object) {
   const [attackers, bystanders] = [attacker, bystander].map(({ key }) => rawModern({ ...toolway, token: key }))
   return {
     never: () => attackers?.('tools/call', { name: 'web__never', arguments: {} }),
+    failure: () => attackers?.('tools/call', { name: 'web__failure', arguments: {} }),
     echo: () => bystanders?.('tools/call', { name: 'web__echo', arguments: { message: 'here' } }),
     [Symbol.asyncDispose]: () => toolway[Symbol.asyncDispose](),
   }
@@ -43,19 +44,30 @@ test('V6, J3: timeouts of one caller do not open the breaker of a server that an
   expect(await callers.echo()).toContain('Echo: here')
 })
 
-test('J3: timeouts open the breaker of a server that answers only health checks', async () => {
-  await using callers = await startWith(web, { interval: '100ms' })
-  await callers.echo()
-  for (const text of await times(12, callers.never)) expect(text).toContain('TIMEOUT')
-  expect(await callers.echo()).toContain('CIRCUIT_OPEN')
+test('V6, J3: failures of one caller do not open the breaker for another caller, even if it has not called before', async () => {
+  await using callers = await startWith(web, { interval: 0 })
+  await times(12, callers.failure)
+  expect(await callers.failure()).toContain('CIRCUIT_OPEN')
+  for (let round = 0; round < 3; round++) {
+    expect(await callers.echo()).toContain('Echo: here')
+    for (const text of await times(12, callers.failure)) expect(text).toContain('OUTCOME_UNKNOWN')
+  }
 })
 
-test('J3: timeouts open the breaker of a server that answers no caller any more', async () => {
+test('J3: timeouts open the breaker of a server that answers only health checks', async () => {
+  await using callers = await startWith(web, { interval: '100ms' })
+  for (const text of await times(12, callers.never)) expect(text).toContain('TIMEOUT')
+  expect(await callers.never()).toContain('CIRCUIT_OPEN')
+})
+
+test('J3: timeouts of two callers open the breaker of a server that answers no caller any more', async () => {
   await using callers = await startWith(web, { interval: '100ms' })
   await callers.echo()
   web.hangs = true
   try {
     await times(3, callers.never)
+    expect(await callers.never()).toContain('CIRCUIT_OPEN')
+    expect(await callers.echo()).toContain('TIMEOUT')
     expect(await callers.echo()).toContain('CIRCUIT_OPEN')
   } finally {
     web.hangs = false
