@@ -59,7 +59,7 @@ describe('V25: state in files that 0.1.0 wrote', () => {
       alarms(first)
         .map(({ kind, definition }) => kind ?? definition)
         .sort(),
-    ).toEqual(['malformed-definition', 'notes.remove_note'])
+    ).toEqual(['malformed-definition', 'malformed-member', 'notes.remove_note'])
     const { code, value, stderr } = await run<Verified>(folder, 'audit', 'verify')
     expect(value).toMatchObject({ ok: true, problems: [] })
     expect(code).toBe(0)
