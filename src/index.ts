@@ -79,6 +79,9 @@ function checkOptions(first: unknown, second: unknown = {}): void {
     throw new TypeError('createGateway needs an object, such as { config: { mcpServers: { … } } }.')
   }
   const options = isLoaded(first) ? second : first
+  if (isLoaded(first) ? 'config' in second : Object.keys(second).length > 0) {
+    throw new TypeError('createGateway takes all options, with "config", in one object.')
+  }
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name))
   if (unknown !== undefined) {
     throw new TypeError(`createGateway has no option "${unknown}". The keys of a configuration file go into "config".`)

@@ -46,6 +46,7 @@ export function truncateConversation(messages: readonly ChatMessage[], maxBytes:
 }
 
 function sizeOf(message: ChatMessage): number {
-  const calls = message.role === 'assistant' && message.tool_calls ? JSON.stringify(message.tool_calls) : ''
-  return Buffer.byteLength(textOf(message.content ?? '')) + Buffer.byteLength(calls)
+  const { role, content, ...callsAndReasoning } = message
+  const others = role === 'assistant' ? JSON.stringify(callsAndReasoning) : ''
+  return Buffer.byteLength(textOf(content ?? '')) + Buffer.byteLength(others)
 }

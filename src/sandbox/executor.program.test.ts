@@ -175,6 +175,14 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     expect(await fixture.run('await host("refuse", "")')).toMatchObject({ status: 'error', logs: '' })
   })
 
+  test('S7: the error that keeps a program waiting is printed, and no later program prints it', async () => {
+    const lost = 'await new Promise((done) => { (async () => { throw new Error("lost.") })().then(done) })'
+    const environment = 'lost'
+    const { status, logs } = await fixture.run(lost, { environment })
+    expect([status, logs]).toEqual(['error', 'Uncaught Error: lost. (line 1). Await the promise to handle it.\n'])
+    expect(await fixture.run('1', { environment })).toMatchObject({ value: '1', logs: '' })
+  })
+
   test('S7: a program that ends before its timers says so', async () => {
     expect((await fixture.run('setTimeout(() => {}, 1000); 1')).logs).toContain('before 1 of its timers')
     expect((await fixture.run('clearTimeout(setTimeout(() => {}, 1000)); 1')).logs).toBe('')

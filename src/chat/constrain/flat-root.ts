@@ -1,3 +1,4 @@
+import { resolve } from './references.ts'
 import { isSchemaObject as isObject, type JsonSchemaObject, setMember } from './schema.ts'
 
 const alternatives = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'enum', 'const'] as const
@@ -9,9 +10,9 @@ const alternatives = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'e
 export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
   if (!alternatives.some((keyword) => keyword in schema)) return schema
   const {
-    anyOf,
-    oneOf,
-    allOf,
+    anyOf: _anyOf,
+    oneOf: _oneOf,
+    allOf: _allOf,
     not: _not,
     if: _if,
     then: _then,
@@ -20,21 +21,29 @@ export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
     const: _const,
     ...rest
   } = schema
-  const properties: Record<string, unknown> = {}
-  const branches = [rest, ...[allOf, anyOf, oneOf].flatMap((all) => (Array.isArray(all) ? all : []))]
-  for (const branch of branches) {
-    if (!isObject(branch) || !isObject(branch.properties)) continue
-    for (const [name, inner] of Object.entries(branch.properties)) {
-      const earlier = Object.hasOwn(properties, name) ? properties[name] : undefined
-      setMember(properties, name, earlier === undefined ? inner : either(earlier, inner))
+  const found = new Map<string, Map<string, unknown>>()
+  for (const { properties } of branchesOf(schema)) {
+    if (!isObject(properties)) continue
+    for (const [name, inner] of Object.entries(properties)) {
+      const known = found.get(name) ?? new Map<string, unknown>()
+      found.set(name, known.set(JSON.stringify(inner), inner))
     }
+  }
+  const properties: Record<string, unknown> = {}
+  for (const [name, known] of found) {
+    const [first, ...others] = known.values()
+    setMember(properties, name, others.length === 0 ? first : { anyOf: [first, ...others] })
   }
   return { ...rest, properties }
 }
 
-/** A schema for values that match one of two schemas. */
-function either(one: unknown, other: unknown): unknown {
-  const all = isObject(one) && Array.isArray(one.anyOf) && Object.keys(one).length === 1 ? one.anyOf : [one]
-  const isKnown = all.some((known) => JSON.stringify(known) === JSON.stringify(other))
-  return isKnown ? one : { anyOf: [...all, other] }
+/** A schema, what it refers to, and the alternatives in all of these. References may lead back. */
+function branchesOf(root: JsonSchemaObject): ReadonlySet<JsonSchemaObject> {
+  const found = new Set([root])
+  // This loop also visits schemas that are added to the set during the iteration.
+  for (const { anyOf, oneOf, allOf, $ref } of found) {
+    const target = typeof $ref === 'string' ? resolve(root, $ref, '') : undefined
+    for (const one of [target, allOf, anyOf, oneOf].flat()) if (isObject(one)) found.add(one)
+  }
+  return found
 }

@@ -17,6 +17,8 @@ export interface Profile {
   markUnsupported(field: OptionalField): void
   /** Whether the server refuses calls and results in requests without tools. */
   toolsRequired: boolean
+  /** Whether the server refuses the reasoning in earlier messages. */
+  reasoningRefused: boolean
   /** Records which form the server accepted, and which forms it had refused before. */
   learn(taken: SentRequest, refused: readonly RefusedRequest[]): void
 }
@@ -69,6 +71,7 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
     },
     unsupportedFields,
     toolsRequired: false,
+    reasoningRefused: false,
     formsFor: (content) => wanted().filter((form, place, all) => isOpen(content)(`constraint ${form}`, place, all)),
     toolForms: (content) =>
       capabilities[kind].tools.filter((form, place, all) => isOpen(content)(`tools ${form}`, place, all)),

@@ -100,3 +100,14 @@ test('J5: a conversation is bounded: the oldest results are shortened first, and
   ])
   expect(truncateConversation(messages, 10)).toHaveLength(4)
 })
+
+test.each([
+  { reasoning_content: 'r'.repeat(5_000) },
+  { reasoning_details: [{ type: 'reasoning.text', text: 'r'.repeat(5_000) }] },
+])('J5: the reasoning that is sent back counts as well', (reasoning) => {
+  const messages: ChatMessage[] = [
+    { role: 'assistant', content: null, ...reasoning },
+    { role: 'tool', tool_call_id: 'a', content: 'a'.repeat(5_000) },
+  ]
+  expect(truncateConversation(messages, 8_000)[1]?.content?.length).toBeLessThan(2_000)
+})

@@ -52,19 +52,22 @@ export function startProgram(options: {
     }
     if (machine().exhausted) end(outOfTime(task.cpuMs))
     else if (!over && outcome && (calls.size === 0 || !outcome.ok)) conclude(outcome)
-    else if (!over && !outcome && calls.size === 0 && timers.size === 0) end(stuck)
+    else if (!over && !outcome && calls.size === 0 && timers.size === 0) conclude()
   }
 
-  const conclude = ({ ok, text }: { readonly ok: boolean; readonly text: string | undefined }) => {
+  /** Ends the program with its outcome; without one, it waits for something that will never happen. */
+  const conclude = (reached?: { readonly ok: boolean; readonly text: string | undefined }) => {
     try {
       machine().enter(() => {
         const { vm, tools } = machine()
         const unfinished = vm.callFunction(tools.unfinished, vm.undefined).consume((handle) => handle.toString())
-        if (ok) printer.print(unfinishedText(unfinished, linesBefore))
+        if (reached?.ok !== false) printer.print(unfinishedText(unfinished, linesBefore))
       })
     } catch (thrown) {
       return end(machine().exhausted ? outOfTime(task.cpuMs) : trapped(thrown))
     }
+    if (!reached) return end(stuck)
+    const { ok, text } = reached
     if (!ok) return end(failed(text ?? '', linesBefore))
     if (text !== undefined) channel.send(messageKinds.value, 0, shortened(text))
     end({ status: 'ok' })
@@ -151,7 +154,8 @@ function unfinishedText(text: string, linesBefore: number): string {
   const { errors, timers } = JSON.parse(text) as { errors: string[]; timers: number }
   const lines = errors.map((error) => {
     const { name, message, line } = failed(error, linesBefore).error as ProgramError
-    return `Uncaught ${name}: ${message}${line === undefined ? '' : ` (line ${line})`}. Await the promise to handle it.\n`
+    const sentence = `Uncaught ${name}: ${message}${line === undefined ? '' : ` (line ${line})`}`
+    return `${sentence.replace(/\.?$/, '.')} Await the promise to handle it.\n`
   })
   if (timers > 0) lines.push(`The program ended before ${timers} of its timers: await a promise that they resolve.\n`)
   return lines.join('')

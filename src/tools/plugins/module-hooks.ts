@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { createRequire, type ResolveHookContext, registerHooks } from 'node:module'
+import { createRequire, registerHooks } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Untrusted } from './refused.ts'
 import { writableByOthers } from './writable-by-others.ts'
@@ -28,8 +28,14 @@ export function registerPluginHooks(library: URL): void {
   isRegistered = true
   registerHooks({
     resolve(specifier, context, next) {
-      const tag = tagOf(context.parentURL) ?? tagOfCommonJs(context)
-      if (tag === undefined) return next(specifier, context)
+      const tag = tagOf(context.parentURL) ?? tagOfCommonJs(context.parentURL)
+      if (tag === undefined) {
+        const found = next(specifier, context)
+        const entered = tagOf(found.url)
+        // The path without symbolic links, which is how CommonJS modules know themselves.
+        if (entered !== undefined) loaded.get(entered)?.add(fileURLToPath(found.url))
+        return found
+      }
       if (specifier === 'toolway') return { url: library.href, shortCircuit: true }
       if (/^zod(?:\/|$)/.test(specifier)) {
         // For `require`, Node.js ignores another parent.
@@ -58,9 +64,9 @@ function withTag(href: string, tag: string): string {
 const tagOf = (url: string | undefined): string | undefined =>
   url?.includes(`${parameter}=`) ? (new URL(url).searchParams.get(parameter) ?? undefined) : undefined
 
-/** The tag of a CommonJS module that requires another one: Node.js forgets the parameter of the first one's URL. */
-function tagOfCommonJs({ parentURL, conditions }: Pick<ResolveHookContext, 'parentURL' | 'conditions'>) {
-  if (!conditions.includes('require') || !parentURL?.startsWith('file:')) return undefined
+/** The tag of a CommonJS module that requires or imports another one: Node.js forgets the parameter of its URL. */
+function tagOfCommonJs(parentURL: string | undefined): string | undefined {
+  if (!parentURL?.startsWith('file:')) return undefined
   const file = fileURLToPath(parentURL)
   return [...known.values()].find(({ tag }) => loaded.get(tag)?.has(file))?.tag
 }

@@ -101,6 +101,20 @@ describe('plugins', () => {
     },
   )
 
+  test('S2, G8: a CommonJS module in a folder behind a symbolic link is loaded as well, again after a change', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({
+      'real/main.cjs': commonJs('exports.tool = tool'),
+      'real/word.cjs': "exports.word = () => 'old'",
+    })
+    await symlink(join(folder.path, 'real'), join(folder.path, 'link'))
+    await using first = await folder.load('link/main.cjs')
+    expect(await said(first.tools[0])).toBe('old')
+    await folder.write({ 'real/word.cjs': "exports.word = () => 'new one'" })
+    await using next = await folder.load('link/main.cjs')
+    expect(await said(next.tools[0])).toBe('new one')
+  })
+
   test('S2: the reason why a module does not load is one sentence', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'a.ts': "throw new Error('There is no key.')" })
@@ -117,6 +131,21 @@ describe('plugins', () => {
     expect(await folder.problems('tool.ts')).toEqual([])
     await chmod(join(folder.path, 'word.cjs'), 0o666)
     expect(await folder.problems('tool.ts')).toEqual([expect.stringContaining('Other users can write to /word.cjs')])
+  })
+
+  test('J4: a CommonJS module cannot import a file that other users can change', async () => {
+    await using folder = await pluginFolder()
+    const imported = "const word = async () => (await import('./word.mjs')).word()"
+    await folder.write({
+      'main.cjs': commonJs('exports.tool = tool').replace("const { word } = require('./word.cjs')", imported),
+      'word.mjs': "import { textResult } from 'toolway'\nexport const word = () => textResult('x')",
+    })
+    await using plugins = await folder.load('main.cjs')
+    await chmod(join(folder.path, 'word.mjs'), 0o666)
+    const failure = await said(plugins.tools[0]).catch(({ cause }) => cause)
+    expect(String(failure)).toContain('Other users can write to')
+    await chmod(join(folder.path, 'word.mjs'), 0o644)
+    expect(await said(plugins.tools[0])).toBe('x')
   })
 
   test('G8: a broken module is loaded once it is repaired', async () => {

@@ -195,4 +195,12 @@ describe('V26: a gateway in a program', () => {
     await expect(opening).rejects.toThrow(TypeError)
     await expect(opening).rejects.toThrow(message)
   })
+
+  test('options in a second object are refused, not ignored', async () => {
+    const create = createGateway as (...options: readonly object[]) => Promise<unknown>
+    const loaded = { problemAt: undefined, filesToWatch: [] }
+    for (const first of [{}, loaded]) {
+      await expect(create(first, { config: { mcpServers: {} } })).rejects.toThrow('in one object')
+    }
+  })
 })

@@ -161,6 +161,7 @@ interface RefusedPlan {
 function createAttempts(request: ModelRequest, profile: Profile) {
   const isText = profile.toolsRequired && !request.tools
   let messages = isText ? withoutToolMessages(request.messages) : request.messages
+  if (profile.reasoningRefused) messages = messages.map(withoutReasoning)
   let plans = plansFor({ ...request, messages }, profile)
   let refusals: RefusedPlan[] = []
   // Report the first refusal: it concerns the strongest form, which should have worked.
@@ -187,7 +188,10 @@ function createAttempts(request: ModelRequest, profile: Profile) {
       refusals.push({ plan, refusal })
       firstRefusal ??= refusal
       if (!mayAcceptWeakerForm(refusal)) return undefined
-      if (refusesReasoning(refusal) && messages.some(hasReasoning)) return again(messages.map(withoutReasoning))
+      if (refusesReasoning(refusal) && messages.some(hasReasoning)) {
+        profile.reasoningRefused = true
+        return again(messages.map(withoutReasoning))
+      }
       const hasResults = !request.tools && messages.some(({ role }) => role === 'tool')
       if (hasResults && requiresTools(refusal)) {
         profile.toolsRequired = true

@@ -201,6 +201,17 @@ describe('J5: a server without tool support', () => {
     expect(server.asked.length - requests).toBe(requests === 2 ? 1 : 2)
   })
 
+  test('J5: a server that refuses reasoning is sent none in later requests', async () => {
+    const hasReasoning = ({ messages }: AskedBody) => messages.some((message) => 'reasoning_content' in message)
+    const refusal = "Unknown parameter: 'messages[1].reasoning_content'."
+    const { server, model } = await serving([refusesIf(hasReasoning, refusal, says('x'))])
+    const messages = [...hello, { role: 'assistant', content: 'x', reasoning_content: 'Hm.' }, ...hello] as const
+    for (const requests of [2, 3]) {
+      await collectAnswer(model.complete({ messages, signal: patient() }))
+      expect(server.asked).toHaveLength(requests)
+    }
+  })
+
   test('Ollama gets no tools', async () => {
     const { server, model } = await serving([answers({ content: '{}' }, 'stop', { system_fingerprint: 'fp_ollama' })])
     await collectAnswer(model.complete({ messages: hello, signal: patient() }))

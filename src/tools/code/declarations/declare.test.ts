@@ -49,6 +49,7 @@ test.each([
   [{ allOf: [{ properties: { a: {} } }, { properties: { b: {} } }] }, '{ a?: unknown } & { b?: unknown }'],
   [{ type: 'object', properties: { a: {} }, anyOf: [{ required: ['a'] }] }, '{ a?: unknown } & { a: unknown }'],
   [{ type: 'object', required: ['a', 'b'] }, '{ a: unknown; b: unknown }'],
+  [{ description: 'A name.', required: true }, 'unknown'],
   [{ not: {} }, 'never'],
   [{ type: 'integer', const: new ExactNumber('9007199254740993') }, '9007199254740993'],
   [true, 'unknown'],

@@ -78,7 +78,9 @@ function namedTypes(schema: ToolJsonSchema, position: SchemaPosition): TypeText 
 
 /** The types that other keywords imply, for the many schemas that omit `type`. */
 function implied(schema: ToolJsonSchema): readonly string[] {
-  if (['properties', 'additionalProperties', 'patternProperties', 'required'].some((keyword) => keyword in schema))
+  // `required: true`, a flag of draft 3 that is still in use, says nothing about the value's type.
+  if (Array.isArray(schema.required)) return ['object']
+  if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
     return ['object']
   return 'items' in schema || 'prefixItems' in schema ? ['array'] : []
 }
