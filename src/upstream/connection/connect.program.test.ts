@@ -75,6 +75,30 @@ test.each([
 })
 
 test.each([
+  ['fails to open a session now', 503, true],
+  ['refuses to open one for want of a credential', 401, true],
+  ['knows none', 404, false],
+])('B2: a server that %s may offer sessions or not (HTTP %i)', async (_, status, expected) => {
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      const known = spoken.modern?.[method]
+      return known ? json(response, result(id, known)) : response.writeHead(status).end()
+    }),
+  )
+  const connect = createConnector({
+    name: 'stateless',
+    config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: quick,
+    log: silentLog,
+  })
+  const scope = { capabilities: {}, owned: true, prefersSession: true }
+  const { connection, handshake, mayOfferSession } = await connect(scope, new AbortController().signal)
+  await connection[Symbol.asyncDispose]()
+  expect([handshake.era, mayOfferSession]).toEqual(['modern', expected])
+})
+
+test.each([
   ['the newer one', 'auto', 'modern'],
   ['the one with sessions if it is configured', 'legacy', 'legacy'],
 ])('B2: a server of both eras is used in %s', async (_, era, expected) => {

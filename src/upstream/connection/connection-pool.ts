@@ -112,6 +112,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** The profile of the clients for which each connection was created. */
   const profiles = new WeakMap<ManagedConnection, string>()
   const owners = new WeakMap<ManagedConnection, ConnectionOwner>()
+  /** The connections whose client prefers a session. */
+  const sessionsPreferred = new WeakSet<ManagedConnection>()
   /** Whether calls to each known tool send requests or log messages before the result. */
   const habits = new Map<string, ToolMessaging>()
   const rootsOf = createRootsOf()
@@ -119,12 +121,12 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const spares = config.session === 'shared' || personal ? 0 : config.spares
   const warmPool = createWarmPool({
     count: spares,
-    create: (capabilities, prefersSession) => createOwned(capabilities, { prefersSession }),
+    create: (capabilities, prefers) => preferringSession(createOwned(capabilities), prefers),
     close: end,
   })
   /** The connection to a stateless server, shared by all callers, because each request describes its client. */
   let stateless: ManagedConnection | undefined
-  /** Whether the stateless server was found to offer no sessions. */
+  /** Whether the stateless server was found to offer no sessions. It may be replaced when a connection to it ends. */
   let sessionless = false
   /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
   let speaksOutOfStream = false
@@ -157,6 +159,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       if (open > 0) pool.breaks++
       pool.lost = undefined
       await Promise.all(all().map((managed) => managed.interrupt(error)))
+      sessionless = false
       backoff.reset()
     },
     use,
@@ -388,19 +391,22 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function newConnection(caller: Caller): ManagedConnection {
     const { capabilities, principal } = caller
-    if (personal) return createOwned(capabilities, { principal, prefersSession: prefersSession(caller) })
-    return warmPool.take(capabilities, prefersSession(caller))
+    const prefers = prefersSession(caller)
+    const managed = personal ? createOwned(capabilities, principal) : warmPool.take(capabilities, prefers)
+    return preferringSession(managed, prefers)
   }
 
-  function createOwned(
-    capabilities: Capabilities,
-    kind: Pick<ConnectionScope, 'principal' | 'prefersSession'>,
-  ): ManagedConnection {
+  function preferringSession(managed: ManagedConnection, prefers = false): ManagedConnection {
+    if (prefers) sessionsPreferred.add(managed)
+    return managed
+  }
+
+  function createOwned(capabilities: Capabilities, principal?: string): ManagedConnection {
     const owner: ConnectionOwner = { users: new Set(), rooted: Promise.withResolvers() }
     const managed = create({
-      ...kind,
       capabilities,
       owned: true,
+      principal,
       host: createHost(owner, options.mayReach),
       roots([first]) {
         if (!first || owner.key === undefined) return undefined
@@ -434,10 +440,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function create(scope: ConnectionScope): ManagedConnection {
     if (closed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
-    const mayOpenSession = () => scope.prefersSession === true && !sessionless && managed !== stateless
+    /** Whether the latest attempt to connect preferred a session. */
+    let preferred = false
     const managed: ManagedConnection = createManagedConnection({
       server,
-      connect: (signal) => options.connect({ ...scope, prefersSession: mayOpenSession() }, signal),
+      connect(signal) {
+        preferred = sessionsPreferred.has(managed) && !sessionless && managed !== stateless
+        return options.connect({ ...scope, prefersSession: preferred }, signal)
+      },
       backoff,
       connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
@@ -450,26 +460,26 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         }
         awaitRoots(opened, scope.capabilities, owners.get(managed), clock)
         const modern = opened.handshake.era === 'modern'
-        if (modern && mayOpenSession()) sessionless = true
+        if (modern && preferred && !opened.mayOfferSession) sessionless = true
         if (modern && config.session === 'shared' && !personal && !stateless && !owners.get(managed)?.receivesLogs)
           adopt(managed)
         if (managed === stateless) opened.connection.owned = false
         if (managed === stateless && !modern) disown(managed)
         // A session beside the stateless protocol says nothing about other connections.
-        const isBeside = !modern && mayOpenSession() && pool.latest?.handshake.era === 'modern'
+        const isBeside = !modern && preferred && pool.latest?.handshake.era === 'modern'
         if (!isBeside) pool.latest = opened
         options.opened(opened, scope.capabilities, managed)
       },
       closed(error) {
         open--
         if (error) pool.lost = error
-        // The server may have been replaced by another one.
         if (managed === stateless) sessionless = false
         options.closed(managed, error)
       },
       failed: options.failed,
       broke(open, error) {
         pool.breaks++
+        sessionless = false
         options.broke?.(open, error)
       },
       idle: options.idle,
