@@ -274,6 +274,15 @@ test('B2, G3: with a server of both eras, too, a warm connection is ready for th
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, true, true, true])
 })
 
+test('B2, G3: with a server of both eras, the lists for all clients come over the stateless protocol', async () => {
+  const { lines } = linesWith({ ...http, session: 'caller', spares: 0 }, 'both')
+  const { signal } = new AbortController()
+  const { handshake } = await lines.forListing({}).open(signal)
+  const caller = { ...callOf().caller, session: 'a', peer: callOf().peer }
+  expect((await lines.forCaller(caller).open(signal)).handshake.era).toBe('legacy')
+  expect(lines.current(caller.capabilities)?.handshake).toBe(handshake)
+})
+
 test('G3: a warm connection that was closed as idle is taken by the next session, and replaced', async () => {
   const { use, lines, clock } = linesWith({ ...stdio, session: 'caller', spares: 1, idle: '10s' })
   const { peer } = callOf()

@@ -180,7 +180,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     },
     current(capabilities) {
       const all = [...shared.values(), ...owned.values(), ...warmPool.all]
-      return stateless?.current ?? listing(all, capabilities).find((open) => !isStateful(open))
+      const common = listing(all, capabilities).filter((open) => !isStateful(open))
+      return stateless?.current ?? common.find(({ handshake }) => handshake.era === 'modern') ?? common[0]
     },
     stateful: (capabilities) => listing(owned.values(), capabilities).filter(isStateful),
     sessionOf(open) {
