@@ -115,6 +115,7 @@ test('B2: a server without sessions is not used with era: legacy, and the error 
 test.each([
   ['both eras', { ...spoken.legacy, ...spoken.modern }, 'legacy'],
   ['the newer era only', spoken.modern, 'modern'],
+  ['the newer era only, with an empty result for unknown methods,', { ...spoken.modern, initialize: {} }, 'modern'],
 ])('B2: a process of %s is used with a session if possible, and started once', async (_, answers, expected) => {
   const folder = await temporaryFolder()
   await using _folder = folder

@@ -39,7 +39,7 @@ export async function openSession(connection: RpcConnection, options: HandshakeO
   try {
     return await initialize(connection, options)
   } catch (error) {
-    if (!(error instanceof ServerError)) throw error
+    if (options.signal.aborted || !connection.transport.usable) throw error
     return adapt(connection, await discoverServer(connection, options).catch(() => Promise.reject(error)))
   }
 }
