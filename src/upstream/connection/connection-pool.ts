@@ -15,6 +15,8 @@ import {
   type ConnectionState,
   createManagedConnection,
   type ManagedConnection,
+  maxOwned,
+  maxShared,
   stateOf,
 } from './managed-connection.ts'
 import { caughtUp } from './ping.ts'
@@ -86,14 +88,6 @@ export interface ConnectionPoolOptions {
   readonly log: Log
 }
 
-/**
- * Maximum number of connections with a single client each. A quarter is the bound for one caller, whose clients or
- * sessions might otherwise take over a server.
- */
-const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
-/** The maximum number of shared connections; there is one for each client profile. */
-const maxShared = 32
-
 interface PoolState {
   lost: ToolwayError | undefined
   latest: InitializedConnection | undefined
@@ -119,11 +113,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const rootsOf = createRootsOf()
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = config.session === 'shared' || personal ? 0 : config.spares
-  const warmPool = createWarmPool({
-    count: spares,
-    create: (capabilities, prefers) => preferringSession(createOwned(capabilities), prefers),
-    close: end,
-  })
+  const warmPool = createWarmPool({ count: spares, create: createOwned, close: end })
   /** The connection to a stateless server, shared by all callers, because each request describes its client. */
   let stateless: ManagedConnection | undefined
   /** Whether the stateless server was found to offer no sessions. It may be replaced when a connection to it ends. */
@@ -393,16 +383,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   function newConnection(caller: Caller): ManagedConnection {
     const { capabilities, principal } = caller
     const prefers = prefersSession(caller)
-    const managed = personal ? createOwned(capabilities, principal) : warmPool.take(capabilities, prefers)
-    return preferringSession(managed, prefers)
-  }
-
-  function preferringSession(managed: ManagedConnection, prefers = false): ManagedConnection {
+    if (personal) return createOwned(capabilities, prefers, principal)
+    const managed = warmPool.take(capabilities, prefers)
     if (prefers) sessionsPreferred.add(managed)
     return managed
   }
 
-  function createOwned(capabilities: Capabilities, principal?: string): ManagedConnection {
+  function createOwned(capabilities: Capabilities, prefers = false, principal?: string): ManagedConnection {
     const owner: ConnectionOwner = { users: new Set(), rooted: Promise.withResolvers() }
     const managed = create({
       capabilities,
@@ -420,6 +407,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       },
     })
     owners.set(managed, owner)
+    if (prefers) sessionsPreferred.add(managed)
     return managed
   }
 
