@@ -252,6 +252,19 @@ describe('V6: one caller whose calls fail', () => {
     }
   })
 
+  test('J3: the failure of a call that takes longer than the breaker stays open shows that another one fails, too', async () => {
+    const breakers = breakersOf()
+    await failingBy(breakers, 'one', 3)
+    const slow = breakers.begin(by('other'))
+    expect(slow.sent).toBe(true)
+    breakers.clock.advance(1_000)
+    const probe = breakers.begin(by('one'))
+    await slow.end(down)
+    expect(await breakers.run(fine, by('third'))).toMatchObject({ code: 'CIRCUIT_OPEN' })
+    await probe.end(fine)
+    expect(breakers.state().state).toBe('closed')
+  })
+
   test('J3: opens the breaker together with another one, whose last call failed after all the others', async () => {
     const breakers = breakersOf()
     for (const principal of ['one', 'other']) await breakers.run(fine, by(principal))

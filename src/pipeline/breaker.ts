@@ -257,6 +257,10 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
 
   const isOneCallers = (principal: string): boolean => failing.length === 1 && failing[0] !== principal
 
+  const noteFailing = (principal: string) => {
+    if (failing.length < 2 && failing[0] !== principal) failing = [...failing, principal]
+  }
+
   const remember = (principal: string) => {
     answered.delete(principal)
     answered.set(principal, clock.monotonic())
@@ -266,7 +270,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   const failed = ({ principal, isProbe }: BreakerTicket) => {
     const { failures: maxFailures, rate, minimumCalls, window: lengthMs } = config()
     if (isProbe) failing = [principal]
-    else if (failing.length < 2 && failing[0] !== principal) failing = [...failing, principal]
+    else noteFailing(principal)
     if (state === 'open' || (state === 'half-open' && !isProbe)) return
     failures++
     window.add(true, clock.monotonic(), lengthMs)
@@ -306,7 +310,11 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
         answers++
         remember(principal)
       } else if (outcome !== 'nothing') answered.delete(principal)
-      if (ticket.time !== time) return
+      if (ticket.time !== time) {
+        // Calls may take longer than the breaker stays open. Without this, such calls would never be held back.
+        if (state !== 'closed' && outcome !== 'nothing' && ticket.answers === answers) noteFailing(principal)
+        return
+      }
       if (isProbe) probes--
       if (outcome === 'answered') succeeded()
       // A probe that fails has shown no recovery, whatever else the server answered.

@@ -75,6 +75,30 @@ test.each([
 })
 
 test.each([
+  ['fails to open a session now', 503, true],
+  ['refuses to open one for want of a credential', 401, true],
+  ['knows none', 404, false],
+])('B2: a server that %s may offer sessions or not (HTTP %i)', async (_, status, expected) => {
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      const known = spoken.modern?.[method]
+      return known ? json(response, result(id, known)) : response.writeHead(status).end()
+    }),
+  )
+  const connect = createConnector({
+    name: 'stateless',
+    config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: quick,
+    log: silentLog,
+  })
+  const scope = { capabilities: {}, owned: true, prefersSession: true }
+  const { connection, handshake, mayOfferSession } = await connect(scope, new AbortController().signal)
+  await connection[Symbol.asyncDispose]()
+  expect([handshake.era, mayOfferSession]).toEqual(['modern', expected])
+})
+
+test.each([
   ['the newer one', 'auto', 'modern'],
   ['the one with sessions if it is configured', 'legacy', 'legacy'],
 ])('B2: a server of both eras is used in %s', async (_, era, expected) => {
@@ -91,6 +115,7 @@ test('B2: a server without sessions is not used with era: legacy, and the error 
 test.each([
   ['both eras', { ...spoken.legacy, ...spoken.modern }, 'legacy'],
   ['the newer era only', spoken.modern, 'modern'],
+  ['the newer era only, with an empty result for unknown methods,', { ...spoken.modern, initialize: {} }, 'modern'],
 ])('B2: a process of %s is used with a session if possible, and started once', async (_, answers, expected) => {
   const folder = await temporaryFolder()
   await using _folder = folder

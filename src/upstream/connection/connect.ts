@@ -20,6 +20,7 @@ import {
   mayBeOtherEra,
   negotiate,
   openSession,
+  refusesSession,
 } from './handshake.ts'
 import type { OrphanReaper } from './orphan-reaper.ts'
 import { openRpcConnection, type RpcConnection, type RpcConnectionOptions } from './rpc-connection.ts'
@@ -129,19 +130,20 @@ export function createConnector(options: ConnectorOptions): Connector {
     signal: AbortSignal,
   ): Promise<InitializedConnection> {
     using limit = deadline(clock, sessionWithinMs, () => new Error('no session within the time limit'), signal)
+    let other: InitializedConnection
     try {
-      const other = await open(scope, 'initialize', limit.signal)
-      const { hasSession } = other.connection.transport
-      await (hasSession ? stateless : other).connection[Symbol.asyncDispose]()
-      return hasSession ? other : stateless
+      other = await open(scope, 'initialize', limit.signal)
     } catch (error) {
       if (signal.aborted) {
         await stateless.connection[Symbol.asyncDispose]()
         throw error
       }
-      log.debug({ server: name, err: error }, 'the server offers no session; using the stateless protocol')
-      return stateless
+      log.debug({ server: name, err: error }, 'the server opened no session; using the stateless protocol')
+      return { ...stateless, mayOfferSession: !refusesSession(error) }
     }
+    const { hasSession } = other.connection.transport
+    await (hasSession ? stateless : other).connection[Symbol.asyncDispose]()
+    return hasSession ? other : stateless
   }
 
   /** Adds a hint to remove `era` if that setting may be the cause. */

@@ -13,7 +13,10 @@ import { openRpcConnection } from './rpc-connection.ts'
 
 const asking = { elicitation: {} }
 
-function linesWith(changes: object, spoken: HandshakeResult['era'] | 'both' = 'legacy', mayLog = true) {
+/** `unsure`: the stateless protocol; the server failed to open a session, but may offer one. */
+type Spoken = HandshakeResult['era'] | 'both' | 'unsure'
+
+function linesWith(changes: object, spoken: Spoken = 'legacy', mayLog = true) {
   let era = spoken
   const peers: (ScriptedPeer & ConnectionScope)[] = []
   const clock = createManualClock()
@@ -29,9 +32,11 @@ function linesWith(changes: object, spoken: HandshakeResult['era'] | 'both' = 'l
         { server: 's', owned: tenancy.owned, log: silentLog },
         signal,
       )
-      const used = era !== 'both' ? era : tenancy.prefersSession ? 'legacy' : 'modern'
+      const isLegacy = era === 'legacy' || (era === 'both' && tenancy.prefersSession)
+      const used: HandshakeResult['era'] = isLegacy ? 'legacy' : 'modern'
       const handshake = { era: used, protocolVersion: '1', serverInfo: {}, capabilities: {} }
-      return { connection, handshake, identity: { name: 'toolway', version: '1' } }
+      const mayOfferSession = era === 'unsure'
+      return { connection, handshake, identity: { name: 'toolway', version: '1' }, mayOfferSession }
     },
     mayLog: () => mayLog,
     mayReach: () => true,
@@ -225,6 +230,68 @@ test('B2: a stateless server is asked for a session once, and again after a reco
   await use({})
   expect(await use({ session: 'c', peer, capabilities: asking })).not.toBe(lines.latest?.connection)
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, false, true])
+})
+
+test('B2: the next session is tried again if a server failed to open one for a reason that may not last', async () => {
+  const { use, peers, lines } = linesWith({ ...http, session: 'caller', spares: 0 }, 'unsure')
+  const { peer } = callOf()
+  const own = await use({ session: 'a', peer })
+  expect(await use({ session: 'a', peer })).toBe(own)
+  await use({ session: 'b', peer })
+  expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([true, true])
+  expect(lines.all).toHaveLength(2)
+})
+
+test('B2: a server that was restarted is asked for sessions again, also if no connection is shared', async () => {
+  const { use, peers, become } = linesWith({ ...http, session: 'caller', spares: 0 }, 'modern')
+  const { peer } = callOf()
+  await use({ session: 'a', peer })
+  await use({ session: 'b', peer })
+  await become('both')
+  await use({ session: 'a', peer })
+  expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([true, false, true])
+})
+
+test('B2: what is known about a server is up to date after it was replaced by one of the older era', async () => {
+  const { use, lines, become } = linesWith(http, 'modern')
+  await use({ session: 'a', peer: callOf().peer, capabilities: asking })
+  await become('legacy')
+  await use({})
+  expect(lines.latest?.handshake.era).toBe('legacy')
+})
+
+test('B2, G3: with a server of both eras, too, a warm connection is ready for the next session', async () => {
+  const { use, peers, lines } = linesWith({ ...stdio, session: 'caller', spares: 1 }, 'both')
+  const { peer } = callOf()
+  await use({ session: 'a', peer })
+  await use({ session: 'b', peer })
+  const open = peers.length
+  await use({ session: 'c', peer })
+  expect(peers).toHaveLength(open + 1)
+  // Lists are fetched without a session.
+  const { handshake } = await lines.forListing({}).open(new AbortController().signal)
+  expect(handshake.era).toBe('modern')
+  expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, true, true, true])
+})
+
+test('B2, G3: with a server of both eras, the lists for all clients come over the stateless protocol', async () => {
+  const { lines } = linesWith({ ...http, session: 'caller', spares: 0 }, 'both')
+  const { signal } = new AbortController()
+  const { handshake } = await lines.forListing({}).open(signal)
+  const caller = { ...callOf().caller, session: 'a', peer: callOf().peer }
+  expect((await lines.forCaller(caller).open(signal)).handshake.era).toBe('legacy')
+  expect(lines.current(caller.capabilities)?.handshake).toBe(handshake)
+})
+
+test('G3: a warm connection that was closed as idle is taken by the next session, and replaced', async () => {
+  const { use, lines, clock } = linesWith({ ...stdio, session: 'caller', spares: 1, idle: '10s' })
+  const { peer } = callOf()
+  await use({ session: 'a', peer })
+  await clock.pass(20_000)
+  expect(lines.describe(9).map(({ scope }) => scope)).toEqual(['session'])
+  await use({ session: 'b', peer })
+  await clock.pass(0)
+  expect(lines.describe(9).map(({ scope }) => scope)).toEqual(['session', 'session', 'spare'])
 })
 
 test('B2: era: modern opens no sessions beside the stateless protocol', async () => {

@@ -15,6 +15,8 @@ import {
   type ConnectionState,
   createManagedConnection,
   type ManagedConnection,
+  maxOwned,
+  maxShared,
   stateOf,
 } from './managed-connection.ts'
 import { caughtUp } from './ping.ts'
@@ -86,14 +88,6 @@ export interface ConnectionPoolOptions {
   readonly log: Log
 }
 
-/**
- * Maximum number of connections with a single client each. A quarter is the bound for one caller, whose clients or
- * sessions might otherwise take over a server.
- */
-const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
-/** The maximum number of shared connections; there is one for each client profile. */
-const maxShared = 32
-
 interface PoolState {
   lost: ToolwayError | undefined
   latest: InitializedConnection | undefined
@@ -112,19 +106,17 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** The profile of the clients for which each connection was created. */
   const profiles = new WeakMap<ManagedConnection, string>()
   const owners = new WeakMap<ManagedConnection, ConnectionOwner>()
+  /** The connections whose client prefers a session. */
+  const sessionsPreferred = new WeakSet<ManagedConnection>()
   /** Whether calls to each known tool send requests or log messages before the result. */
   const habits = new Map<string, ToolMessaging>()
   const rootsOf = createRootsOf()
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = config.session === 'shared' || personal ? 0 : config.spares
-  const warmPool = createWarmPool({
-    count: spares,
-    create: (capabilities, prefersSession) => createOwned(capabilities, { prefersSession }),
-    close: end,
-  })
+  const warmPool = createWarmPool({ count: spares, create: createOwned, close: end })
   /** The connection to a stateless server, shared by all callers, because each request describes its client. */
   let stateless: ManagedConnection | undefined
-  /** Whether the stateless server was found to offer no sessions. */
+  /** Whether the stateless server was found to offer no sessions. It may be replaced when a connection to it ends. */
   let sessionless = false
   /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
   let speaksOutOfStream = false
@@ -157,6 +149,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       if (open > 0) pool.breaks++
       pool.lost = undefined
       await Promise.all(all().map((managed) => managed.interrupt(error)))
+      sessionless = false
       backoff.reset()
     },
     use,
@@ -177,7 +170,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     },
     current(capabilities) {
       const all = [...shared.values(), ...owned.values(), ...warmPool.all]
-      return stateless?.current ?? listing(all, capabilities).find((open) => !isStateful(open))
+      const common = listing(all, capabilities).filter((open) => !isStateful(open))
+      return stateless?.current ?? common.find(({ handshake }) => handshake.era === 'modern') ?? common[0]
     },
     stateful: (capabilities) => listing(owned.values(), capabilities).filter(isStateful),
     sessionOf(open) {
@@ -388,19 +382,19 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function newConnection(caller: Caller): ManagedConnection {
     const { capabilities, principal } = caller
-    if (personal) return createOwned(capabilities, { principal, prefersSession: prefersSession(caller) })
-    return warmPool.take(capabilities, prefersSession(caller))
+    const prefers = prefersSession(caller)
+    if (personal) return createOwned(capabilities, prefers, principal)
+    const managed = warmPool.take(capabilities, prefers)
+    if (prefers) sessionsPreferred.add(managed)
+    return managed
   }
 
-  function createOwned(
-    capabilities: Capabilities,
-    kind: Pick<ConnectionScope, 'principal' | 'prefersSession'>,
-  ): ManagedConnection {
+  function createOwned(capabilities: Capabilities, prefers = false, principal?: string): ManagedConnection {
     const owner: ConnectionOwner = { users: new Set(), rooted: Promise.withResolvers() }
     const managed = create({
-      ...kind,
       capabilities,
       owned: true,
+      principal,
       host: createHost(owner, options.mayReach),
       roots([first]) {
         if (!first || owner.key === undefined) return undefined
@@ -413,6 +407,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       },
     })
     owners.set(managed, owner)
+    if (prefers) sessionsPreferred.add(managed)
     return managed
   }
 
@@ -434,10 +429,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function create(scope: ConnectionScope): ManagedConnection {
     if (closed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
-    const mayOpenSession = () => scope.prefersSession === true && !sessionless && managed !== stateless
+    /** Whether the latest attempt to connect preferred a session. */
+    let preferred = false
     const managed: ManagedConnection = createManagedConnection({
       server,
-      connect: (signal) => options.connect({ ...scope, prefersSession: mayOpenSession() }, signal),
+      connect(signal) {
+        preferred = sessionsPreferred.has(managed) && !sessionless && managed !== stateless
+        return options.connect({ ...scope, prefersSession: preferred }, signal)
+      },
       backoff,
       connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
@@ -450,26 +449,26 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         }
         awaitRoots(opened, scope.capabilities, owners.get(managed), clock)
         const modern = opened.handshake.era === 'modern'
-        if (modern && mayOpenSession()) sessionless = true
+        if (modern && preferred && !opened.mayOfferSession) sessionless = true
         if (modern && config.session === 'shared' && !personal && !stateless && !owners.get(managed)?.receivesLogs)
           adopt(managed)
         if (managed === stateless) opened.connection.owned = false
         if (managed === stateless && !modern) disown(managed)
         // A session beside the stateless protocol says nothing about other connections.
-        const isBeside = !modern && mayOpenSession() && pool.latest?.handshake.era === 'modern'
+        const isBeside = !modern && preferred && pool.latest?.handshake.era === 'modern'
         if (!isBeside) pool.latest = opened
         options.opened(opened, scope.capabilities, managed)
       },
       closed(error) {
         open--
         if (error) pool.lost = error
-        // The server may have been replaced by another one.
         if (managed === stateless) sessionless = false
         options.closed(managed, error)
       },
       failed: options.failed,
       broke(open, error) {
         pool.breaks++
+        sessionless = false
         options.broke?.(open, error)
       },
       idle: options.idle,

@@ -39,7 +39,7 @@ export async function openSession(connection: RpcConnection, options: HandshakeO
   try {
     return await initialize(connection, options)
   } catch (error) {
-    if (!(error instanceof ServerError)) throw error
+    if (options.signal.aborted || !connection.transport.usable) throw error
     return adapt(connection, await discoverServer(connection, options).catch(() => Promise.reject(error)))
   }
 }
@@ -96,6 +96,11 @@ export function mayBeOtherEra(error: unknown): boolean {
   if (error instanceof NotModern || error instanceof Silence || error instanceof ServerError) return true
   const status = error instanceof ToolwayError ? statusOf(error) : undefined
   return status !== undefined && status >= 400 && status !== 401 && status !== 403 && status !== 429
+}
+
+/** Whether a server that speaks the stateless protocol has refused to open a session, and will refuse it again. */
+export function refusesSession(error: unknown): boolean {
+  return error instanceof ServerError || ((statusOf(error) ?? 500) < 500 && mayBeOtherEra(error))
 }
 
 /** Thrown if the server does not speak the stateless protocol, which is not a failure. */
@@ -184,6 +189,8 @@ export interface InitializedConnection {
   readonly identity: ClientIdentity
   /** The principal whose credential the connection uses, if each principal has its own. */
   readonly principal?: string
+  /** Whether the server failed to open a session for a reason that may not last. */
+  readonly mayOfferSession?: boolean
 }
 
 /** Whether the server may keep state, such as different lists, for the one client of this connection. */

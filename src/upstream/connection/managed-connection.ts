@@ -317,6 +317,14 @@ export function stateOf(
   return { scope, pid: current?.connection.transport.pid, openedAt, principal, sessions: sessions.size, inUse }
 }
 
+/**
+ * Maximum number of connections with a single client each. A quarter is the bound for one caller, whose clients or
+ * sessions might otherwise take over a server.
+ */
+export const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
+/** The maximum number of shared connections; there is one for each client profile. */
+export const maxShared = 32
+
 /** Connections by key, least recently used first. One more than `max` closes another one that nobody uses. */
 export class BoundedConnections extends Map<string, ManagedConnection> {
   readonly #max: number

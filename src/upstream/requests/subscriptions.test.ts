@@ -89,6 +89,32 @@ test('F12: a subscription that cannot be renewed after a reconnect is renewed la
   expect(clock.pending).toBe(0)
 })
 
+test('G3: with sessions beside the stateless protocol, its change stream leaves out what the sessions follow', async () => {
+  const managedOf = (era: 'legacy' | 'modern') => {
+    const open = { connection: { request: async () => ({}) }, handshake: { era, capabilities: {} }, identity }
+    const hold = () => ({ [Symbol.dispose]() {} })
+    return { current: open, open: async () => open, hold } as unknown as ManagedConnection
+  }
+  const connections: Record<string, ManagedConnection> = { s: managedOf('legacy'), t: managedOf('modern') }
+  const subscriptions = createUpstreamSubscriptions({
+    server: 's',
+    connectionOf: ({ session }) => connections[session] as ManagedConnection,
+    changed() {},
+    isPaused: () => false,
+    clock: createManualClock(),
+    log: silentLog,
+  })
+  const told: string[] = []
+  const follow = (session: string, uri: string) =>
+    subscriptions.subscribe({ ...callOf().caller, session }, uri, () => told.push(session))
+  await follow('s', 'state://own')
+  await follow('s', 'file:///a')
+  await follow('t', 'file:///a')
+  expect(subscriptions.uris()).toEqual(['file:///a'])
+  subscriptions.updated('file:///a')
+  expect(told).toEqual(['t'])
+})
+
 test('V2: a paused server with a subscription is not started again until it is resumed', async () => {
   const { server, peers, clock } = serverWith({ resources: ['file:///a'] })
   await server.ready()

@@ -12,8 +12,9 @@ import { encodeRequest } from './encode-request.ts'
 /** Resource subscriptions at one server. Callers that follow the same resource on the same connection share one. */
 export interface UpstreamSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
+  /** The resources that change streams should report. */
   uris(): string[]
-  /** Called when a resource changed; with `managed`, notifies only the subscriptions on that connection. */
+  /** Called when a resource changed, with the connection whose subscriptions that concerns, or for a change stream. */
   updated(uri: string, managed?: ManagedConnection): void
   /** Called when a connection is open again: renews its subscriptions. */
   reopened(managed: ManagedConnection, open: InitializedConnection): void
@@ -69,6 +70,10 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
     followed.set(managed, known)
     return known
   }
+
+  /** What is followed through the change streams. A connection with a session reports its own subscriptions. */
+  const onStreams = (): Map<string, Followed>[] =>
+    [...followed].flatMap(([{ current }, uris]) => (current?.handshake.era === 'legacy' ? [] : [uris]))
 
   const tell = async (open: InitializedConnection, method: string, uri: string): Promise<void> => {
     if (open.handshake.era === 'modern') return options.changed()
@@ -128,9 +133,9 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
       }
       return { [Symbol.asyncDispose]: () => release(managed, uri, updated) }
     },
-    uris: () => [...new Set([...followed.values()].flatMap((uris) => [...uris.keys()]))],
+    uris: () => [...new Set(onStreams().flatMap((uris) => [...uris.keys()]))],
     updated(uri, managed) {
-      const concerned = managed ? [followed.get(managed)] : [...followed.values()]
+      const concerned = managed ? [followed.get(managed)] : onStreams()
       for (const uris of concerned) for (const listener of uris?.get(uri)?.listeners ?? []) listener()
     },
     reopened(managed, open) {
