@@ -7,7 +7,7 @@ const properties = [
   'src/**/*.property.test.ts',
   'src/**/*.fuzz.test.ts',
   'src/audit/redact/{conceal,formats,redactor}.test.ts',
-  'src/audit/{search/search,verify/verify,write/{audit-log,event-body}}.test.ts',
+  'src/audit/{record.events,search/search,verify/verify,write/audit-log}.test.ts',
   'src/catalog/{names,pins/definition-snapshot,resolve,scan/scan,uri-template}.test.ts',
   'src/chat/constrain/{gbnf/pattern,sanitize-schema,strict/strictify}.test.ts',
   'src/chat/{repair/repair,stream/{content-reader,thinking}}.test.ts',

@@ -4,7 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type * as z from 'zod'
 import { homeOf, stateHome } from '../core/home.ts'
-import { isSecretName } from '../core/secret-name.ts'
+import { isPath, isSecretName } from '../core/secret-name.ts'
 import { proxySecrets } from '../lib/proxy.ts'
 import { type ConfigDocument, type ReadOptions, readDocuments, rulesFiles } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
@@ -197,4 +197,4 @@ function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): C
 
 /** Secrets that plugins and libraries, such as PostgreSQL's, read from the environment themselves. */
 const secretVariables = (env: EnvVars): string[] =>
-  Object.entries(env).flatMap(([name, value = '']) => (isSecretName(name) && !/^[~.]*[/\\]/.test(value) ? [value] : []))
+  Object.entries(env).flatMap(([name, value = '']) => (isSecretName(name) && !isPath(value) ? [value] : []))

@@ -59,3 +59,12 @@ const kind = (text: string, at: number): number => {
   const code = text.charCodeAt(at)
   return code < 58 ? 0 : code < 91 ? 1 : 2
 }
+
+/** Whether a value is a file path: its parts are words, or it starts with a common folder. */
+export const isPath = (value: string): boolean =>
+  /^(?:~|\.{1,2})?[/\\]|^[A-Za-z]:[/\\]/.test(value) &&
+  (/^[/\\](?:usr|etc|home|var|run|opt|tmp|root|mnt|srv|lib|bin|proc|dev|Users|Applications|Library|private|data|app|workspace|nix)(?:[/\\]|$)/.test(
+    value,
+  ) ||
+    /^[~.A-Z]/i.test(value) ||
+    value.split(/[/\\]/).every((part) => part === '' || !isRandom(part)))

@@ -1,5 +1,5 @@
 import type { SecretSetting } from '../../config/schema-lookup.ts'
-import { isAboutSecret, isRandom, isSecretName } from '../../core/secret-name.ts'
+import { isAboutSecret, isPath, isRandom, isSecretName } from '../../core/secret-name.ts'
 import { decodePercent } from '../../lib/url.ts'
 import { minSecretLength } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
@@ -235,12 +235,3 @@ export const isCommonplace = (value: string): boolean =>
   commonplace.has(value.toLowerCase()) ||
   (/^\d{0,9}$|^[\d.,:_-]*[.,:_-]$|^\d[\d.,:_-]*\d$/.test(value) && !/^\d{10,}$/.test(value)) ||
   /^(.)\1*$/.test(value)
-
-/** Whether a value is a file path: its parts are words, or it starts with a common folder. */
-export const isPath = (value: string): boolean =>
-  /^(?:~|\.{1,2})?[/\\]|^[A-Za-z]:[/\\]/.test(value) &&
-  (/^[/\\](?:usr|etc|home|var|run|opt|tmp|root|mnt|srv|lib|bin|proc|dev|Users|Applications|Library|private|data|app|workspace|nix)(?:[/\\]|$)/.test(
-    value,
-  ) ||
-    /^[~.A-Z]/i.test(value) ||
-    value.split(/[/\\]/).every((part) => part === '' || !isRandom(part)))

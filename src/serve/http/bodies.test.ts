@@ -213,4 +213,18 @@ describe('V6: connections', () => {
     expect(closed).toEqual(['silent', 'half'])
     expect([busy, ...more].map(({ socket }) => socket.destroyed)).toEqual([false, false, false])
   })
+
+  test('with two requests are not closed for new ones when the first is answered', async () => {
+    const { server } = stack.use(await openTestServer({ config: { maxConnectionsPerAddress: 1 } }))
+    const busy = connect(server.port, '127.0.0.1')
+    stack.defer(() => void busy.destroy())
+    const host = `HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n`
+    const credential = 'Authorization: Bearer a-test-token\r\nContent-Type: application/json\r\n'
+    const second = `POST /mcp ${host}${credential}Content-Length: 10\r\n\r\n{`
+    busy.write(`GET /livez ${host}\r\n${second}`)
+    expect(String(await once(busy, 'data'))).toContain('200 OK')
+    const more = await slowBody(server.port, 'a-test-token', 10)
+    await once(more.socket, 'close')
+    expect([more.status(), busy.destroyed]).toEqual(['429', false])
+  })
 })

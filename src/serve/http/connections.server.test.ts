@@ -242,6 +242,7 @@ test.each([
   ['both a length and a transfer coding', 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n'],
   ['a bare line feed', 'X: y\nContent-Length: 0\r\n\r\n'],
   ['two lengths', 'Content-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+  ['a header without a colon, and much after it', `no header\r\n${'x'.repeat(32 * 1024)}`],
 ])('F11: a request with %s is refused and recorded once', async (_, rest) => {
   const { access, another } = await openConversation()
   const { status } = await (await another()).ask(`POST /mcp HTTP/1.1\r\nHost: localhost\r\n${rest}`)

@@ -96,8 +96,8 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
       connection.response = response
       limit?.begins(socket)
       response.once('close', () => {
-        limit?.ends(socket)
         if (--connection.requests > 0) return
+        limit?.ends(socket)
         if (connection.isOverrun) {
           socket.destroySoon()
           return

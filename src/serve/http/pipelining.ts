@@ -44,7 +44,8 @@ export function readInSlices(socket: Socket, connection: BegunRequests): () => v
   }
 
   const pass = (bytes: Buffer) => {
-    for (let at = 0; at < bytes.length && !connection.isOverrun; ) {
+    // Not writable: node:http has closed the connection, for example because of an invalid request.
+    for (let at = 0; at < bytes.length && socket.writable && !connection.isOverrun; ) {
       if (isWaiting(connection)) {
         hold(bytes.subarray(at))
         return
