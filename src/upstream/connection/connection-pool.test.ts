@@ -14,25 +14,25 @@ import { openRpcConnection } from './rpc-connection.ts'
 const asking = { elicitation: {} }
 
 /** `unsure`: the stateless protocol; the server failed to open a session, but may offer one. */
-type Spoken = HandshakeResult['era'] | 'both' | 'unsure'
+type SupportedEra = HandshakeResult['era'] | 'both' | 'unsure'
 
-function linesWith(changes: object, spoken: Spoken = 'legacy', mayLog = true) {
+function poolWith(changes: object, spoken: SupportedEra = 'legacy', mayLog = true) {
   let era = spoken
   const peers: (ScriptedPeer & ConnectionScope)[] = []
   const clock = createManualClock()
   const config = configSchema.parse({ mcpServers: { s: changes } }).mcpServers.s as ServerConfig
-  const lines = createConnectionPool({
+  const pool = createConnectionPool({
     server: 's',
     config,
-    async connect(tenancy, signal): Promise<InitializedConnection> {
+    async connect(scope, signal): Promise<InitializedConnection> {
       const peer = scriptedPeer({ echo: () => ({}), ping: () => ({}) }, { kind: config.transport })
-      peers.push(Object.assign(peer, tenancy))
+      peers.push(Object.assign(peer, scope))
       const connection = await openRpcConnection(
         peer.transport,
-        { server: 's', owned: tenancy.owned, log: silentLog },
+        { server: 's', owned: scope.owned, log: silentLog },
         signal,
       )
-      const isLegacy = era === 'legacy' || (era === 'both' && tenancy.prefersSession)
+      const isLegacy = era === 'legacy' || (era === 'both' && scope.prefersSession)
       const used: HandshakeResult['era'] = isLegacy ? 'legacy' : 'modern'
       const handshake = { era: used, protocolVersion: '1', serverInfo: {}, capabilities: {} }
       const mayOfferSession = era === 'unsure'
@@ -47,16 +47,16 @@ function linesWith(changes: object, spoken: Spoken = 'legacy', mayLog = true) {
     log: silentLog,
   })
   const use = (caller: Partial<Caller>, peer: Partial<Peer> = {}) =>
-    lines.use(
+    pool.use(
       callOf({ caller: { ...callOf().caller, ...caller }, peer: { ...callOf().peer, ...peer } }),
       async ({ connection }) => connection,
     )
   /** The server speaks this era from now on, and has lost its connections. */
   const become = async (now: typeof era) => {
     era = now
-    await lines.interrupt(new ToolwayError('SERVER_UNAVAILABLE', 'replaced'))
+    await pool.interrupt(new ToolwayError('SERVER_UNAVAILABLE', 'replaced'))
   }
-  return { lines, peers, use, become, clock }
+  return { pool, peers, use, become, clock }
 }
 
 const loud = { rounds: true, logLevel: 'info' } as const
@@ -64,13 +64,13 @@ const stdio = { command: 'x' }
 const http = { url: 'http://127.0.0.1:1/mcp' }
 
 test('G3: callers that cannot be asked share one connection', async () => {
-  const { use, peers } = linesWith(stdio)
+  const { use, peers } = poolWith(stdio)
   expect(await use({ session: 'a' })).toBe(await use({ session: 'b' }))
   expect(peers).toHaveLength(1)
 })
 
 test('G3: over stdio, a caller that can be asked gets its own connection, because messages do not name a caller', async () => {
-  const { use, peers } = linesWith(stdio)
+  const { use, peers } = poolWith(stdio)
   const a = await use({ session: 'a', capabilities: asking })
   const b = await use({ session: 'b', capabilities: asking })
   expect(a).not.toBe(b)
@@ -82,17 +82,17 @@ test('G3: over stdio, a caller that can be asked gets its own connection, becaus
 })
 
 test('G3: over stdio, a caller that wants log messages gets its own connection', async () => {
-  const { use } = linesWith(stdio)
+  const { use } = poolWith(stdio)
   expect(await use({ session: 'a' }, { logLevel: 'info' })).not.toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
 test('G3: a server that never logs needs no own connection for callers that want log messages', async () => {
-  const { use } = linesWith(stdio, 'legacy', false)
+  const { use } = poolWith(stdio, 'legacy', false)
   expect(await use({ session: 'a' }, { logLevel: 'info' })).toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
 test('G3: over HTTP, too, a caller that can be asked gets its own connection, and the others share one', async () => {
-  const { use } = linesWith(http)
+  const { use } = poolWith(http)
   const a = await use({ session: 'a', capabilities: asking })
   expect(await use({ session: 'a', capabilities: asking })).toBe(a)
   expect(await use({ session: 'b', capabilities: asking })).not.toBe(a)
@@ -100,7 +100,7 @@ test('G3: over HTTP, too, a caller that can be asked gets its own connection, an
 })
 
 test('V3: a session that asks for log messages later stays where its state is', async () => {
-  const { use } = linesWith(stdio)
+  const { use } = poolWith(stdio)
   const peer = callOf().peer
   const shared = await use({ session: 'a', peer })
   expect(await use({ session: 'a', peer }, { logLevel: 'info' })).toBe(shared)
@@ -108,22 +108,22 @@ test('V3: a session that asks for log messages later stays where its state is', 
 })
 
 test('V3: a client that wants log messages of some of its calls has one connection for all of them', async () => {
-  const { use } = linesWith(stdio)
+  const { use } = poolWith(stdio)
   const own = await use({ session: 'm' }, loud)
   expect(await use({ session: 'm' }, { rounds: true })).toBe(own)
 })
 
 test('G3: programs of one name with different capabilities do not share a connection', async () => {
-  const { use } = linesWith(stdio)
+  const { use } = poolWith(stdio)
   const rooted = await use({ session: 'm', capabilities: { roots: {} } }, { rounds: true })
   expect(await use({ session: 'm', capabilities: asking }, { rounds: true })).not.toBe(rooted)
 })
 
 test('G3: one connection for each session, closed when it ends', async () => {
-  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  const { use, pool, peers, clock } = poolWith({ ...stdio, session: 'caller', spares: 0 })
   const a = await use({ session: 'a' })
   expect(await use({ session: 'b' })).not.toBe(a)
-  lines.sessionEnded('a')
+  pool.sessionEnded('a')
   await clock.pass(0)
   expect(peers[0]?.disposed).toBe(true)
   expect(peers[1]?.disposed).toBe(false)
@@ -131,7 +131,7 @@ test('G3: one connection for each session, closed when it ends', async () => {
 })
 
 test('G3: a new connection for each call, with a warm one ready for the next', async () => {
-  const { use, peers, clock } = linesWith({ ...stdio, session: 'call', spares: 1 })
+  const { use, peers, clock } = poolWith({ ...stdio, session: 'call', spares: 1 })
   const first = await use({ session: 'a' })
   expect(peers).toHaveLength(2)
   await clock.pass(0)
@@ -144,11 +144,11 @@ test('G3: a new connection for each call, with a warm one ready for the next', a
 test.each(['legacy', 'modern'] as const)(
   'V3: however many calls of one client run at once, one process of a %s server serves them',
   async (era) => {
-    const { lines, peers } = linesWith(stdio, era)
+    const { pool, peers } = poolWith(stdio, era)
     const caller = { ...callOf().caller, session: 'm', capabilities: asking }
     const done = Promise.withResolvers<void>()
     const busy = Array.from({ length: 20 }, () =>
-      lines.use(callOf({ caller, peer: { ...callOf().peer, ...loud } }), async ({ connection }) => {
+      pool.use(callOf({ caller, peer: { ...callOf().peer, ...loud } }), async ({ connection }) => {
         await done.promise
         return connection
       }),
@@ -163,10 +163,10 @@ test.each(['legacy', 'modern'] as const)(
 test.each(['legacy', 'modern'] as const)(
   'G3: what a client follows of a %s server and what it calls is one process',
   async (era) => {
-    const { lines, use } = linesWith(stdio, era)
+    const { pool, use } = poolWith(stdio, era)
     const peer = { ...callOf().peer, logLevel: 'info' as const }
     const caller = { ...callOf().caller, session: 'a', capabilities: asking, peer }
-    const line = lines.forCaller(caller)
+    const line = pool.forCaller(caller)
     using _ = line.hold()
     const { connection } = await line.open(new AbortController().signal)
     expect(await use(caller, peer)).toBe(connection)
@@ -175,24 +175,24 @@ test.each(['legacy', 'modern'] as const)(
 )
 
 test('G3: a connection that is held for a subscription can be used by a call', async () => {
-  const { lines, use, peers } = linesWith(stdio)
+  const { pool, use, peers } = poolWith(stdio)
   const caller = { ...callOf().caller, session: 'm', capabilities: asking }
-  using _ = lines.forCaller(caller).hold()
+  using _ = pool.forCaller(caller).hold()
   await use(caller, { rounds: true })
   expect(peers).toHaveLength(1)
 })
 
 test('G3: a connection on which a caller gets log messages is not shared', async () => {
-  const { use } = linesWith(stdio, 'modern')
+  const { use } = poolWith(stdio, 'modern')
   const own = await use({ session: 'a' }, loud)
   expect(own.owned).toBe(true)
   expect(await use({ session: 'b' })).not.toBe(own)
 })
 
 test('B2: a server of the stateless era needs one connection, which stays when a caller leaves', async () => {
-  const { use, lines, peers } = linesWith(stdio, 'modern')
+  const { use, pool, peers } = poolWith(stdio, 'modern')
   const a = await use({ session: 'a', capabilities: asking })
-  lines.sessionEnded('a')
+  pool.sessionEnded('a')
   expect(await use({ session: 'b' })).toBe(a)
   expect(a.owned).toBe(false)
   expect(peers).toHaveLength(1)
@@ -202,25 +202,25 @@ test.each([
   ['that the server may ask', {}, { capabilities: asking }],
   ['whose state is to be kept', { session: 'caller', spares: 0 }, {}],
 ])('B2, G3: with a server of both eras, a client in a session %s gets its own session', async (_, changes, client) => {
-  const { lines, use, peers } = linesWith({ ...http, ...changes }, 'both')
+  const { pool, use, peers } = poolWith({ ...http, ...changes }, 'both')
   const { peer } = callOf()
   const stateless = await use({ session: 'x' })
   const a = await use({ session: 'a', peer, ...client })
   expect(await use({ session: 'a', peer, ...client })).toBe(a)
   expect(await use({ session: 'b', peer, ...client })).not.toBe(a)
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, true])
-  expect(lines.latest?.connection).toBe(stateless)
+  expect(pool.latest?.connection).toBe(stateless)
   expect(await use({ session: 'x' })).toBe(stateless)
 })
 
 test('B2: with a server of both eras, a client without sessions uses none', async () => {
-  const { use, peers } = linesWith(http, 'both')
+  const { use, peers } = poolWith(http, 'both')
   expect(await use({ session: 'a', capabilities: asking })).toBe(await use({ session: 'b' }))
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false])
 })
 
 test('B2: a stateless server is asked for a session once, and again after a reconnect', async () => {
-  const { lines, use, peers, become } = linesWith(http, 'modern')
+  const { pool, use, peers, become } = poolWith(http, 'modern')
   const { peer } = callOf()
   const stateless = await use({})
   const own = await use({ session: 'a', peer, capabilities: asking })
@@ -228,22 +228,22 @@ test('B2: a stateless server is asked for a session once, and again after a reco
   expect(await use({ session: 'b', peer, capabilities: asking })).toBe(stateless)
   await become('both')
   await use({})
-  expect(await use({ session: 'c', peer, capabilities: asking })).not.toBe(lines.latest?.connection)
+  expect(await use({ session: 'c', peer, capabilities: asking })).not.toBe(pool.latest?.connection)
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, false, true])
 })
 
 test('B2: the next session is tried again if a server failed to open one for a reason that may not last', async () => {
-  const { use, peers, lines } = linesWith({ ...http, session: 'caller', spares: 0 }, 'unsure')
+  const { use, peers, pool } = poolWith({ ...http, session: 'caller', spares: 0 }, 'unsure')
   const { peer } = callOf()
   const own = await use({ session: 'a', peer })
   expect(await use({ session: 'a', peer })).toBe(own)
   await use({ session: 'b', peer })
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([true, true])
-  expect(lines.all).toHaveLength(2)
+  expect(pool.all).toHaveLength(2)
 })
 
 test('B2: a server that was restarted is asked for sessions again, also if no connection is shared', async () => {
-  const { use, peers, become } = linesWith({ ...http, session: 'caller', spares: 0 }, 'modern')
+  const { use, peers, become } = poolWith({ ...http, session: 'caller', spares: 0 }, 'modern')
   const { peer } = callOf()
   await use({ session: 'a', peer })
   await use({ session: 'b', peer })
@@ -253,15 +253,15 @@ test('B2: a server that was restarted is asked for sessions again, also if no co
 })
 
 test('B2: what is known about a server is up to date after it was replaced by one of the older era', async () => {
-  const { use, lines, become } = linesWith(http, 'modern')
+  const { use, pool, become } = poolWith(http, 'modern')
   await use({ session: 'a', peer: callOf().peer, capabilities: asking })
   await become('legacy')
   await use({})
-  expect(lines.latest?.handshake.era).toBe('legacy')
+  expect(pool.latest?.handshake.era).toBe('legacy')
 })
 
 test('B2, G3: with a server of both eras, too, a warm connection is ready for the next session', async () => {
-  const { use, peers, lines } = linesWith({ ...stdio, session: 'caller', spares: 1 }, 'both')
+  const { use, peers, pool } = poolWith({ ...stdio, session: 'caller', spares: 1 }, 'both')
   const { peer } = callOf()
   await use({ session: 'a', peer })
   await use({ session: 'b', peer })
@@ -269,39 +269,39 @@ test('B2, G3: with a server of both eras, too, a warm connection is ready for th
   await use({ session: 'c', peer })
   expect(peers).toHaveLength(open + 1)
   // Lists are fetched without a session.
-  const { handshake } = await lines.forListing({}).open(new AbortController().signal)
+  const { handshake } = await pool.forListing({}).open(new AbortController().signal)
   expect(handshake.era).toBe('modern')
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false, true, true, true, true])
 })
 
 test('B2, G3: with a server of both eras, the lists for all clients come over the stateless protocol', async () => {
-  const { lines } = linesWith({ ...http, session: 'caller', spares: 0 }, 'both')
+  const { pool } = poolWith({ ...http, session: 'caller', spares: 0 }, 'both')
   const { signal } = new AbortController()
-  const { handshake } = await lines.forListing({}).open(signal)
+  const { handshake } = await pool.forListing({}).open(signal)
   const caller = { ...callOf().caller, session: 'a', peer: callOf().peer }
-  expect((await lines.forCaller(caller).open(signal)).handshake.era).toBe('legacy')
-  expect(lines.current(caller.capabilities)?.handshake).toBe(handshake)
+  expect((await pool.forCaller(caller).open(signal)).handshake.era).toBe('legacy')
+  expect(pool.current(caller.capabilities)?.handshake).toBe(handshake)
 })
 
 test('G3: a warm connection that was closed as idle is taken by the next session, and replaced', async () => {
-  const { use, lines, clock } = linesWith({ ...stdio, session: 'caller', spares: 1, idle: '10s' })
+  const { use, pool, clock } = poolWith({ ...stdio, session: 'caller', spares: 1, idle: '10s' })
   const { peer } = callOf()
   await use({ session: 'a', peer })
   await clock.pass(20_000)
-  expect(lines.describe(9).map(({ scope }) => scope)).toEqual(['session'])
+  expect(pool.describe(9).map(({ scope }) => scope)).toEqual(['session'])
   await use({ session: 'b', peer })
   await clock.pass(0)
-  expect(lines.describe(9).map(({ scope }) => scope)).toEqual(['session', 'session', 'spare'])
+  expect(pool.describe(9).map(({ scope }) => scope)).toEqual(['session', 'session', 'spare'])
 })
 
 test('B2: era: modern opens no sessions beside the stateless protocol', async () => {
-  const { use, peers } = linesWith({ ...http, era: 'modern' }, 'both')
+  const { use, peers } = poolWith({ ...http, era: 'modern' }, 'both')
   await use({ session: 'a', peer: callOf().peer, capabilities: asking })
   expect(peers.map(({ prefersSession }) => prefersSession)).toEqual([false])
 })
 
 test('T5: calls continue when a server of the stateless era is replaced by one with sessions', async () => {
-  const { use, become, peers } = linesWith(http, 'modern')
+  const { use, become, peers } = poolWith(http, 'modern')
   await use({ session: 'a' })
   await become('legacy')
   const shared = await use({ session: 'a' })
@@ -311,44 +311,44 @@ test('T5: calls continue when a server of the stateless era is replaced by one w
 })
 
 test('G3: connections of callers that never end their session are bounded', async () => {
-  const { use, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  const { use, peers, clock } = poolWith({ ...stdio, session: 'caller', spares: 0 })
   for (let caller = 0; caller < 260; caller++) await use({ session: `s${caller}`, principal: `p${caller % 5}` })
   await clock.pass(0)
   expect(peers.filter(({ disposed }) => disposed)).toHaveLength(4)
 })
 
 test('V6: one caller has at most a quarter of the connections of a server, and closes only its own', async () => {
-  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  const { use, pool, peers, clock } = poolWith({ ...stdio, session: 'caller', spares: 0 })
   await use({ session: 'quiet', principal: 'bert' })
   for (let session = 0; session < 70; session++) await use({ session: `s${session}`, principal: 'mallory' })
   await clock.pass(0)
   expect(peers.filter(({ disposed }) => disposed)).toHaveLength(6)
   expect(peers[0]?.disposed).toBe(false)
   // Those that are in use stay, so that there is no room for another.
-  for (const managed of lines.all) managed.hold()
+  for (const managed of pool.all) managed.hold()
   const another = async () => use({ session: 'one more', principal: 'mallory' })
   await expect(another()).rejects.toMatchObject({ code: 'OVERLOADED' })
   await use({ session: 'loud', principal: 'bert' })
 })
 
 test('B7: disposal closes shared, owned, short-lived and spare connections', async () => {
-  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 2 })
+  const { use, pool, peers, clock } = poolWith({ ...stdio, session: 'caller', spares: 2 })
   await use({ session: 'a' })
-  await lines[Symbol.asyncDispose]()
+  await pool[Symbol.asyncDispose]()
   expect(peers).toHaveLength(3)
   expect(peers.every(({ disposed }) => disposed)).toBe(true)
   expect(clock.pending).toBe(0)
 })
 
 test('B7: however many kinds of clients come, the number of spare connections is limited', async () => {
-  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 1 })
+  const { use, pool, peers, clock } = poolWith({ ...stdio, session: 'caller', spares: 1 })
   for (let kind = 0; kind < 40; kind++) {
     await use({ session: `s${kind}`, capabilities: { experimental: { [kind]: {} } } })
-    lines.sessionEnded(`s${kind}`)
+    pool.sessionEnded(`s${kind}`)
   }
   await clock.pass(0)
   expect(peers.filter(({ disposed }) => !disposed)).toHaveLength(16)
-  expect(lines.all).toHaveLength(16)
+  expect(pool.all).toHaveLength(16)
   await use({ session: 'again', capabilities: { experimental: { 39: {} } } })
   expect(peers).toHaveLength(81)
 })
@@ -356,7 +356,7 @@ test('B7: however many kinds of clients come, the number of spare connections is
 test.each(['shared', 'caller'])(
   'G2: with session %s, unused connections and spares stop; one that an open session has used stays until the session ends',
   async (session) => {
-    const { use, lines, peers, clock } = linesWith({ ...stdio, session, idle: '1m', spares: 1 })
+    const { use, pool, peers, clock } = poolWith({ ...stdio, session, idle: '1m', spares: 1 })
     const kept = await use({ session: 'a', capabilities: asking, peer: callOf().peer })
     await use({ session: 'nobody to reach' })
     await clock.pass(0)
@@ -364,34 +364,34 @@ test.each(['shared', 'caller'])(
     expect(left().length).toBeGreaterThan(1)
     await clock.pass(120_000)
     expect(left()).toEqual([kept.transport])
-    lines.sessionEnded('a')
+    pool.sessionEnded('a')
     await clock.pass(120_000)
     expect(left()).toEqual([])
-    await lines[Symbol.asyncDispose]()
+    await pool[Symbol.asyncDispose]()
     expect(clock.pending).toBe(0)
   },
 )
 
 test('G2: a shared connection stays as long as one of the sessions that have used it is open', async () => {
-  const { use, lines, peers, clock } = linesWith({ ...stdio, idle: '1m' })
+  const { use, pool, peers, clock } = poolWith({ ...stdio, idle: '1m' })
   for (const session of ['a', 'b']) await use({ session, peer: callOf().peer })
-  lines.sessionEnded('a')
+  pool.sessionEnded('a')
   await clock.pass(600_000)
   expect(peers[0]?.disposed).toBe(false)
-  lines.sessionEnded('b')
+  pool.sessionEnded('b')
   await clock.pass(120_000)
   expect(peers[0]?.disposed).toBe(true)
 })
 
 test('B7: disposal closes the connection of a call in flight', async () => {
-  const { lines, peers } = linesWith({ ...stdio, session: 'call', spares: 0 })
-  const call = lines
+  const { pool, peers } = poolWith({ ...stdio, session: 'call', spares: 0 })
+  const call = pool
     .use(callOf(), ({ connection }) =>
       connection.request({ method: 'never answered', params: () => undefined, signal: new AbortController().signal }),
     )
     .catch((error) => error)
   await expect.poll(() => peers[0]?.heard.length).toBe(1)
-  await lines[Symbol.asyncDispose]()
+  await pool[Symbol.asyncDispose]()
   expect(peers[0]?.disposed).toBe(true)
   expect(await call).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
 })
