@@ -13,7 +13,7 @@ import type { Log } from '../../core/log.ts'
 import { createLazy, type Lazy } from '../../lib/lazy.ts'
 import type { HttpEndpoint, ListeningServer } from '../admin/endpoint.ts'
 import type { Authenticate } from '../auth/identity.ts'
-import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
+import { createAdmit, createRequestTurns, type FailureSettings } from '../auth/throttle.ts'
 import {
   clientAddress,
   clientHeader,
@@ -43,7 +43,6 @@ import { listen, openPrivatePort } from './listen.ts'
 import { createMcpEndpoint } from './mcp-endpoint.ts'
 import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from './public-documents.ts'
 import { answerUnreadable, checkSingleHeaders, type ReceivedRequest } from './request.ts'
-import { createRequestTurns } from './request-turns.ts'
 import { keepAliveMs } from './response.ts'
 import { createUnreadResponses } from './sse-stream.ts'
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createRequestTurns } from './request-turns.ts'
+import { createRequestTurns } from './throttle.ts'
 
 /** Turns by a clock of the test. `begun` lists whose requests have begun. */
 function turns() {
