@@ -5,7 +5,7 @@ import type { AdminContext } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { createToolsAdmin } from './tools.ts'
 
-test('F11: a tool that is not shown to somebody who may not use it leaves a record with the principal', async () => {
+test('F11: looking up a tool that the policy denies leaves a record with the principal', async () => {
   const recorded: unknown[] = []
   const denial = { allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' }
   const access: Pick<Access, 'rejected'> & { view: () => object } = {
