@@ -110,14 +110,16 @@ test('V8, B10: a process that starts later learns the approvals for sessions, wh
   expect(granted(late)).toBeUndefined()
 })
 
-test('V8: a process that does not reply is reported', async () => {
+test('V8: a process whose clock differs has its approvals listed; if it does not reply, that is reported', async () => {
   const clock = createManualClock()
   const own = createTopicListeners(silentLog)
   const pubSub: PubSub = { publish() {}, subscribe: own.subscribe }
   const approvals = createApprovals({ budget: createBudgets().approvals, clock })
   using shared = shareApprovals({ approvals, pubSub, clock, log: silentLog })
-  const approval = { ...asked, id: 'a1', askedAt: clock.now(), until: clock.now() + 300_000 }
+  // By the clock of the other machine.
+  const approval = { ...asked, id: 'a1', askedAt: clock.now() - 600_000, until: clock.now() - 300_000 }
   own.deliver('approvals', JSON.stringify({ kind: 'asked', approval }))
+  expect(shared.list()).toHaveLength(1)
   const refused = expect(shared.answer('a1', { decision: 'once', by: 'token' })).rejects.toMatchObject({
     code: 'SERVER_UNAVAILABLE',
   })

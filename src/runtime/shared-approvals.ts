@@ -157,9 +157,9 @@ export function shareApprovals({ approvals, pubSub, clock, log }: SharedApproval
   const running = open.move()
   return {
     list: () =>
-      [...approvals.list(), ...[...remote.values()].map(({ approval }) => approval)]
-        .filter(({ until }) => until > clock.now())
-        .sort((one, other) => one.askedAt - other.askedAt),
+      [...approvals.list(), ...[...remote.values()].map(({ approval }) => approval)].sort(
+        (one, other) => one.askedAt - other.askedAt,
+      ),
     async answer(id, answer) {
       if (approvals.answer(id, answer)) {
         changed()
