@@ -16,6 +16,8 @@ export interface SessionGrant {
   readonly key: string
   readonly session: string
   readonly by: string
+  /** How long it is still valid; by default, a day. */
+  readonly leftMs?: number
 }
 
 export type ApprovalEvent =
@@ -38,6 +40,8 @@ export interface Approvals {
   grantedTo(call: GrantScope, need: ApprovalNeed): ApprovalRecord | undefined
   /** Adds a grant that was given in another process. */
   addGrant(grant: SessionGrant): void
+  /** The grants that are valid, for a process that has just started. */
+  grants(): readonly SessionGrant[]
   sessionEnded(session: string): void
   /** Forgets all approvals for sessions, because the rules have changed. */
   forgetGrants(): void
@@ -71,7 +75,7 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
   }
 
   const addGrant = (grant: SessionGrant) =>
-    setBounded(grants, grant.key, { grant, until: clock.monotonic() + grantMs }, maxGrants)
+    setBounded(grants, grant.key, { grant, until: clock.monotonic() + (grant.leftMs ?? grantMs) }, maxGrants)
 
   return {
     get accepting() {
@@ -129,6 +133,10 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
       return undefined
     },
     addGrant,
+    grants: () =>
+      [...grants.values()]
+        .map(({ grant, until }) => ({ ...grant, leftMs: until - clock.monotonic() }))
+        .filter(({ leftMs }) => leftMs > 0),
     sessionEnded(session) {
       for (const [key, { grant }] of grants) if (grant.session === session) grants.delete(key)
     },

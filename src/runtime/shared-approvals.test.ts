@@ -69,25 +69,57 @@ test('V8, B10: a process that starts later learns the pending approvals; approva
   topics.push({ ...own, deliver: (topic, text) => (cut ? undefined : own.deliver(topic, text)) })
   sending.deliver('approvals', '{"kind":"hello"}')
   expect(late.list()).toHaveLength(1)
-  await clock.pass(20_000)
+  await clock.pass(25_000)
   expect(late.list()).toHaveLength(1)
   cut = true
   const [approval] = late.list()
-  await clock.pass(50_000)
+  await clock.pass(5_000)
   expect(late.list()).toEqual([])
   expect(await late.answer(approval!.id, { decision: 'once', by: 'token' })).toBe(false)
   stop.abort(new Error('over'))
   await expect(waiting).rejects.toThrow('over')
 })
 
-test('V8: a process that does not reply is reported', async () => {
+test('V8, B10: a process that starts later learns the approvals for sessions, which last no longer there', async () => {
+  const { clock, topics, all } = processes(2)
+  const [first, second] = all
+  const given = { decision: 'session', by: 'token' } as const
+  const answer = first!.approvals.request(asked, 300_000, never)
+  await second!.shared.answer(first!.approvals.list()[0]!.id, given)
+  await answer
+  await clock.pass(23 * 3_600_000)
+  const own = createTopicListeners(silentLog)
+  const publish: PubSub['publish'] = (topic, text) => {
+    for (const { deliver } of topics.slice(0, 2)) deliver(topic, text)
+  }
+  const late = createApprovals({ budget: createBudgets().approvals, clock })
+  // A reload here must not be undone by a reply to another process.
+  first!.approvals.forgetGrants()
+  topics.push(own)
+  using _shared = shareApprovals({
+    approvals: late,
+    pubSub: { publish, subscribe: own.subscribe },
+    clock,
+    log: silentLog,
+  })
+  const caller = { principal: 'key:a', agent: 'dev', session: 's1' }
+  const granted = ({ grantedTo }: typeof late) =>
+    grantedTo({ caller, entry: { server: 'files', name: 'write' } }, asked)
+  expect([first!.approvals, second!.approvals, late].map(granted)).toEqual([undefined, given, given])
+  await clock.pass(3_600_000)
+  expect(granted(late)).toBeUndefined()
+})
+
+test('V8: a process whose clock differs has its approvals listed; if it does not reply, that is reported', async () => {
   const clock = createManualClock()
   const own = createTopicListeners(silentLog)
   const pubSub: PubSub = { publish() {}, subscribe: own.subscribe }
   const approvals = createApprovals({ budget: createBudgets().approvals, clock })
   using shared = shareApprovals({ approvals, pubSub, clock, log: silentLog })
-  const approval = { ...asked, id: 'a1', askedAt: clock.now(), until: clock.now() + 300_000 }
+  // By the clock of the other machine.
+  const approval = { ...asked, id: 'a1', askedAt: clock.now() - 600_000, until: clock.now() - 300_000 }
   own.deliver('approvals', JSON.stringify({ kind: 'asked', approval }))
+  expect(shared.list()).toHaveLength(1)
   const refused = expect(shared.answer('a1', { decision: 'once', by: 'token' })).rejects.toMatchObject({
     code: 'SERVER_UNAVAILABLE',
   })

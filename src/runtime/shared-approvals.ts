@@ -5,7 +5,7 @@ import type { PubSub } from '../core/cluster.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { jsonValue } from '../lib/parse-json.ts'
-import type { ApprovalEvent, Approvals } from '../pipeline/approvals.ts'
+import type { ApprovalEvent, Approvals, SessionGrant } from '../pipeline/approvals.ts'
 
 /** All approvals that wait in this process and in other workers and replicas. */
 export interface SharedApprovals extends Disposable {
@@ -25,15 +25,20 @@ interface SharedApprovalsOptions {
 
 type Message =
   | ApprovalEvent
-  /** Asks all processes for their approvals, because the sender has just started. */
-  | { readonly kind: 'hello' }
+  /** Asks all processes for their approvals and grants, because the sender has just started. */
+  | { readonly kind: 'hello'; readonly from: string }
+  | { readonly kind: 'grants'; readonly to: string; readonly grants: readonly SessionGrant[] }
+  /** Says that these approvals still wait. */
+  | { readonly kind: 'waiting'; readonly ids: readonly string[] }
   | { readonly kind: 'answer'; readonly request: string; readonly id: string; readonly answer: ApprovalAnswer }
   | { readonly kind: 'answered'; readonly request: string; readonly accepted: boolean }
 
 const topic = 'approvals'
-/** Messages can be lost, so each process repeats its approvals. What is not repeated in time has ended. */
+/** While approvals wait, their process says so every second. If it does not, it has died. */
+const beatMs = 1_000
+const lostMs = 5_000
+/** Messages can be lost, so each process repeats its approvals, and once its question for those of others. */
 const repeatMs = 10_000
-const lostMs = 3 * repeatMs
 const answerMs = 5_000
 /** Maximum number of other processes' approvals: as many as four processes may hold. */
 const maxRemote = 1_024
@@ -54,33 +59,52 @@ export function shareApprovals({ approvals, pubSub, clock, log }: SharedApproval
     for (const listener of listeners) listener()
   }
   const send = (message: Message) => pubSub?.publish(topic, JSON.stringify(message))
+  const self = randomUUID()
+  const hello = () => send({ kind: 'hello', from: self })
+  let repeatedAt = clock.monotonic()
   const sendOwn = () => {
+    repeatedAt = clock.monotonic()
     for (const approval of approvals.list()) send({ kind: 'asked', approval })
   }
 
-  /** Repeats our approvals and drops those of processes that no longer repeat theirs, until none are left. */
-  const repeat = () => {
-    timer ??= clock.after(repeatMs, () => {
+  /** Says that our approvals wait and drops those of processes that no longer say so, until none are left. */
+  const beat = () => {
+    timer ??= clock.after(beatMs, () => {
       timer = undefined
-      sendOwn()
+      const now = clock.monotonic()
+      const ids = approvals.list().map(({ id }) => id)
+      if (now - repeatedAt >= repeatMs) sendOwn()
+      else if (ids.length > 0) send({ kind: 'waiting', ids })
       const before = remote.size
-      for (const [id, { seenAt }] of remote) if (clock.monotonic() - seenAt > lostMs) remote.delete(id)
+      for (const [id, { seenAt }] of remote) if (now - seenAt >= lostMs) remote.delete(id)
       if (remote.size < before) changed()
-      if (remote.size > 0 || approvals.list().length > 0) repeat()
+      if (remote.size > 0 || ids.length > 0) beat()
     })
   }
 
   const receive = (message: Message) => {
     switch (message.kind) {
       case 'hello':
+        // Only for the sender: others may have forgotten theirs in a reload.
+        send({ kind: 'grants', to: message.from, grants: approvals.grants() })
         return sendOwn()
+      case 'grants':
+        return message.to === self && message.grants.forEach(approvals.addGrant)
       case 'asked': {
         const { approval } = message
         const isNew = !remote.has(approval.id)
         if (isNew && remote.size >= maxRemote) return
         remote.set(approval.id, { approval, seenAt: clock.monotonic() })
-        repeat()
+        beat()
         return isNew && changed()
+      }
+      case 'waiting': {
+        const seenAt = clock.monotonic()
+        for (const id of message.ids) {
+          const known = remote.get(id)
+          if (known) remote.set(id, { ...known, seenAt })
+        }
+        return
       }
       case 'ended': {
         // An answer that came too late gets no reply of its own.
@@ -103,14 +127,15 @@ export function shareApprovals({ approvals, pubSub, clock, log }: SharedApproval
   open.use(
     approvals.onEvent((event) => {
       send(event)
-      if (pubSub && event.kind === 'asked') repeat()
+      if (pubSub && event.kind === 'asked') beat()
       if (event.kind !== 'granted') changed()
     }),
   )
   if (pubSub) {
     open.use(pubSub.subscribe(topic, (text) => void receive(jsonValue(text) as Message)))
     open.defer(() => timer?.[Symbol.dispose]())
-    send({ kind: 'hello' })
+    hello()
+    open.use(clock.after(repeatMs, hello))
   }
 
   const forward = async (id: string, answer: ApprovalAnswer): Promise<boolean> => {
@@ -132,9 +157,9 @@ export function shareApprovals({ approvals, pubSub, clock, log }: SharedApproval
   const running = open.move()
   return {
     list: () =>
-      [...approvals.list(), ...[...remote.values()].map(({ approval }) => approval)]
-        .filter(({ until }) => until > clock.now())
-        .sort((one, other) => one.askedAt - other.askedAt),
+      [...approvals.list(), ...[...remote.values()].map(({ approval }) => approval)].sort(
+        (one, other) => one.askedAt - other.askedAt,
+      ),
     async answer(id, answer) {
       if (approvals.answer(id, answer)) {
         changed()

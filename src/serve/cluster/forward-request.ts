@@ -108,7 +108,7 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
 }
 
 /** The error for a request that another replica may have started. Reading again is safe, anything else may not be. */
-function unanswered({ method }: ReceivedRequest): ToolwayError {
+export function unanswered({ method }: Pick<ReceivedRequest, 'method'>): ToolwayError {
   if (method === 'GET' || method === 'HEAD') {
     const sentence = 'The replica that holds this session stopped before it responded: try again in a second.'
     return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000 })

@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { joined } from '../../wire/bytes.ts'
 import { type Id, resultBytes } from '../../wire/message.ts'
 import { legacyRevisions } from '../../wire/revisions.ts'
 import { scopesRule } from '../auth/challenge.ts'
@@ -21,6 +22,7 @@ import {
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
+import { unanswered } from '../cluster/forward-request.ts'
 import { adoptSession, createOwnerRouting, type RoutedRequest } from '../cluster/route-to-owner.ts'
 import {
   errorResponse,
@@ -123,8 +125,12 @@ export function createMcpEndpoint(options: {
     return session
   }
 
-  const responseTo = (response: ServerResponse, accepts: AcceptedTypes, { caller, streams }: HttpSession) =>
-    new PostResponse(response, accepts, { clock, unread, caller: caller.principal, streams })
+  const responseTo = (
+    response: ServerResponse,
+    accepts: AcceptedTypes,
+    { caller, streams }: HttpSession,
+    request?: InboundRequest,
+  ) => new PostResponse(response, accepts, { clock, unread, caller: caller.principal, streams, request })
 
   const initialize = async (
     inbound: InboundRequest,
@@ -258,7 +264,7 @@ export function createMcpEndpoint(options: {
       return
     }
     const session = sessionOf(request, identity, inbound.id)
-    const outlet = responseTo(response, accepts, session)
+    const outlet = responseTo(response, accepts, session, inbound)
     const answer = await legacy.request(session, inbound, outlet, callerOf(session, request, inbound.id), true)
     if (answer === undefined) outlet.abandon()
     else outlet.answer(answer.message, answer.status, answer.headers)
@@ -285,6 +291,11 @@ export function createMcpEndpoint(options: {
     if (found === 'unknown') throw unknownEvent()
     // 204 tells an EventSource not to reconnect.
     if (found === 'over') response.writeHead(204).end()
+    if (typeof found === 'string') return
+    const { message } = errorResponse(found.id, found.method, unanswered({ method: 'POST' }), log)
+    const stream = connect()
+    stream.send(joined(message))
+    stream.end()
   }
 
   const recordRejection = ({ status, details }: HttpError, request: ReceivedRequest) => {

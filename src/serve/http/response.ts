@@ -4,7 +4,7 @@ import { joined, lengthOf, type Pieces } from '../../wire/bytes.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
 import type { HttpHeaders } from '../errors.ts'
 import { batchBytes } from '../mcp-legacy/protocol.ts'
-import type { ResumableStream, SessionStreams } from '../session/resumable-streams.ts'
+import type { ResumableStream, SessionStreams, StreamedRequest } from '../session/resumable-streams.ts'
 import type { BufferedRequest } from './request.ts'
 import { dropWhenStalled, largeUnread, type Reader, SseStream, keepAliveMs as streamKeepAliveMs } from './sse-stream.ts'
 
@@ -144,6 +144,7 @@ export class PostResponse implements ResponseChannel {
   readonly #accepts: AcceptedTypes
   readonly #clock: Clock
   readonly #streams: SessionStreams | undefined
+  readonly #request: StreamedRequest | undefined
   readonly #reader: Reader
   readonly #timer: Disposable | undefined
   #line: SseStream | ResumableStream | undefined
@@ -153,7 +154,11 @@ export class PostResponse implements ResponseChannel {
   constructor(
     response: ServerResponse,
     accepts: AcceptedTypes,
-    options: Reader & { readonly clock: Clock; readonly streams?: SessionStreams },
+    options: Reader & {
+      readonly clock: Clock
+      readonly streams?: SessionStreams
+      readonly request?: StreamedRequest | undefined
+    },
   ) {
     const { clock, streams } = options
     this.#response = response
@@ -161,6 +166,7 @@ export class PostResponse implements ResponseChannel {
     this.#clock = clock
     this.#reader = options
     this.#streams = streams
+    this.#request = options.request
     response.once('close', this.#gone)
     if (accepts.stream) this.#timer = clock.after(streams ? resumableAfterMs : streamKeepAliveMs, this.#openLine)
   }
@@ -225,7 +231,7 @@ export class PostResponse implements ResponseChannel {
     this.#timer?.[Symbol.dispose]()
     if (this.#line !== undefined) return this.#line
     const stream = new SseStream(this.#response, this.#clock, this.#reader)
-    this.#feed = this.#streams?.open(stream, () => this.owner?.cancel())
+    this.#feed = this.#streams?.open(stream, () => this.owner?.cancel(), this.#request)
     this.#line = this.#feed ?? stream
     return this.#line
   }

@@ -1,4 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
+import type { InboundRequest } from '../inbound-message.ts'
 import type { SessionEvents } from './event-store.ts'
 
 /** How long a call continues after its client has lost the connection. */
@@ -42,10 +44,13 @@ export class SessionStreams implements Disposable {
     return this.#listening.size > 0
   }
 
-  /** Opens the stream for one response. `abandoned` is called when the client has been disconnected for `absenceMs`. */
-  open(connection: EventConnection, abandoned: () => void): ResumableStream {
+  /**
+   * Opens the stream for one response. `abandoned` is called when the client has been disconnected for `absenceMs`. The
+   * event ids contain the request's id, so that a replica that takes over the session can answer it.
+   */
+  open(connection: EventConnection, abandoned: () => void, request?: StreamedRequest): ResumableStream {
     const name = `p${++this.#count}`
-    const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
+    const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned), undefined, request && tagOf(request))
     this.#feeds.set(name, feed)
     feed.connect(connection)
     if (!this.listening) this.#sendMissed(feed, (message) => this.#onCalls.has(message))
@@ -57,13 +62,14 @@ export class SessionStreams implements Disposable {
   }
 
   /**
-   * Resumes a stream after an event. Returns `over` if the client has received everything, and `unknown` if there is no
-   * such event or the response after it is no longer stored.
+   * Resumes a stream after an event. Returns `over` if the client has received everything, `unknown` if there is no such
+   * event or the response after it is no longer stored, and the request if its response was lost with another replica.
    */
-  resume(id: string, connect: () => EventConnection): 'resumed' | 'over' | 'unknown' {
+  resume(id: string, connect: () => EventConnection): 'resumed' | 'over' | 'unknown' | StreamedRequest {
     const from = readEventId(id)
     if (from === undefined) return 'unknown'
-    const { stream, number } = from
+    const { stream, number, request } = from
+    if (request && this.#first > 0 && !this.#feeds.has(stream) && !this.#events.isOver(stream)) return request
     if (Number(stream.slice(1)) <= this.#first && stream.startsWith('g')) {
       // The stream's past events were lost with the other replica, but new events can be sent on a new stream.
       this.listen(connect())
@@ -143,8 +149,9 @@ export class SessionStreams implements Disposable {
     name: string,
     lost: () => Disposable | undefined = () => undefined,
     over: () => void = () => void this.#feeds.delete(name),
+    tag = '',
   ): ResumableStream {
-    return new ResumableStream({ name, events: this.#events, primes: this.#primes, lost, over })
+    return new ResumableStream({ name, tag, events: this.#events, primes: this.#primes, lost, over })
   }
 }
 
@@ -161,6 +168,8 @@ export interface EventConnection {
 
 interface ResumableStreamOptions {
   readonly name: string
+  /** The end of each event id. */
+  readonly tag: string
   readonly events: SessionEvents
   /** Whether the client accepts an event without a message. */
   readonly primes: boolean
@@ -196,12 +205,12 @@ export class ResumableStream {
     former?.end()
     connection.onClose(() => this.#lose(connection))
     if (primes) {
-      connection.prime(idOf(name, after ?? events.newest))
+      connection.prime(this.#idOf(after ?? events.newest))
       this.#resumable = true
     }
     if (after === undefined) return
     for (const { number, message } of events.after(name, after)) {
-      if (message !== undefined) connection.resend(message, idOf(name, number))
+      if (message !== undefined) connection.resend(message, this.#idOf(number))
     }
   }
 
@@ -210,14 +219,14 @@ export class ResumableStream {
     if (this.#over) return false
     const { name, events } = this.#options
     const number = events.add(name, message)
-    if (this.#connection?.send(message, idOf(name, number))) this.#resumable = true
+    if (this.#connection?.send(message, this.#idOf(number))) this.#resumable = true
     return true
   }
 
   /** Sends a message only if the connection accepts it now. Otherwise returns false. */
   offer(message: Buffer): boolean {
     const { name, events } = this.#options
-    if (this.#over || !this.#connection?.send(message, idOf(name, events.newest + 1))) return false
+    if (this.#over || !this.#connection?.send(message, this.#idOf(events.newest + 1))) return false
     events.add(name, message)
     this.#resumable = true
     return true
@@ -229,7 +238,7 @@ export class ResumableStream {
     const { name, events } = this.#options
     if (answer !== undefined) {
       const number = events.add(name, answer, true)
-      this.#connection?.send(answer, idOf(name, number))
+      this.#connection?.send(answer, this.#idOf(number))
     } else if (this.#resumable) events.add(name, undefined, true)
     this.close()
   }
@@ -243,6 +252,10 @@ export class ResumableStream {
     this.#options.over()
   }
 
+  #idOf(number: number): string {
+    return `${this.#options.name}-${number}${this.#options.tag}`
+  }
+
   #lose(connection: EventConnection): void {
     if (connection !== this.#connection || this.#over) return
     this.#connection = undefined
@@ -250,10 +263,33 @@ export class ResumableStream {
   }
 }
 
-const idOf = (stream: string, number: number): string => `${stream}-${number}`
+/** The request that a stream answers. */
+export type StreamedRequest = Pick<InboundRequest, 'id' | 'method'>
+
+/** Maximum length of a tag. A client that uses longer ids for its requests gets no answer to those that are lost. */
+const maxTag = 200
+
+function tagOf({ id, method }: StreamedRequest): string {
+  const tag = `.${Buffer.from(JSON.stringify([id, method])).toString('base64url')}`
+  return tag.length > maxTag ? '' : tag
+}
 
 /** Parses an event id. Returns undefined if its format is invalid. */
-function readEventId(id: string): { readonly stream: string; readonly number: number } | undefined {
-  const [, stream, number] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id) ?? []
-  return stream === undefined ? undefined : { stream, number: Number(number) }
+function readEventId(
+  text: string,
+): { readonly stream: string; readonly number: number; readonly request?: StreamedRequest | undefined } | undefined {
+  const [, stream, number, tag] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})(?:\.([\w-]{1,200}))?$/.exec(text) ?? []
+  return stream === undefined ? undefined : { stream, number: Number(number), request: requestOf(tag) }
+}
+
+/** Reads a tag, which a client may have made up. */
+function requestOf(tag: string | undefined): StreamedRequest | undefined {
+  if (tag === undefined) return undefined
+  try {
+    const [id, method] = jsonValue(Buffer.from(tag, 'base64url').toString()) as unknown[]
+    const isId = typeof id === 'string' || Number.isSafeInteger(id)
+    return isId && typeof method === 'string' ? { id: id as InboundRequest['id'], method } : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
+import type { Membership } from '../../core/cluster.ts'
 import { events, openTestServer, type RawEvent, rawEvents } from '../http/server.fixture.ts'
 import { keepAliveMs, maxUnread } from '../http/sse-stream.ts'
 import { absenceMs } from './resumable-streams.ts'
@@ -167,6 +168,40 @@ describe('B2: an answer that has become a stream', () => {
     await until(over, { what: 'the call to be given up' })
     clock.advance(2 * 3_600_000)
     expect(access.gone).toHaveLength(1)
+  })
+
+  test('B10, F12: of a replica that died is answered by the one that takes over: the outcome is unknown', async () => {
+    const records = new Map<string, string>()
+    const member = (self: string): Membership => ({
+      self,
+      addressOf: () => undefined,
+      unreachable() {},
+      async keep(session, record) {
+        records.set(session, record)
+        return true
+      },
+      async takeOver(session) {
+        const record = records.get(session)
+        return record === undefined ? undefined : { record }
+      },
+      forget() {},
+      sign: (text) => text,
+      verify: (text) => text,
+    })
+    const one = await openServer({ membership: member('one') })
+    const other = await openServer({ membership: member('other') })
+    const { send, headers } = await one.session()
+    const resumed = async (message: object, event: (id: string) => string = (id) => id) => {
+      const [primed] = await lose((await send({ ...called('start'), ...message })).body, 1)
+      return other.fetchRaw({ method: 'GET', headers: { ...headers, 'last-event-id': event(primed?.id ?? '') } })
+    }
+    const answers = async ({ body }: Awaited<ReturnType<typeof resumed>>) =>
+      (await Array.fromAsync(rawEvents(body))).map(dataOf)
+    const result = { isError: true, _meta: { 'dev.toolway/error': { code: 'OUTCOME_UNKNOWN' } } }
+    expect(await answers(await resumed({ id: 'a call' }))).toMatchObject([{ id: 'a call', result }])
+    expect(await answers(await resumed({ id: 2 }))).toMatchObject([{ id: 2, result }])
+    expect((await resumed({ id: 'x'.repeat(1_000) })).statusCode).toBe(400)
+    expect((await resumed({ id: 4 }, (id) => `${id.split('.')[0]}.bm8`)).statusCode).toBe(400)
   })
 
   test('stays plain JSON where nothing had to be said before', async () => {

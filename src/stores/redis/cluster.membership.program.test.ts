@@ -192,4 +192,26 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     one.unreachable(other.self)
     expect(one.addressOf(other.self)).toBeUndefined()
   })
+
+  test('a session that ended while Redis was away is not continued afterwards', async () => {
+    const { redis, all } = await replicas('http://a')
+    const [other] = all as [(typeof all)[0]]
+    let away = false
+    let changed = (_up: boolean) => {}
+    const ask: SharedRedis['ask'] = async (command) => (away ? undefined : redis.ask(command))
+    const onChange: SharedRedis['onChange'] = (listener) => {
+      changed = listener
+      return { [Symbol.dispose]() {} }
+    }
+    await using one = redisMembership({ redis: { ...redis, ask, onChange }, clock: createManualClock(), seal })
+    await one.join('http://b')
+    const session = `${one.self}.1`
+    await one.keep(session, 'its record')
+    away = true
+    one.forget(session)
+    away = false
+    expect(await one.takeOver(session)).toBeUndefined()
+    changed(true)
+    expect(await other.membership.takeOver(session, one.self)).toBeUndefined()
+  })
 })

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
 import { createTopicListeners, type Membership, ownerOf, type PubSub, type TakenOver } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
@@ -12,6 +13,8 @@ const beatMs = 1_000
 const heartbeatTimeoutMs = 4_000
 /** How often to ask for a session's holder while Redis is up but slow. */
 const maxRequests = 3
+/** How many ended sessions to remember while Redis is down: as many as a replica may hold. */
+const maxEnded = 10_000
 /** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
@@ -68,14 +71,21 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
   /** Whether every replica that runs has had the time to send a heartbeat. */
   const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= heartbeatTimeoutMs
   const listeners = new Set<() => void>()
+  /** Ended sessions whose records are still in Redis. Otherwise, a request after the outage would continue them. */
+  const toForget = new Map<string, true>()
+  const forget = async (session: string) => {
+    setBounded(toForget, session, true, maxEnded)
+    if ((await redis.ask((client) => client.del(at(`session:${session}`)))) !== undefined) toForget.delete(session)
+  }
 
   const lost = () => {
     steadySince = undefined
     heldUp = true
   }
   const changes = redis.onChange((up) => {
-    if (up) void beat()
-    else lost()
+    if (!up) return lost()
+    for (const session of [...toForget.keys()]) void forget(session)
+    void beat()
   })
 
   const beat = async () => {
@@ -170,6 +180,7 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
       return { [Symbol.dispose]: () => void listeners.delete(listener) }
     },
     async takeOver(session, unreachable = '') {
+      if (toForget.has(session)) return undefined
       const keys = [at(`session:${session}`), at('replica:')]
       const values = [self, unreachable, address ?? '', ownerOf(session)]
       const request = () => redis.ask((client) => takeOver(client, keys, values))
@@ -181,7 +192,7 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
       if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
       return taken
     },
-    forget: (session) => void redis.ask((client) => client.del(at(`session:${session}`))),
+    forget: (session) => void forget(session),
     sign: (text) => seal.close(text, 'fleet'),
     verify: (signed) => seal.open(signed, 'fleet'),
     async [Symbol.asyncDispose]() {

@@ -165,7 +165,7 @@ function createPendingSignIns(clock: Clock) {
       const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
       const minutes = signInTimeoutMs / 60_000
       if (!flow) {
-        const sentence = `unknown or expired sign-in (valid for ${minutes} min, a fixed limit): start again`
+        const sentence = `unknown or expired sign-in (valid for ${minutes} min, a fixed limit, and only in the replica where it began): start again`
         throw refusal(undefined, new OAuthError(sentence))
       }
       flows = flows.filter((one) => one !== flow)
