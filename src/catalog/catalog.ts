@@ -9,7 +9,7 @@ import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
-import { isTemplateUri, servedChecker } from './resolve.ts'
+import { isTemplateUri, isWebLink, servedChecker } from './resolve.ts'
 import { createSearchIndex } from './search/search-index.ts'
 import { type CatalogSnapshot, createSnapshotBuilder, type KnownItems } from './snapshot.ts'
 import { createView } from './view.ts'
@@ -140,15 +140,18 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     servedUris({ entry: { server }, input }) {
       const current = snapshot()
-      // Without resources, nobody can read the URI through us, so it stays, unless it would be read from another server.
-      const isUnreadable = viewOptions.sources.get(server)?.mayHaveResources?.() === false
-      const isServed = isUnreadable ? servedChecker(current) : undefined
+      const hasResources = viewOptions.sources.get(server)?.mayHaveResources?.() !== false
+      let isServed: ((uri: string) => boolean) | undefined
       let isTemplate: boolean | undefined
       const isUnchanged = (uri: string) => {
-        if (isServed) return !isServed(uri)
-        if (uri !== input.uri) return false
-        isTemplate ??= isTemplateUri(current, server, uri)
-        return isTemplate
+        if (hasResources && uri === input.uri) {
+          isTemplate ??= isTemplateUri(current, server, uri)
+          return isTemplate
+        }
+        // Nobody can or has to read the URI through us, so it stays, unless it would be read from another server.
+        if (hasResources && !isWebLink(current, server, uri)) return false
+        isServed ??= servedChecker(current)
+        return !isServed(uri)
       }
       return (uri) => (isUnchanged(uri) ? uri : current.uriOf(server, uri))
     },

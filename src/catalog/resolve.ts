@@ -107,6 +107,11 @@ export function isTemplateUri(snapshot: CatalogSnapshot, server: string, uri: st
   return servers.length === 1 && servers[0] === server
 }
 
+/** Whether clients can load a URI from the web themselves, and this server has no template for it. */
+export const isWebLink = (snapshot: CatalogSnapshot, server: string, uri: string): boolean =>
+  /^https?:/i.test(uri) &&
+  firstPerServer([...(snapshot.registry.get(server)?.template.values() ?? [])], uri).length === 0
+
 const readUnchanged = (snapshot: CatalogSnapshot, uri: string): readonly Served[] =>
   firstPerServer(unchangedTemplates(snapshot), uri)
 

@@ -437,6 +437,20 @@ describe('finding', () => {
     expect(served('toolway://files/x')).toBe('toolway://tools/toolway://files/x')
   })
 
+  test('B2, G3: web addresses that a server with resources does not list stay, unless they would be read from another', () => {
+    const docs = fakeSource('docs', { resources: ['https://docs.test/1'], templates: ['https://docs.test/page/{id}'] })
+    const { catalog } = setUp([docs, fakeSource('wiki', { resources: ['https://wiki.test/1'] })])
+    const served = catalog.servedUris(callOf({ entry: entryOf({ server: 'docs' }) }))
+    expect(served('https://example.com/report')).toBe('https://example.com/report')
+    expect(served('HTTP://example.com')).toBe('HTTP://example.com')
+    for (const path of ['docs.test/1', 'docs.test/page/7', 'wiki.test/1', 'wiki/wiki.test/1']) {
+      expect(served(`https://${path}`)).toBe(`https://docs/${path}`)
+    }
+    const call = callOf({ entry: entryOf({ server: 'docs' }) })
+    const read = catalog.servedUris({ ...call, input: { ...call.input, uri: 'https://docs.test/2' } })
+    expect(read('https://docs.test/2')).toBe('https://docs/docs.test/2')
+  })
+
   test('B2, V6: thousands of URIs in a result are converted quickly, even long ones', () => {
     const others = Array.from({ length: 100 }, (_, at) => fakeSource(`s${at}`, { resources: [`x://${at}`] }))
     const { catalog } = setUp([fakeSource('tools', { tools: ['read'], mayHaveResources: false }), ...others])

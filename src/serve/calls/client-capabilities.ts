@@ -34,8 +34,11 @@ export function missingCapabilities(declared: Capabilities, required: Capabiliti
 }
 
 export const missingCapabilityError = (missing: Capabilities): HttpError => {
-  const names = Object.keys(missing).join(', ')
-  const sentence = `This call needs client capabilities that were not declared: ${names}.`
+  const names = Object.entries(missing).flatMap(([name, needed]) => {
+    const further = Object.keys(needed as object).map((key) => `${name}.${key}`)
+    return further.length > 0 ? further : name
+  })
+  const sentence = `This call needs client capabilities that were not declared: ${names.join(', ')}.`
   return new HttpError(400, modernErrors.missingCapability, sentence, { data: { requiredCapabilities: missing } })
 }
 

@@ -216,7 +216,11 @@ describe('E1: failures in the stateless era', () => {
     ])
     expect(await ask('tools/call', { name: 'error_visit' }, { capabilities: { elicitation: {} } })).toMatchObject({
       status: 400,
-      error: { code: -32021, data: { requiredCapabilities: { elicitation: { url: {} } } } },
+      error: {
+        code: -32021,
+        message: expect.stringContaining('elicitation.url'),
+        data: { requiredCapabilities: { elicitation: { url: {} } } },
+      },
     })
   })
 

@@ -146,6 +146,27 @@ test.each([
   expect([handshake.era, await readFile(starts, 'utf8')]).toEqual([expected, 'x'])
 })
 
+test('B2: a stateless server that answers server/discover only after it has refused initialize is used', async () => {
+  let discover = () => {}
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      if (method === 'server/discover') {
+        discover = () => json(response, result(id, spoken.modern?.['server/discover'] as object))
+      } else response.writeHead(404).end(() => setImmediate(discover))
+    }),
+  )
+  const connect = createConnector({
+    name: 'slow',
+    config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: quick,
+    log: silentLog,
+  })
+  const { connection, handshake } = await connect({ capabilities: {}, owned: false }, new AbortController().signal)
+  await connection[Symbol.asyncDispose]()
+  expect(handshake.era).toBe('modern')
+})
+
 test('B2: the era of a server that changed it is detected again when it reconnects', async () => {
   let speaks = 'legacy'
   const { url } = await serving(

@@ -72,13 +72,11 @@ async function detectEra(
       if (!mayBeOtherEra(error)) throw error
       first = error
     }
-    // Over HTTP, each request has its own response, so this one can be closed.
-    if (kind !== 'stdio') discovery.abort(new Silence())
     try {
       return await initialize(connection, options)
     } catch (error) {
-      // The server is stateless but slow: its response to `server/discover` has arrived or is on its way.
-      if (kind === 'stdio' && error instanceof ServerError) return await modern.catch(() => Promise.reject(error))
+      // A stateless server that is slow: its response to `server/discover` has arrived or is on its way.
+      if (first instanceof Silence && mayBeOtherEra(error)) return await modern.catch(() => Promise.reject(error))
       // If every request to the server is failing, the first error explains more.
       throw (statusOf(first) ?? 0) >= 500 ? first : error
     }
