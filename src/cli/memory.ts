@@ -19,7 +19,6 @@ interface HeapSettings {
   young(): number
   /** Sets how much the heap may grow before the next full collection, as a percentage of its used size. */
   setGrowth(percent: number): void
-  /** Sets whether the young generation may grow. */
   setYoungGrows(grows: boolean): void
 }
 

@@ -81,13 +81,11 @@ async function follow(gateway: RunningGateway, first: readonly ListedApproval[],
 function print(approval: ListedApproval, { print, paint }: Output, clock: Clock): void {
   const { id, agent, principal, server, tool, rule, until, mayAnswer } = approval
   const left = took(Math.max(0, until - clock.now()))
-  print(`${paint('bold', shortId(id))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
+  print(`${paint('bold', id.slice(0, 8))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
   for (const line of approval.arguments.split('\n')) print(`  ${printable(line)}`)
   print(paint('dim', `  by ${printable(principal)}, because of ${printable(rule)}`))
   if (!mayAnswer) print(paint('dim', '  another person must answer (approvals.by)'))
 }
-
-const shortId = (id: string): string => id.slice(0, 8)
 
 type Answered = Pick<PendingApproval, 'id' | 'call' | 'server' | 'tool'> & Pick<ApprovalAnswer, 'decision'>
 

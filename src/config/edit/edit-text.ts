@@ -123,7 +123,6 @@ const own = (part: unknown, key: string | number): unknown =>
     ? (part as Record<string | number, unknown>)[key]
     : undefined
 
-/** A copy of the content with changes applied. */
 function withChanges(content: unknown, changes: readonly TextChange[]): unknown {
   const whole = structuredClone(content) as Record<string | number, unknown>
   // Copy the values: a later change may be inside an earlier one.

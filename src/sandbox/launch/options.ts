@@ -10,7 +10,6 @@ export interface LaunchOptions {
   readonly cpuMs: number
   /** Maximum message size by kind. */
   limit(kind: number): number | undefined
-  /** Folders that programs may read. */
   readonly folders: readonly string[]
 }
 
@@ -41,7 +40,6 @@ export interface KernelLimits {
   readonly processes?: number
 }
 
-/** Wraps a command in a shell that sets the limits. */
 export function withKernelLimits(command: readonly string[], limits: KernelLimits): readonly string[] {
   const { cpuSeconds, processes } = limits
   // Systems other than Linux count memory differently, and their shells refuse to set these limits.

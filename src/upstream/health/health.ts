@@ -51,7 +51,7 @@ function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondit
   if (assessment.health !== 'healthy' || !handshake) return assessment
   const { protocolVersion, era } = handshake
   if (isKnownRevision(protocolVersion, era)) return assessment
-  const unknown = excerpt(protocolVersion)
+  const unknown = JSON.stringify(visible(protocolVersion).slice(0, 40))
   return degraded(`Unknown protocol version ${unknown}; Toolway requested ${latestLegacy}. Calls may fail.`)
 }
 
@@ -141,9 +141,6 @@ export function serverStatus(
 
 /** How much of a server's version is shown. Real ones are dates. */
 const maxVersion = 100
-
-/** Shortens and quotes a version for messages, because the server can send any text as its version. */
-const excerpt = (version: string): string => JSON.stringify(visible(version).slice(0, 40))
 
 const nothingToRead =
   'The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools, or set trustAnnotations to trust its readOnlyHint.'

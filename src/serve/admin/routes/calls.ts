@@ -50,7 +50,6 @@ const mediaTypes = { jsonl: 'application/jsonl', csv: 'text/csv' } as const
 /** Operations that an export reads at a time. */
 const exportPage = 200
 
-/** The audit log. */
 export const auditRoutes: readonly Route[] = [
   adminRoute('GET', 'audit', 'Operations in the audit log, newest first', {
     query: calls.auditListQuery,

@@ -6,7 +6,6 @@ import * as catalog from '../schemas/catalog.ts'
 import * as pins from '../schemas/pins.ts'
 import * as playground from '../schemas/playground.ts'
 
-/** Tools: their definitions, and calling one. */
 export const toolsRoutes: readonly Route[] = [
   userRoute('GET', 'tools', 'The tools, in the order in which they are served', {
     query: calls.toolsQuery,
@@ -30,7 +29,6 @@ export const toolsRoutes: readonly Route[] = [
   }),
 ]
 
-/** Pinned tool definitions, and the decisions about them. */
 export const pinsRoutes: readonly Route[] = [
   adminRoute('GET', 'pins', 'Pinned definitions of tools, prompts and instructions', {
     query: pins.pinsQuery,
@@ -58,7 +56,6 @@ export const pinsRoutes: readonly Route[] = [
   }),
 ]
 
-/** Trying out tools, resources and prompts. */
 export const playgroundRoutes: readonly Route[] = [
   userRoute('POST', 'playground', 'Calls a tool, reads a resource or gets a prompt; streams events', {
     stream: true,
