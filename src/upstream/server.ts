@@ -83,6 +83,8 @@ export interface UpstreamServer extends Source, ServerOffers {
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const { name, config, clock, log } = options
   const fingerprint = fingerprintOf(config)
+
+  // What is known about the server and its connections.
   const listeners = new Set<() => void>()
   const sessionListeners = new Set<SessionChangeListener>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
@@ -98,6 +100,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const findings = createServerFindings(name, log)
   const history = createServerHistory(clock)
 
+  // The parts. They call the functions below when something happens.
   const control = createServerControl({
     server: name,
     paused: options.paused ?? false,
@@ -208,6 +211,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     },
   }
 
+  // The listing, as a source of entries.
   /** The last handshake result, from this run or from a cached listing, for whichever clients that was fetched. */
   function handshake() {
     const cached = () =>
@@ -295,6 +299,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return listing.refresh()
   }
 
+  // Calls.
   async function use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.monotonic()
@@ -359,6 +364,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
+  // What happens to connections.
   function opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void {
     const modern = open.handshake.era === 'modern'
     const listChanged = () => {
@@ -409,6 +415,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return clock.monotonic() - wantedAt < config.idle
   }
 
+  // Health.
   /** Notifies listeners only if the health changed, because connections open and close with every call. */
   function healthMayHaveChanged(): void {
     if (status(plain).health !== health) changed()
@@ -433,13 +440,16 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
 
   function status(own: ServerListing): SourceStatus {
     const listing = withReason(own)
-    const breaker = options.breaker?.() ?? { state: 'closed' as const }
-    const starting = !fetched && (pool.connected || pool.opening)
-    const { degradation } = healthCheck
-    const known = { config, pool, listing, handshake: handshake(), starting, degradation, breaker }
-    const found = findings.of(listing, pool)
-    const { isHarmless } = options
-    return serverStatus({ ...known, paused: control.paused, since, latencyMs, findings: found, isHarmless })
+    return serverStatus({
+      ...{ config, pool, listing, since, latencyMs },
+      handshake: handshake(),
+      starting: !fetched && (pool.connected || pool.opening),
+      paused: control.paused,
+      breaker: options.breaker?.() ?? { state: 'closed' },
+      degradation: healthCheck.degradation,
+      findings: findings.of(listing, pool),
+      isHarmless: options.isHarmless,
+    })
   }
 }
 
