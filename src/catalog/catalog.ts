@@ -140,7 +140,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     servedUris({ entry: { server }, input }) {
       const current = snapshot()
-      // Without resources, nobody can read the URI through us, so it stays, unless it would be read from another server.
+      // If the server has no resources, do not rewrite its URIs, except those that would be read from another server.
       const isUnreadable = viewOptions.sources.get(server)?.mayHaveResources?.() === false
       const isServed = isUnreadable ? servedChecker(current) : undefined
       let isTemplate: boolean | undefined

@@ -140,7 +140,7 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
   }
 }
 
-/** Includes who may answer, so that an approval is never used where others would have had to give it. */
+/** Includes who may answer, so that an approval is not reused for calls that other people must approve. */
 const keyOf = ({ caller, entry }: GrantScope, { rule, by }: ApprovalNeed): string =>
   JSON.stringify([caller.principal, caller.agent, caller.session, entry.server, entry.name, rule, by])
 

@@ -145,8 +145,8 @@ function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome 
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'timed-out' : 'nothing'
   if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
   const { sessionEnded, requestOnly } = thrown.details
-  // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once. Nor what a
-  // caller's own arguments can cause: otherwise one caller could cut off the server for all.
+  // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once. Do not
+  // count failures that a caller's arguments can cause either: one caller could make the server unavailable to all.
   return sessionEnded === 'established' || requestOnly ? 'nothing' : 'failed'
 }
 

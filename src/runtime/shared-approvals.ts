@@ -31,7 +31,7 @@ type Message =
   | { readonly kind: 'answered'; readonly request: string; readonly accepted: boolean }
 
 const topic = 'approvals'
-/** Messages can be lost, so each process repeats its approvals. What is not repeated in time has ended. */
+/** Messages can be lost, so each process repeats its approvals. An approval that is not repeated in time has ended. */
 const repeatMs = 10_000
 const lostMs = 3 * repeatMs
 const answerMs = 5_000

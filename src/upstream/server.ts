@@ -432,7 +432,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     for (const listener of listeners) listener()
   }
 
-  /** Until lists were fetched for some client, the reason why they were not, whichever client they were fetched for. */
+  /** Until lists have been fetched for any client, the listing whose fetch failed, for whichever client it was. */
   function withReason(listing: ServerListing): ServerListing {
     if (fetched || listing.failure || listing.fetching) return listing
     return [...listings.byProfile.values()].find(({ failure }) => failure !== undefined) ?? listing

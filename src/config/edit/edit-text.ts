@@ -34,7 +34,7 @@ const maxParsedLength = 16 * 1024 * 1024
 
 /**
  * Applies changes to the text of a configuration file and preserves all other text byte for byte, including comments.
- * Throws a FileProblem if the result would not say exactly what is intended.
+ * Throws a FileProblem if parsing the result would not yield the intended content.
  */
 export function editText(file: string, text: string, changes: readonly TextChange[]): string {
   if (changes.length === 0) return text

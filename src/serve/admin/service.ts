@@ -137,7 +137,7 @@ export interface PinsService {
   pin(label: string): view.PinDetail
   /** Approves exactly the definition with this hash. */
   approvePin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
-  /** Approves several definitions, or none: it rejects with a conflict if a server offers another one by now. */
+  /** Approves all these definitions or none: rejects with a conflict if a server has changed one of them. */
   approvePins(caller: Caller, definitions: view.PinDecisions['definitions']): Promise<view.ApprovedPins>
   /** Blocks the definition with this hash until it is approved. */
   blockPin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>

@@ -84,7 +84,7 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   const { failure, pauseMs } = pool
   const { failure: listFailure, missing } = listing
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
-  // One of several principals may lack a grant, which does not affect the others. A connected listing knows better.
+  // One of several principals may lack a grant, which does not affect the others. A connected listing is more reliable.
   if (failure?.code === 'AUTH_REQUIRED' && !pool.personal && !pool.current({}))
     return { health: 'needs-auth', reason: failure.message }
   if (failure && failure.code !== 'AUTH_REQUIRED')
