@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { Json } from '../../../core/json.ts'
-import { adminRoute, answered, memberOf, type Route, userRoute } from '../router.ts'
+import { adminRoute, answered, argumentsOf, type Route, userRoute } from '../router.ts'
 import * as calls from '../schemas/calls.ts'
 import * as catalog from '../schemas/catalog.ts'
 import * as pins from '../schemas/pins.ts'
@@ -23,8 +22,7 @@ export const toolsRoutes: readonly Route[] = [
     }),
     answer: catalog.tryResult,
     run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
-      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
-      return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
+      return admin.tryTool(caller, target, { arguments: argumentsOf(bytes), agent }, signal)
     },
   }),
 ]
@@ -62,8 +60,7 @@ export const playgroundRoutes: readonly Route[] = [
     body: playground.playgroundInput,
     async run({ user, caller, body, bytes, signal, response }, { admin, playground: streams, watch }) {
       watch(user, response)
-      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
-      await streams.run(admin, { caller, given: { ...body, arguments: given ?? Json.of({}) }, signal, response })
+      await streams.run(admin, { caller, given: { ...body, arguments: argumentsOf(bytes) }, signal, response })
       return answered
     },
   }),
