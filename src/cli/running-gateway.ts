@@ -6,7 +6,6 @@ import { keptToken } from '../stores/secret-file.ts'
 import { CommandError, exit, type Output, type Shell, UsageError } from './kit.ts'
 import { type CommonOptions, load } from './load.ts'
 
-/** The error if no gateway is running at the configured address. */
 export class NoGateway extends CommandError {
   constructor(message: string) {
     super(message, { code: 'NO_GATEWAY', exitCode: exit.unavailable })

@@ -244,7 +244,6 @@ async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: Conn
   return { kind: 'http', url, headers, token: { variable: tokenVariable, file, literal: withToken ? kept : undefined } }
 }
 
-/** Tells the user how to pass the token to the client. */
 function noteToken(entry: object, way: ClientTransport, { note }: Output): void {
   if (way.kind !== 'http' || !way.token || way.token.literal !== undefined) return
   if (!JSON.stringify(entry).includes(tokenVariable)) return

@@ -57,7 +57,6 @@ export function findingsOr(found: readonly (CheckFinding | undefined)[], otherwi
   return findings.length > 0 ? findings : otherwise
 }
 
-/** A probed server, with everything that the diagnosis needs. */
 export interface ProbedServer {
   readonly name: string
   readonly config: ServerConfig

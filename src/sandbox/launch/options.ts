@@ -28,7 +28,6 @@ export function findProgram(name: string): string | undefined {
     })
 }
 
-/** Resource limits enforced by the kernel. */
 export interface KernelLimits {
   /** Total CPU time. */
   readonly cpuSeconds?: number

@@ -62,7 +62,6 @@ export interface ApprovalsService {
   /** Admins see all approvals, other callers those that they may answer. */
   approvals(caller: Caller): readonly view.ApprovalView[]
   answerApproval(caller: Caller, id: string, answer: view.AnswerApproval): Promise<view.AnsweredApproval>
-  /** Calls `listener` when the approvals have changed. */
   onApprovals(listener: () => void): Disposable
 }
 

@@ -278,7 +278,6 @@ export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets
   }
 }
 
-/** What is known about an open connection. */
 interface OpenConnection {
   readonly socket: Socket
   /** Requests that have not been answered. */

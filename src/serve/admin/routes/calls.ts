@@ -9,7 +9,6 @@ import * as calls from '../schemas/calls.ts'
 import { tryResult } from '../schemas/catalog.ts'
 import type { AdminService } from '../service.ts'
 
-/** Recent calls. */
 export const callsRoutes: readonly Route[] = [
   userRoute('GET', 'calls', 'The latest calls, including those in the history, newest first', {
     query: calls.callsQuery,
