@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { waitFor } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { listen } from '../lib/listen.ts'
 import { setBounded } from '../lib/memoize.ts'
 
 /** What a call asks for. The store adds the id and the times. */
@@ -133,10 +134,7 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
       for (const [key, { grant }] of grants) if (grant.session === session) grants.delete(key)
     },
     forgetGrants: () => grants.clear(),
-    onEvent(listener) {
-      listeners.add(listener)
-      return { [Symbol.dispose]: () => void listeners.delete(listener) }
-    },
+    onEvent: (listener) => listen(listeners, listener),
   }
 }
 

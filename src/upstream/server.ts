@@ -10,6 +10,7 @@ import type { SessionChangeListener, Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { asRecord } from '../lib/is-record.ts'
+import { listen } from '../lib/listen.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Connector } from './connection/connect.ts'
@@ -184,10 +185,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       return sourceOf(() => listings.forSession(session, capabilities), session)
     },
     hasListsFor: (session, capabilities) => listings.sessions.of(session, capabilities) !== undefined,
-    onSessionChange(listener) {
-      sessionListeners.add(listener)
-      return { [Symbol.dispose]: () => sessionListeners.delete(listener) }
-    },
+    onSessionChange: (listener) => listen(sessionListeners, listener),
     kinds: () =>
       new Map([...listings.byProfile].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(() => one)]] : []))),
     get instructions() {

@@ -8,6 +8,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
+import { listen } from '../../lib/listen.ts'
 import { shorten } from '../../lib/message-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
@@ -198,14 +199,13 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
       refresh()
     },
     onChange(listener) {
-      const own: typeof listener = (...event) => listener(...event)
       // Items from before the first listener are not news to it.
       if (listeners.size === 0) refresh()
-      listeners.add(own)
+      const listening = listen(listeners, listener)
       if (!timer) poll()
       return {
         [Symbol.dispose]() {
-          listeners.delete(own)
+          listening[Symbol.dispose]()
           if (listeners.size === 0) stop()
         },
       }
