@@ -7,6 +7,7 @@ import type { Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import { listen } from '../lib/listen.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
 import { isTemplateUri, isWebLink, servedChecker } from './resolve.ts'
@@ -213,12 +214,7 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       timer[Symbol.dispose]()
       tell()
     },
-    onChange: (listener: ListChangeListener): Disposable => {
-      // Wrap the listener, so that a function registered twice counts as two listeners.
-      const own: ListChangeListener = (kinds) => listener(kinds)
-      listeners.add(own)
-      return { [Symbol.dispose]: () => void listeners.delete(own) }
-    },
+    onChange: (listener: ListChangeListener): Disposable => listen(listeners, listener),
     [Symbol.dispose]() {
       timer?.[Symbol.dispose]()
       timer = undefined

@@ -16,7 +16,6 @@ export type ArgumentCheck = (
   tool: string,
 ) => Promise<void> | undefined
 
-/** Dependencies shared by all answers. */
 export interface ChatDependencies {
   readonly access: Pick<Access, 'handle' | 'answerChat' | 'view'>
   readonly config: Config['chat']

@@ -99,7 +99,6 @@ export function exitCodeOf(thrown: unknown): ExitCode {
   return thrown instanceof FileProblem || thrown instanceof ConfigError ? exit.usage : exit.failed
 }
 
-/** The exit codes as `--help` prints them. */
 export const exitCodeHelp = `Exit codes:
   0    success
   1    the tool or the command failed, or its outcome is unknown
@@ -161,7 +160,6 @@ export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'
   }
 }
 
-/** Whether stdin and stderr are terminals. */
 export const isInteractive = ({ stdin, stderr }: Shell): boolean =>
   (stdin as { isTTY?: boolean }).isTTY === true && stderr.isTTY === true
 
@@ -200,7 +198,6 @@ export function shortPath(path: string, { cwd, env }: Pick<Shell, 'cwd' | 'env'>
   return tildePath(path, home)
 }
 
-/** Reads a file that an option names. */
 export const readNamedFile = (file: string, { cwd }: Shell): Promise<string> =>
   readFile(resolve(cwd, file), 'utf8').catch(({ code, message }: NodeJS.ErrnoException) => {
     throw new UsageError(code === 'ENOENT' ? `There is no file ${file}.` : `Cannot read ${file}: ${message}.`)

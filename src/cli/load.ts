@@ -14,7 +14,6 @@ export interface CommonOptions {
 export const load = ({ env, cwd }: Shell, { config }: CommonOptions, whileRunning = false): Promise<LoadedConfig> =>
   loadConfig({ paths: config, env, cwd, whileRunning })
 
-/** The loaded configuration with `change` applied. */
 export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Config): LoadedConfig => ({
   ...loaded,
   config: change(loaded.config),

@@ -16,7 +16,7 @@ export const youngLimit = '--max-semi-space-size=4'
 export function limitMalloc(command: string | undefined, env = process.env): void {
   const isGateway = command === 'serve' || command === 'stdio'
   if (!isGateway || process.platform !== 'linux' || env.MALLOC_MMAP_THRESHOLD_ !== undefined) return
-  // The channel to a parent process would be lost; such a process inherits the setting.
+  // A restart would close the channel to the parent process. A child inherits the setting, so it needs no restart.
   if (process.channel) return
   try {
     const args = [process.execPath, youngLimit, ...process.execArgv, ...process.argv.slice(1)]

@@ -19,7 +19,6 @@ interface HeapSettings {
   young(): number
   /** Sets how much the heap may grow before the next full collection, as a percentage of its used size. */
   setGrowth(percent: number): void
-  /** Sets whether the young generation may grow. */
   setYoungGrows(grows: boolean): void
 }
 
@@ -33,7 +32,7 @@ const maxGrowth = 300
 /** By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. */
 const youngBytes = 8e6
 
-/** Sets the growth of the heap after each collection, from what is then in use. */
+/** After each garbage collection, sets how much the heap may grow, based on the memory then in use. */
 export function boundGarbage(heap = thisHeap()): Disposable {
   let grows = true
   const afterCollection = (full: boolean) => {

@@ -360,7 +360,6 @@ export function lifetimeMs(text: string): number {
 const secretStorage = 'store secrets in files that only you can read, or refer to variables that you set'
 const secrets = (): Option => choice('--secrets <where>', secretStorage, 'file env').default('file')
 
-/** Collects the values of a repeated option. */
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 const withWriteOptions = (command: Command): Command =>

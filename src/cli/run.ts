@@ -36,7 +36,6 @@ function unknownCommand(program: Command): { readonly word: string; readonly nam
   return undefined
 }
 
-/** Turns a commander error into a UsageError. */
 function usageError({ code, message }: CommanderError, command: string, program: Command): UsageError {
   const verb = program.args[0]
   // A group with a default command reports an unknown command as an argument too many of its default command.

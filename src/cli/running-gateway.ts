@@ -1,10 +1,11 @@
 import { isIPv6 } from 'node:net'
 import type { Config } from '../config/schema.ts'
+import type { Clock } from '../core/clock.ts'
+import { pause } from '../core/deadline.ts'
 import { keptToken } from '../stores/secret-file.ts'
-import { CommandError, exit, type Shell, UsageError } from './kit.ts'
+import { CommandError, exit, type Output, type Shell, UsageError } from './kit.ts'
 import { type CommonOptions, load } from './load.ts'
 
-/** The error if no gateway is running at the configured address. */
 export class NoGateway extends CommandError {
   constructor(message: string) {
     super(message, { code: 'NO_GATEWAY', exitCode: exit.unavailable })
@@ -71,6 +72,26 @@ export async function runningGateway({ server, auth, stores }: Config) {
         { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) },
         signal,
       ),
+  }
+}
+
+/** Fetches again at an interval, until interrupted. If the gateway disappears, keeps trying: it may be restarting. */
+export async function* poll<T>(
+  fetch: () => Promise<T>,
+  everyMs: number,
+  { shell: { interrupted }, output, clock }: { shell: Shell; output: Output; clock: Clock },
+): AsyncGenerator<T> {
+  let latest = await fetch()
+  while (!interrupted.aborted) {
+    yield latest
+    await pause(clock, everyMs, interrupted).catch(() => {})
+    if (interrupted.aborted) return
+    latest = await fetch().catch((thrown: unknown) => {
+      if (interrupted.aborted) return latest
+      if (!(thrown instanceof NoGateway)) throw thrown
+      output.note(`${thrown.message} Retrying.`)
+      return latest
+    })
   }
 }
 

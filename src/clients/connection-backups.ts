@@ -141,7 +141,6 @@ export function createConnectionBackups(folder: string, now: () => number) {
   }
 }
 
-/** Whether a client's file contains the entry for Toolway. */
 const hasEntry = (client: ClientKind, { path, bytes, text }: FileSnapshot): boolean =>
   bytes !== undefined && Object.hasOwn(clientText(client, path, text).servers, ownName)
 

@@ -100,7 +100,6 @@ export const variablesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)
 
 export const filesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{file:([^}]+)\}/g)
 
-/** The schemes of the references in a definition. */
 export const schemesIn = (value: unknown): ReferenceScheme[] =>
   namesIn(value, /(?<!\$)\$\{(file|exec):/g) as ReferenceScheme[]
 

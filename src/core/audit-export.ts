@@ -11,7 +11,6 @@ export const harmlessJson = (json: string): string =>
     return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
   })
 
-/** An operation of the audit log as one line of JSON. */
 export const jsonLine = (row: object): string => harmlessJson(JSON.stringify(row))
 
 export const csvHeading =

@@ -33,7 +33,7 @@ export interface Budget extends BudgetLimits {
   /** Throws OVERLOADED if `claim` would. */
   check(caller: string, amount?: number): void
   give(caller: string, amount?: number): void
-  /** Counts an amount without checking the bounds, for what is shed afterwards until the bounds hold again. */
+  /** Counts an amount without checking the bounds. The caller must then free as much as exceeds them. */
   add(caller: string, amount: number): void
   /** Records that something was ended or dropped to stay within the bounds. */
   shed(): void

@@ -35,7 +35,6 @@ export interface CapturedCall {
   readonly result: CapturedText | undefined
   readonly error: { readonly code: string; readonly message: string } | undefined
   readonly progress: readonly CapturedProgress[]
-  /** How many earlier progress messages were dropped. */
   readonly droppedProgress: number
 }
 

@@ -1,3 +1,4 @@
+import { listen } from '../lib/listen.ts'
 import type { Log } from './log.ts'
 
 export type Lease =
@@ -95,10 +96,7 @@ export function createTopicListeners(log: Log): TopicListeners {
     subscribe(topic, listener) {
       const those = listeners.get(topic) ?? new Set()
       listeners.set(topic, those)
-      // Wrap the listener, so that a function that is registered twice counts as two listeners.
-      const own = (text: string) => listener(text)
-      those.add(own)
-      return { [Symbol.dispose]: () => void those.delete(own) }
+      return listen(those, listener)
     },
     deliver(topic, text) {
       for (const listener of listeners.get(topic) ?? []) {

@@ -48,6 +48,16 @@ export class HostRefusal extends Error {
   }
 }
 
+export interface ProgramError {
+  /** The class of the exception, such as TypeError, or our own name: TimeoutError, MemoryError, SyntaxError, … */
+  readonly name: string
+  readonly message: string
+  /** The position in the program's code; lines count from 1. */
+  readonly line?: number
+  readonly column?: number
+  readonly code?: string
+}
+
 export interface ExecutionOutcome {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory' | 'cancelled' | 'refused'
   /** The returned value or the value of the last expression, as JSON text; absent if there is none. */
@@ -55,15 +65,7 @@ export interface ExecutionOutcome {
   readonly logs: string
   /** One sentence for each part of the output that was truncated. */
   readonly truncated: readonly string[]
-  readonly error?: {
-    /** The class of the exception, such as TypeError, or our own name: TimeoutError, MemoryError, SyntaxError, … */
-    readonly name: string
-    readonly message: string
-    /** The position in the program's code; lines count from 1. */
-    readonly line?: number
-    readonly column?: number
-    readonly code?: string
-  }
+  readonly error?: ProgramError
   /** The isolation tier that was used; undefined if the program was refused. */
   readonly isolation: Tier | undefined
   /** Why the program's environment was reset, if it was. */

@@ -2,7 +2,6 @@ import type { Capabilities } from './call.ts'
 import type { Entry, Kind } from './entry.ts'
 import type { SourceStatus } from './source-status.ts'
 
-/** The source of the meta-tools. */
 export const metaSource = 'toolway'
 
 /** The sources that run in the gateway. No server can have such a name. */

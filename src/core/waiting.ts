@@ -37,7 +37,6 @@ export function notifyWaiting(
   notifyWaitingFor(meta, peer, waitedMs, `${servers.join(', ')} to start`)
 }
 
-/** The values of a progress notification. */
 export function progressValues(params: Json) {
   const { progress, total, message } = asRecord(params.value)
   return {

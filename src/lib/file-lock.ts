@@ -12,7 +12,6 @@ const pollMs = 20
 /** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
 const maxAgeMs = 10 * 60_000
 
-/** Max size of a lock file. */
 const maxLockBytes = 1_024
 
 /** The locks that this process holds. */

@@ -2,5 +2,4 @@
 export const shellQuote = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
-/** A command line that can be pasted into a shell. */
 export const commandLine = (words: readonly string[]): string => words.map(shellQuote).join(' ')

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { waitFor } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { listen } from '../lib/listen.ts'
 import { setBounded } from '../lib/memoize.ts'
 
 /** What a call asks for. The store adds the id and the times. */
@@ -141,14 +142,11 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
       for (const [key, { grant }] of grants) if (grant.session === session) grants.delete(key)
     },
     forgetGrants: () => grants.clear(),
-    onEvent(listener) {
-      listeners.add(listener)
-      return { [Symbol.dispose]: () => void listeners.delete(listener) }
-    },
+    onEvent: (listener) => listen(listeners, listener),
   }
 }
 
-/** Includes who may answer, so that an approval is never used where others would have had to give it. */
+/** Includes who may answer, so that an approval is not reused for calls that other people must approve. */
 const keyOf = ({ caller, entry }: GrantScope, { rule, by }: ApprovalNeed): string =>
   JSON.stringify([caller.principal, caller.agent, caller.session, entry.server, entry.name, rule, by])
 

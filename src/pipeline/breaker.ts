@@ -5,6 +5,7 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { SourceStatus } from '../core/source-status.ts'
 import { callAgain } from '../lib/duration.ts'
+import { listen } from '../lib/listen.ts'
 import { slotTimeOf } from './bulkhead.ts'
 
 export type BreakerState = SourceStatus['breaker']
@@ -97,10 +98,7 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
       }
     },
     stateOf: (server) => breakers.get(server)?.status ?? { state: 'closed', since: start, failures: 0 },
-    onChange(listener) {
-      listeners.add(listener)
-      return { [Symbol.dispose]: () => listeners.delete(listener) }
-    },
+    onChange: (listener) => listen(listeners, listener),
     hint(server) {
       const sentence = 'calls to the server are failing on another replica; the next failure here opens the breaker'
       if (breakerOf(server)?.hint()) log.info({ server }, sentence)
@@ -145,8 +143,8 @@ function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome 
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'timed-out' : 'nothing'
   if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
   const { sessionEnded, requestOnly } = thrown.details
-  // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once. Nor what a
-  // caller's own arguments can cause: otherwise one caller could cut off the server for all.
+  // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once. Do not
+  // count failures that a caller's arguments can cause either: one caller could make the server unavailable to all.
   return sessionEnded === 'established' || requestOnly ? 'nothing' : 'failed'
 }
 

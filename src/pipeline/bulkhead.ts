@@ -30,7 +30,7 @@ export interface BulkheadLoad {
 export interface BulkheadStats extends BulkheadLoad {
   readonly servers: Readonly<Record<string, BulkheadLoad>>
   readonly agents: Readonly<Record<string, BulkheadLoad>>
-  /** The calls in flight and the queued calls as budgets, with the callers that have most of them. */
+  /** The calls in flight and the queued calls as budgets, with the callers that use most of each. */
   readonly budgets: { readonly calls: CallBudget; readonly queued: CallBudget }
 }
 
@@ -260,8 +260,8 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'isStarting'
   }
 
   /**
-   * Refuses a call of a caller that has its share of the queue, but not at once: a client that repeats refused calls at
-   * full speed would keep this process from serving others.
+   * Refuses a call of a caller that has used up its share of the queue. Waits first, because a client that repeats
+   * refused calls at full speed would keep this process from serving others.
    */
   const refuseOverShare = async (call: Call, needs: Needs): Promise<never> => {
     room.refused++

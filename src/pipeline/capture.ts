@@ -30,7 +30,7 @@ async function captured(call: Call, next: Handler, options: CaptureOptions): Pro
   const progress: CapturedProgress[] = []
   const began = performance.now()
   let record: CapturedCall | undefined
-  /** Half for the arguments; the result gets what they leave. */
+  /** Half is for the arguments; the result gets the rest. */
   const half = Math.ceil(maxBytesPerCall / 2)
 
   const keep = (make: () => CapturedCall) => {

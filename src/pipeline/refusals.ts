@@ -81,7 +81,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
       if (looked++ === maxInspected) return
       accounts.delete(key)
       // Keep an account that is still needed, but move it to the end, so that the next refusal inspects other accounts.
-      if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
+      if (one.bucket.fullAt > now || one.suppressed > 0) accounts.set(key, one)
     }
   }
 
@@ -188,8 +188,6 @@ const newBucket = (burst: number, perMinute: number): Bucket => {
   const oneMs = 60_000 / perMinute
   return { fullAt: Number.NEGATIVE_INFINITY, oneMs, allMs: burst * oneMs }
 }
-
-const isFull = ({ fullAt }: Bucket, now: number): boolean => fullAt <= now
 
 /** Takes one token. Returns 0, or the milliseconds until a token is available. */
 function take(bucket: Bucket, now: number): number {

@@ -26,7 +26,6 @@ export type GuardCheck = (
   definition: Definition,
 ) => Promise<void> | undefined
 
-/** The guards of each server that has some. */
 export type ServerGuards = ReadonlyMap<string, GuardCheck>
 
 /** Checks the arguments of tools and prompts, and the URIs of resources, against the server's guards (F9). */

@@ -28,7 +28,7 @@ const maxRemembered = 100_000
  * each member of the family has its own bucket.
  *
  * Tools that only run other calls are only subject to their own limits; otherwise those calls would count twice. A
- * program (`counted`) costs time of its own, so it counts as one call, and its calls count as well.
+ * program (`counted`) also takes time itself, so it counts as one call, in addition to the calls that it makes.
  */
 export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   const totals = compileTotals(agents)

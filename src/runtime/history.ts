@@ -112,7 +112,7 @@ function withShared(local: HistoryStore, shared: HistoryStore): HistoryStore {
         const stored = await Promise.all([local.logins.add(login), shared.logins.add(login)])
         return stored[1]
       },
-      // A login that the replicas do not have has ended on one of them.
+      // If the shared store does not have this login, it was ended on another replica.
       async find(digest) {
         const found = await shared.logins.find(digest)
         return found === undefined ? local.logins.find(digest) : found

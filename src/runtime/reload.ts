@@ -6,6 +6,7 @@ import type { Audit } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import { osUser } from '../core/home.ts'
 import type { Log } from '../core/log.ts'
+import { listen } from '../lib/listen.ts'
 import {
   type ConfigDifference,
   compareConfigs,
@@ -171,12 +172,7 @@ export function createListeners<Event extends readonly unknown[]>() {
     emit(...event: Event) {
       for (const listener of listeners) listener(...event)
     },
-    on(listener: (...event: Event) => void): Disposable {
-      // Wrap the listener, so that the same function can be registered twice.
-      const own = (...event: Event) => listener(...event)
-      listeners.add(own)
-      return { [Symbol.dispose]: () => void listeners.delete(own) }
-    },
+    on: (listener: (...event: Event) => void): Disposable => listen(listeners, listener),
   }
 }
 

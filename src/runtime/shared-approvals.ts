@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { listen } from '../lib/listen.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import type { ApprovalEvent, Approvals, SessionGrant } from '../pipeline/approvals.ts'
 
@@ -167,10 +168,7 @@ export function shareApprovals({ approvals, pubSub, clock, log }: SharedApproval
       }
       return remote.has(id) ? forward(id, answer) : false
     },
-    onChange(listener) {
-      listeners.add(listener)
-      return { [Symbol.dispose]: () => void listeners.delete(listener) }
-    },
+    onChange: (listener) => listen(listeners, listener),
     [Symbol.dispose]: () => running.dispose(),
   }
 }

@@ -38,7 +38,6 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
     if (!missing.includes(why)) missing.push(why)
   }
   const isEnabled = (tier: Tier) => options.tiers?.includes(tier) ?? true
-  const accepted = (tier: Tier) => tiers.indexOf(tier) <= tiers.indexOf(config.minIsolation)
 
   for (const make of isEnabled('bwrap') ? await wraps(engine, launch, missing) : []) {
     const found = await works(make)
@@ -51,7 +50,7 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
   }
   for (const [tier, make] of weaker) {
     if (!isEnabled(tier)) continue
-    if (!accepted(tier)) {
+    if (tiers.indexOf(tier) > tiers.indexOf(config.minIsolation)) {
       missing.push(`The isolation tier ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
       break
     }

@@ -52,7 +52,6 @@ export function createRunSlots(count: number) {
   }
 }
 
-/** A lock per key. */
 export function createKeyedLock() {
   const last = new Map<string, Promise<void>>()
   return {

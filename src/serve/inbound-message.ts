@@ -122,7 +122,7 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
     case 'request':
     case 'notification': {
       const { kind, method } = message
-      const params = parse(message.params)
+      const params = message.params === undefined ? none : (jsonValue(message.params.toString('utf8')) as Params)
       if (message.params !== undefined && hasDuplicateKeys(message.params, params)) {
         const id = kind === 'request' ? message.id : null
         return { kind: 'invalid', id, code: rpcCodes.params, message: duplicateIn(message.params).message }
@@ -153,10 +153,6 @@ export function memberOf({ params, text }: ReceivedParams, name: string): Json {
 }
 
 export type ReceivedParams = Pick<InboundRequest, 'params' | 'text'>
-
-/** Parses params. The bytes are already known to be one well-formed object of bounded depth. */
-const parse = (params: Buffer | undefined): Params =>
-  params === undefined ? none : (jsonValue(params.toString('utf8')) as Params)
 
 type Received = Pick<InboundRequest, 'method' | 'params'>
 

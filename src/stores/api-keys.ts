@@ -31,7 +31,6 @@ interface KeyContext {
   readonly now: number
 }
 
-/** Lists the keys in the configuration and in the key file. */
 export function listKeys({ configured, folder, now }: KeyContext, uses: LastUses): KeyList {
   const inConfiguration = configured.map(
     ({ id, agents, admin }): ListedKey => ({

@@ -1,4 +1,4 @@
-import type { CachedAnswer, CacheLimits, CacheStore, Mark } from '../core/stores.ts'
+import type { CacheLimits, CacheStore, Mark } from '../core/stores.ts'
 
 /** A cached result. `older` and `newer` link the results in order of last use. */
 interface Item {
@@ -70,7 +70,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       if (group.mark !== answer.mark) return
       const before = group.items.get(key)
       if (before) remove(before)
-      const size = sizeOf(key, answer)
+      const size = answer.bytes.length + 2 * key.length + overhead
       if (!(answer.ttlMs > 0) || size > limits.maxBytes || limits.maxEntries < 1) return
       makeRoom(size, now)
       const expiresAt = now + answer.ttlMs
@@ -100,8 +100,6 @@ export function memoryCache(limits: CacheLimits): CacheStore {
 
 /** Whether a result may be used. If the clock was set back, a result from the future would expire too late. */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
-
-const sizeOf = (key: string, { bytes }: CachedAnswer): number => bytes.length + 2 * key.length + overhead
 
 /** Copies the bytes if they are a slice, because a slice would keep the server's whole message in memory. */
 function alone(bytes: Buffer): Buffer {

@@ -10,6 +10,7 @@ import type { SessionChangeListener, Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { asRecord } from '../lib/is-record.ts'
+import { listen } from '../lib/listen.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Connector } from './connection/connect.ts'
@@ -83,6 +84,8 @@ export interface UpstreamServer extends Source, ServerOffers {
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const { name, config, clock, log } = options
   const fingerprint = fingerprintOf(config)
+
+  // What is known about the server and its connections.
   const listeners = new Set<() => void>()
   const sessionListeners = new Set<SessionChangeListener>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
@@ -98,6 +101,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const findings = createServerFindings(name, log)
   const history = createServerHistory(clock)
 
+  // The parts. They call the functions below when something happens.
   const control = createServerControl({
     server: name,
     paused: options.paused ?? false,
@@ -181,10 +185,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       return sourceOf(() => listings.forSession(session, capabilities), session)
     },
     hasListsFor: (session, capabilities) => listings.sessions.of(session, capabilities) !== undefined,
-    onSessionChange(listener) {
-      sessionListeners.add(listener)
-      return { [Symbol.dispose]: () => sessionListeners.delete(listener) }
-    },
+    onSessionChange: (listener) => listen(sessionListeners, listener),
     kinds: () =>
       new Map([...listings.byProfile].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(() => one)]] : []))),
     get instructions() {
@@ -208,6 +209,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     },
   }
 
+  // The listing, as a source of entries.
   /** The last handshake result, from this run or from a cached listing, for whichever clients that was fetched. */
   function handshake() {
     const cached = () =>
@@ -295,6 +297,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return listing.refresh()
   }
 
+  // Calls.
   async function use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.monotonic()
@@ -359,6 +362,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
+  // What happens to connections.
   function opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void {
     const modern = open.handshake.era === 'modern'
     const listChanged = () => {
@@ -409,6 +413,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return clock.monotonic() - wantedAt < config.idle
   }
 
+  // Health.
   /** Notifies listeners only if the health changed, because connections open and close with every call. */
   function healthMayHaveChanged(): void {
     if (status(plain).health !== health) changed()
@@ -425,7 +430,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     for (const listener of listeners) listener()
   }
 
-  /** Until lists were fetched for some client, the reason why they were not, whichever client they were fetched for. */
+  /** Until lists have been fetched for any client, the listing whose fetch failed, for whichever client it was. */
   function withReason(listing: ServerListing): ServerListing {
     if (fetched || listing.failure || listing.fetching) return listing
     return [...listings.byProfile.values()].find(({ failure }) => failure !== undefined) ?? listing
@@ -433,13 +438,16 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
 
   function status(own: ServerListing): SourceStatus {
     const listing = withReason(own)
-    const breaker = options.breaker?.() ?? { state: 'closed' as const }
-    const starting = !fetched && (pool.connected || pool.opening)
-    const { degradation } = healthCheck
-    const known = { config, pool, listing, handshake: handshake(), starting, degradation, breaker }
-    const found = findings.of(listing, pool)
-    const { isHarmless } = options
-    return serverStatus({ ...known, paused: control.paused, since, latencyMs, findings: found, isHarmless })
+    return serverStatus({
+      ...{ config, pool, listing, since, latencyMs },
+      handshake: handshake(),
+      starting: !fetched && (pool.connected || pool.opening),
+      paused: control.paused,
+      breaker: options.breaker?.() ?? { state: 'closed' },
+      degradation: healthCheck.degradation,
+      findings: findings.of(listing, pool),
+      isHarmless: options.isHarmless,
+    })
   }
 }
 

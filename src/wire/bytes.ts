@@ -110,7 +110,6 @@ export function toUtf8(received: Buffer): Buffer {
 /** Valid JSON on one line, in valid UTF-8. */
 export const toCleanLine = (json: Buffer): Buffer => toOneLine(toUtf8(json))
 
-/** A slice of a message, and its replacement. */
 export type Replacement = readonly [slice: Buffer, by: Buffer]
 
 /** Replaces slices of `bytes`. The slices must be in order; their positions are computed from their buffer offsets. */

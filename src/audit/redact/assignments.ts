@@ -158,7 +158,6 @@ const same = (name: string, value: string): boolean => plain(name) === plain(val
 /** A value in quotes. What starts with a blank or a sign follows a closing quote, as in `'token: ' + x`. */
 const quotedValue = /(\\{0,8}["'])([^\s"',;:+)\]}\\][^\r\n]*?)(?:(?<!\\)\1|$)/y
 
-/** A value without blanks. */
 const plainValue = /[^\s"'`\\,;]+/y
 
 /** The rest of a line with nothing but a comment. */

@@ -140,7 +140,6 @@ const secretsInConnection = (text: string): TextSpan[] =>
       )
     : []
 
-/** The secrets in a text that may be a URL or a connection string. */
 const partsOf = (text: string): TextSpan[] => joined(secretsInUrl(text), secretsInConnection(text))
 
 /** All spans, without those of `more` that overlap with others. */

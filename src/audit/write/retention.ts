@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { SeenTime } from '../../core/seen-time.ts'
 import { firstSeqOf, ifExists, listLanes, listSegments } from '../log-files.ts'
-import type { AuditRecord } from '../record.ts'
 import { openMark, readHead } from './head.ts'
 import { readFirstRecord, readSegmentTail } from './recover.ts'
 import { type AuditWriter, openWriter, recordStart, tryLockLane, type WriterOptions } from './writer.ts'
@@ -154,13 +153,12 @@ function startTimesBetween(startAt: (index: number) => number, count: number, ga
 }
 
 function countOlder(folder: string, files: readonly string[], nowMs: number, beforeMs: number): number {
-  const isPast = (record: AuditRecord | undefined) => record !== undefined && Date.parse(record.time) <= nowMs
   const fresh = files.findIndex((file, index) => {
     const next = files[index + 1]
     if (next === undefined) return true
     const { last } = readSegmentTail(join(folder, file))
     // If the last record's time is in the future, the clock was wrong: use the next segment's first record.
-    const newest = isPast(last) ? last : readFirstRecord(join(folder, next))
+    const newest = last !== undefined && Date.parse(last.time) <= nowMs ? last : readFirstRecord(join(folder, next))
     return !newest || Date.parse(newest.time) >= beforeMs
   })
   return Math.max(0, fresh)

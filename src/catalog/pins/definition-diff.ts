@@ -64,7 +64,7 @@ export function placedLines(definition: Copy): DefinitionLine[] {
       const lines =
         typeof value === 'string'
           ? value.split('\n').map((text) => ({ text, where: field }))
-          : jsonLines(value === undefined ? null : sorted(value), field)
+          : jsonLines(value === undefined ? null : jsonValue(definitionText(value)), field)
       const shown = lines.map(({ text, where }) => ({ text: visible(text, 'lines'), where }))
       const name = visible(field)
       return shown.length === 1
@@ -93,8 +93,6 @@ function jsonLines(value: unknown, where: string, prefix = '', indent = ''): Def
 
 const order = ['name', 'title', 'description', 'instructions', 'annotations', 'inputSchema', 'outputSchema']
 const rank = (field: string): number => (order.includes(field) ? order.indexOf(field) : order.length)
-
-const sorted = (value: unknown): unknown => jsonValue(definitionText(value)) as unknown
 
 export type MarkedLine = readonly [mark: ' ' | '-' | '+', text: string]
 

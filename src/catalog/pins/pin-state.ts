@@ -24,7 +24,6 @@ export interface PinState {
   readonly condition: PinCondition
   /** Whether quarantine or an operator blocks the latest definition. */
   readonly quarantined: boolean
-  /** Whether an operator blocked the latest definition. */
   readonly blocked: boolean
   /** The hash of the latest definition. */
   readonly hash: string

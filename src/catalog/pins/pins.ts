@@ -3,6 +3,7 @@ import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
 import type { Source } from '../../core/source.ts'
+import { listen } from '../../lib/listen.ts'
 import { unprefixedSources } from '../names.ts'
 import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
@@ -172,16 +173,8 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       tell(server)
       await store?.flush()
     },
-    onReview(listener) {
-      const own = () => listener()
-      reviewers.add(own)
-      return { [Symbol.dispose]: () => void reviewers.delete(own) }
-    },
-    onChange(listener) {
-      const own = (servers: ReadonlySet<string>) => listener(servers)
-      listeners.add(own)
-      return { [Symbol.dispose]: () => void listeners.delete(own) }
-    },
+    onReview: (listener) => listen(reviewers, listener),
+    onChange: (listener) => listen(listeners, listener),
     async settled() {
       await queue.done()
       await store?.reload()

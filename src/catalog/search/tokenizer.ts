@@ -72,8 +72,8 @@ export function stem(word: string): string {
   if (settled.has(text)) return text.toLowerCase()
   text = pastOrProgressive(text, r1)
   text = finalY(text)
-  text = longSuffix(text, r1, r2)
-  text = residualSuffix(text, r2)
+  text = apply(furtherRules, apply(longRules, text, r1, r2), r1, r2)
+  text = apply(residualRules, text, r2, r2)
   return finalE(text, r1, r2).toLowerCase()
 }
 
@@ -160,11 +160,6 @@ const residualRules: readonly Rule[] = [
 function table(pairs: string): readonly [from: string, to: string][] {
   return pairs.split(' ').map((pair) => pair.split(':') as [string, string])
 }
-
-const longSuffix = (text: string, r1: number, r2: number): string =>
-  apply(furtherRules, apply(longRules, text, r1, r2), r1, r2)
-
-const residualSuffix = (text: string, r2: number): string => apply(residualRules, text, r2, r2)
 
 function apply(rules: readonly Rule[], text: string, region: number, r2: number): string {
   const rule = rules.find(([suffix]) => text.endsWith(suffix))

@@ -21,7 +21,6 @@ export const strings = (value: unknown): readonly string[] =>
 export const numberIn = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined
 
-/** The values of `const` or `enum`. */
 export const listedValues = (schema: JsonSchemaObject): readonly unknown[] | undefined =>
   Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
 
@@ -59,7 +58,6 @@ export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefin
   return implied.length > 0 ? implied : undefined
 }
 
-/** The types listed in `type`; `undefined` if there are none. */
 export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = typeof type === 'string' ? [type] : strings(type)
   if (named.length === 0) return undefined

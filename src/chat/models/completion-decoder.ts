@@ -8,7 +8,6 @@ import { splitUnopenedThinking, type TextPart } from '../stream/thinking.ts'
 import type { Delta, EndReason, Usage } from './model.ts'
 import type { RequestPlan } from './request-plan.ts'
 
-/** Decodes the objects in a completion response. */
 export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPlan): AsyncGenerator<Delta> {
   const reader = createCompletionReader()
   const texts: string[] = []

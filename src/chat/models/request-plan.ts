@@ -15,7 +15,6 @@ export interface RequestPlan extends SentRequest {
   readonly messages: readonly ChatMessage[]
   /** Request fields for this form. */
   readonly fields: object
-  /** The form in which the constraint is sent, if there is one. */
   readonly constraint?: ConstraintForm
   /** Set if the answer is an object with calls, because the request offers no tools. */
   readonly callsAsText?: true
@@ -213,7 +212,6 @@ export function withoutReasoning(message: ChatMessage): ChatMessage {
   return calls ? { ...rest, tool_calls: calls.map(({ extra_content: _extra, ...call }) => call) } : rest
 }
 
-/** The parsed JSON, or the text itself if it is not JSON. */
 function parseOrText(text: string): unknown {
   const value = parseJson(text)
   return value === undefined ? text : value

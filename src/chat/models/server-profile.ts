@@ -34,7 +34,6 @@ export interface RefusedRequest extends SentRequest {
   readonly onlyContent?: boolean
 }
 
-/** The form in which a constraint or tools are sent. */
 export type RequestForm = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
 /** Maximum number of remembered refusals that apply to one schema only. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import {
   budgetFor,
@@ -272,13 +273,12 @@ function readWhole(reader: TextReader): unknown {
   const value = readValue(reader, 'item')
   for (;;) {
     const next = pastSpaces(reader.text, reader.at)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    if (!isObject || !isNextMember(reader.text, next)) return value
+    if (!isRecord(value) || !isNextMember(reader.text, next)) return value
     reader.at = next + 1
     reader.open.push('{')
     reader.repairs.add('fixed brackets')
     reader.damaged = true
-    readMembers(reader, value as Record<string, unknown>)
+    readMembers(reader, value)
   }
 }
 

@@ -161,14 +161,12 @@ const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Erro
 /** Converts a value to text, because servers may send anything in place of a string. */
 const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The text in a content part; undefined if the part is not text. */
 function plainText(part: Content): string | undefined {
   if (part.type === 'text') return asText(part.text) ?? ''
   const { text } = part.type === 'resource' && isObject(part.resource) ? part.resource : {}
   return typeof text === 'string' ? text : undefined
 }
 
-/** Describes a content part that is not text. */
 function described(part: Content): string {
   const typed = (mimeType: unknown, data: unknown) => `${asText(mimeType) ?? 'of unknown type'}, ${sizeOf(data)}`
   switch (part.type) {

@@ -124,7 +124,7 @@ async function converse(
       messages = system
       note('Started over.')
     } else if (content !== '') messages = await answer([...messages, { role: 'user', content }])
-    if (isOver(lines)) break
+    if ((lines as Interface & { closed?: boolean }).closed) break
     lines.prompt()
   }
   stderr.write('\n')
@@ -148,5 +148,3 @@ async function converse(
     }
   }
 }
-
-const isOver = (lines: Interface): boolean => (lines as Interface & { closed?: boolean }).closed === true

@@ -1,8 +1,13 @@
 import type { ApprovalAnswer, PendingApproval } from '../../core/approval.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { pause } from '../../core/deadline.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import { findRunningGateway, NoGateway, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
+import {
+  findRunningGateway,
+  NoGateway,
+  poll,
+  type RunningGateway,
+  type RunningGatewayOptions,
+} from '../running-gateway.ts'
 import { printable, took } from '../table.ts'
 
 /** An approval as the admin API shows it. */
@@ -26,9 +31,9 @@ interface DenyOptions extends RunningGatewayOptions {
 export async function listApprovals(shell: Shell, options: ListOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
+  if (options.follow) return follow(gateway, shell, output, clock)
   const approvals = await fetchApprovals(gateway, shell.interrupted)
-  if (options.follow) await follow(gateway, approvals, { shell, output, clock })
-  else if (options.json) output.value({ approvals })
+  if (options.json) output.value({ approvals })
   else if (approvals.length === 0) output.note('No calls are waiting for approval.')
   else for (const approval of approvals) print(approval, output, clock)
   return exit.ok
@@ -49,45 +54,29 @@ async function fetchApprovals(gateway: RunningGateway, signal: AbortSignal): Pro
 /** How often `--follow` asks for new approvals. */
 const followMs = 1_000
 
-interface Following {
-  readonly shell: Shell
-  readonly output: Output
-  readonly clock: Clock
-}
-
-/** Prints each approval once, until interrupted. If the gateway disappears, keeps trying, because it may be restarting. */
-async function follow(gateway: RunningGateway, first: readonly ListedApproval[], { shell, output, clock }: Following) {
-  const { interrupted } = shell
-  let approvals = first
+/** Prints each approval once, until interrupted. */
+async function follow(gateway: RunningGateway, shell: Shell, output: Output, clock: Clock): Promise<ExitCode> {
   let seen: ReadonlySet<string> = new Set()
-  while (!interrupted.aborted) {
+  const fetch = () => fetchApprovals(gateway, shell.interrupted)
+  for await (const approvals of poll(fetch, followMs, { shell, output, clock })) {
     for (const approval of approvals.filter(({ id }) => !seen.has(id))) {
       if (output.json) output.value(approval)
       else print(approval, output, clock)
     }
     seen = new Set(approvals.map(({ id }) => id))
-    await pause(clock, followMs, interrupted).catch(() => {})
-    if (interrupted.aborted) return
-    approvals = await fetchApprovals(gateway, interrupted).catch((thrown: unknown) => {
-      if (interrupted.aborted) return approvals
-      if (!(thrown instanceof NoGateway)) throw thrown
-      output.note(`${thrown.message} Retrying.`)
-      return approvals
-    })
   }
+  return exit.ok
 }
 
 /** One approval with all its arguments: a person must see what they approve. */
 function print(approval: ListedApproval, { print, paint }: Output, clock: Clock): void {
   const { id, agent, principal, server, tool, rule, until, mayAnswer } = approval
   const left = took(Math.max(0, until - clock.now()))
-  print(`${paint('bold', shortId(id))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
+  print(`${paint('bold', id.slice(0, 8))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
   for (const line of approval.arguments.split('\n')) print(`  ${printable(line)}`)
   print(paint('dim', `  by ${printable(principal)}, because of ${printable(rule)}`))
   if (!mayAnswer) print(paint('dim', '  another person must answer (approvals.by)'))
 }
-
-const shortId = (id: string): string => id.slice(0, 8)
 
 type Answered = Pick<PendingApproval, 'id' | 'call' | 'server' | 'tool'> & Pick<ApprovalAnswer, 'decision'>
 

@@ -101,7 +101,6 @@ function printText({ body, isError }: Result, { terminal, print, note }: Output)
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** The binary data of a content part, if it has any. */
 function blobOf(part: Content) {
   const holder = part.type === 'resource' ? asRecord(part.resource) : part
   const data = textOf(part.type === 'resource' ? holder.blob : part.data)

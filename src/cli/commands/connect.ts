@@ -130,7 +130,6 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
   return exit.ok
 }
 
-/** A planned edit to a client's file. */
 interface Edit {
   readonly file: ClientFile
   readonly before: FileSnapshot
@@ -211,7 +210,6 @@ async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<str
   return variablesIn(used.filter(({ disabled }) => disabled !== true)).filter((name) => !everywhere.includes(name))
 }
 
-/** The variable from which clients read the token. */
 const tokenVariable = 'TOOLWAY_TOKEN'
 
 /** This program's main file; clients start it by its path, because `toolway` may not be in their PATH. */
@@ -246,7 +244,6 @@ async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: Conn
   return { kind: 'http', url, headers, token: { variable: tokenVariable, file, literal: withToken ? kept : undefined } }
 }
 
-/** Tells the user how to pass the token to the client. */
 function noteToken(entry: object, way: ClientTransport, { note }: Output): void {
   if (way.kind !== 'http' || !way.token || way.token.literal !== undefined) return
   if (!JSON.stringify(entry).includes(tokenVariable)) return

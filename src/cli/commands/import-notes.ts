@@ -20,7 +20,6 @@ interface WithProblems {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** The problems with a file and with its servers. */
 export const allProblems = ({ problems, servers }: WithProblems & { servers: readonly WithProblems[] }) => [
   ...problems,
   ...servers.flatMap((server) => server.problems),

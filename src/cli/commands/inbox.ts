@@ -1,8 +1,13 @@
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { pause } from '../../core/deadline.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import { findRunningGateway, NoGateway, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
+import {
+  findRunningGateway,
+  NoGateway,
+  poll,
+  type RunningGateway,
+  type RunningGatewayOptions,
+} from '../running-gateway.ts'
 
 interface InboxOptions extends RunningGatewayOptions {
   readonly follow?: boolean
@@ -31,7 +36,7 @@ const pollMs = 2_000
 export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
-  if (options.follow) return follow(gateway, shell, output, clock, options.json)
+  if (options.follow) return follow(gateway, shell, output, clock)
   const view = await fetchInbox(gateway, shell.interrupted)
   if (options.json) output.value(view)
   else print(view, output)
@@ -45,30 +50,18 @@ async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise
 }
 
 /** Prints each item once, and again when it changes, until interrupted. With --json, one line per item. */
-async function follow(
-  gateway: RunningGateway,
-  shell: Shell,
-  output: Output,
-  clock: Clock,
-  json = false,
-): Promise<ExitCode> {
-  const { interrupted } = shell
+async function follow(gateway: RunningGateway, shell: Shell, output: Output, clock: Clock): Promise<ExitCode> {
   let known = new Map<string, string>()
-  try {
-    for (;;) {
-      const { items } = await fetchInbox(gateway, interrupted)
-      for (const item of items.toReversed()) {
-        if (known.get(item.id) === textOf(item)) continue
-        if (json) shell.stdout.write(`${JSON.stringify(item)}\n`)
-        else printItem(item, output)
-      }
-      known = new Map(items.map((item) => [item.id, textOf(item)]))
-      await pause(clock, pollMs, interrupted)
+  const fetch = () => fetchInbox(gateway, shell.interrupted)
+  for await (const { items } of poll(fetch, pollMs, { shell, output, clock })) {
+    for (const item of items.toReversed()) {
+      if (known.get(item.id) === textOf(item)) continue
+      if (output.json) shell.stdout.write(`${JSON.stringify(item)}\n`)
+      else printItem(item, output)
     }
-  } catch (thrown) {
-    if (interrupted.aborted) return exit.ok
-    throw thrown
+    known = new Map(items.map((item) => [item.id, textOf(item)]))
   }
+  return exit.ok
 }
 
 /** Without numbers: a count that grows, such as that of refused requests, does not print an item again. */

@@ -17,7 +17,6 @@ import { noteOf } from './import-notes.ts'
 export interface ServerMove {
   /** The servers' names in the client's file. */
   readonly names: readonly string[]
-  /** Servers that cannot be moved. */
   readonly kept: readonly string[]
   /** What the client's file says about the moved servers that has no effect in Toolway. */
   readonly warnings: readonly string[]
@@ -89,7 +88,6 @@ export async function planMove(
   }
 }
 
-/** Why a server cannot be moved; undefined if it can. */
 function reasonToKeep(written: unknown, server: ReadServer | undefined): string | undefined {
   if (!server) return 'Toolway cannot run it'
   const [problem] = server.problems

@@ -1,10 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { pause } from '../../core/deadline.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import { findRunningGateway, NoGateway, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
+import {
+  findRunningGateway,
+  NoGateway,
+  poll,
+  type RunningGateway,
+  type RunningGatewayOptions,
+} from '../running-gateway.ts'
 import { table } from '../table.ts'
 
 interface StatsOptions extends RunningGatewayOptions {
@@ -62,21 +67,12 @@ function show(tables: readonly StatsTable[], output: Output): void {
 
 const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
 
-/** Refreshes until interrupted. If the gateway disappears, keeps trying, because it may be restarting. */
+/** Refreshes until interrupted. */
 async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
-  const { interrupted } = shell
-  let tables = await fetchTables(gateway, options, interrupted)
-  while (!interrupted.aborted) {
+  const fetch = () => fetchTables(gateway, options, shell.interrupted)
+  for await (const tables of poll(fetch, options.every, { shell, output, clock })) {
     if (output.terminal && !output.json) shell.stdout.write(clearScreen)
     show(tables, output)
-    await pause(clock, options.every, interrupted).catch(() => {})
-    if (interrupted.aborted) return
-    tables = await fetchTables(gateway, options, interrupted).catch((thrown: unknown) => {
-      if (interrupted.aborted) return tables
-      if (!(thrown instanceof NoGateway)) throw thrown
-      output.note(`${thrown.message} Retrying.`)
-      return tables
-    })
   }
 }
 

@@ -55,7 +55,6 @@ async function unusableIn(tools: readonly Served[]): Promise<Map<Served, string>
   return problems
 }
 
-/** Waits for the tools of one server or, if none is named, of all servers. */
 async function waitForTools(view: View, shell: Shell, wait: number, server?: string): Promise<void> {
   using progress = createProgress(shell)
   progress.show('Waiting for the servers …')

@@ -32,7 +32,6 @@ export interface DoctorCheck {
   run(signal: AbortSignal): Promise<CheckFinding | readonly CheckFinding[]>
 }
 
-/** A finding, with its check's name and duration. */
 export interface CheckResult extends CheckFinding {
   readonly name: string
   readonly ms: number
@@ -53,13 +52,11 @@ export const warning = finding('warning')
 export const problem: (message: string, remedy: string, details?: readonly string[]) => CheckFinding =
   finding('problem')
 
-/** The findings, or `otherwise` if there are none. */
 export function findingsOr(found: readonly (CheckFinding | undefined)[], otherwise: CheckFinding) {
   const findings = found.filter((finding) => finding !== undefined)
   return findings.length > 0 ? findings : otherwise
 }
 
-/** A probed server, with everything that the diagnosis needs. */
 export interface ProbedServer {
   readonly name: string
   readonly config: ServerConfig

@@ -31,7 +31,6 @@ const offline =
 const untrusted =
   /SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)\w+|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|x509:/i
 
-/** Recognises a failed or slow download of the package. */
 const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, withinMs, config }) => {
   const known = download(config)
   if (!known) return

@@ -34,7 +34,7 @@ const maxParsedLength = 16 * 1024 * 1024
 
 /**
  * Applies changes to the text of a configuration file and preserves all other text byte for byte, including comments.
- * Throws a FileProblem if the result would not say exactly what is intended.
+ * Throws a FileProblem if parsing the result would not yield the intended content.
  */
 export function editText(file: string, text: string, changes: readonly TextChange[]): string {
   if (changes.length === 0) return text
@@ -123,7 +123,6 @@ const own = (part: unknown, key: string | number): unknown =>
     ? (part as Record<string | number, unknown>)[key]
     : undefined
 
-/** A copy of the content with changes applied. */
 function withChanges(content: unknown, changes: readonly TextChange[]): unknown {
   const whole = structuredClone(content) as Record<string | number, unknown>
   // Copy the values: a later change may be inside an earlier one.

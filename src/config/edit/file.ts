@@ -75,8 +75,8 @@ function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
 }
 
 /**
- * Makes edits of a configuration file by several processes follow each other. The lock is beside the file: commands
- * and gateways may use different state folders.
+ * Serializes edits of a configuration file by several processes. The lock is next to the file, because commands and
+ * gateways may use different state folders.
  */
 export async function lockForEdit({ path, target }: FileSnapshot): Promise<AsyncDisposable> {
   try {

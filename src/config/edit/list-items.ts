@@ -89,7 +89,6 @@ function wholeLines(text: string, from: number, to: number): [number, number] {
   return [from, to + space]
 }
 
-/** The indentation of the line at `offset`. */
 export function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset)
   return /^[ \t]*/.exec(line)?.[0] ?? ''

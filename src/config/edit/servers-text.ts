@@ -38,7 +38,6 @@ export function serversText(path: string, text: string): ServersText {
   }
 }
 
-/** Adds servers to a YAML configuration. */
 export const addServers = (text: string, servers: readonly NewServer[]): string =>
   editText(
     'toolway.yaml',

@@ -102,7 +102,6 @@ export function tomlText(text: string) {
 
 const gapAfter = (text: string, eol: string): string => (text === '' ? '' : text.endsWith('\n') ? eol : eol + eol)
 
-/** The positions of all comments. */
 export const tomlComments = (text: string): { readonly start: number; readonly end: number }[] =>
   [...text.matchAll(token)]
     .filter(([part]) => part.startsWith('#'))

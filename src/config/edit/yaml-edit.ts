@@ -99,7 +99,7 @@ export function yamlText(text: string) {
     const first = entryAt(parent, 0)
     if (parent.flow) {
       const inner = nested(rest, value)
-      const written = isSeq(parent) ? inline(inner) : inlineEntry(String(key), inner)
+      const written = isSeq(parent) ? inline(inner) : inline({ [String(key)]: inner }).slice(1, -1)
       if (before) return `${text.slice(0, before.end)}, ${written}${text.slice(before.end)}`
       return `${text.slice(0, first.start)}${written}, ${text.slice(first.start)}`
     }
@@ -324,5 +324,3 @@ function inline(value: unknown, type?: Scalar['type'] | null): string {
   const text = document.toString({ lineWidth: 0, flowCollectionPadding: false }).trimEnd()
   return isExact(text, [value]) ? text.slice(1, -1) : JSON.stringify(value)
 }
-
-const inlineEntry = (key: string, value: unknown): string => inline({ [key]: value }).slice(1, -1)

@@ -60,7 +60,7 @@ function describe({ error, forms }: Problem): string[] {
     case 'oneOf':
       return [choice(error, forms)]
     default:
-      return [`${field(error)} ${expectation(error) ?? 'is invalid'}`]
+      return [`${field(error)} ${expectations[error.keyword]?.(error) ?? 'is invalid'}`]
   }
 }
 
@@ -158,9 +158,6 @@ const expectations: Readonly<Record<string, Expectation>> = {
   'false schema': () => 'is not allowed here',
   unevaluatedItems: ({ schema }) => (schema === false ? 'is not allowed here' : undefined),
 }
-
-/** Describes what was expected of a field. Mentions only the type of the actual value, which may be a secret. */
-const expectation: Expectation = (error) => expectations[error.keyword]?.(error)
 
 const typeName = (data: unknown, wanted?: unknown) => {
   if (data === null) return 'null'

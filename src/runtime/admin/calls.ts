@@ -1,4 +1,3 @@
-import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { CapturedCall } from '../../core/captures.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -61,7 +60,7 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       const reason = refusalOf(captured)
       if (captured === undefined || reason !== undefined) throw new ToolwayError('INVALID_ARGUMENTS', reason as string)
       const acting = { ...caller, agent: resolveAgent(access, caller, captured.agent) }
-      const { entry } = await find(acting, captured)
+      const { entry } = await access.view(acting).find(captured.kind, captured.server, captured.name)
       const args = Json.parse(captured.arguments.text) as Json<Record<string, unknown>>
       const input = { arguments: args, meta: {}, ...(captured.uri !== undefined && { uri: captured.uri }) }
       return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive })
@@ -72,10 +71,6 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       const input = { arguments: args, meta: {} }
       return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive })
     },
-  }
-
-  function find(caller: Caller, { kind, server, name }: CapturedCall): Promise<Served> {
-    return access.view(caller).find(kind, server, name)
   }
 
   async function rerunOf(caller: Caller, captured: CapturedCall | undefined): Promise<CallDetail['rerun']> {

@@ -303,9 +303,8 @@ async function testAll(
   const { clock, log } = context
   // Only a server that is already in the configuration can have a token; testing others stores nothing.
   const saved = context.current().loaded.config.mcpServers
-  const isSaved = (name: string, tested: ServerConfig): boolean => urlOf(saved[name]) === urlOf(tested)
   const authorize: OAuth['authorize'] = (name, tested, principal) =>
-    isSaved(name, tested) ? oauth?.authorize(name, tested, principal) : undefined
+    urlOf(saved[name]) === urlOf(tested) ? oauth?.authorize(name, tested, principal) : undefined
   const options = { redact, oauth: { authorize }, limits: config.discovery, clock, log }
   await using prober = createServerProber(options)
   const results: ServerTest[] = []

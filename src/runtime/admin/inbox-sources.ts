@@ -216,7 +216,7 @@ const rejectionItems = ({ rejections }: InboxContext): InboxEntry[] =>
       title: `${count} ${count === 1 ? 'request' : 'requests'} refused in the last hour: ${causes[cause] ?? cause}`,
       detail: `From ${from}.${example === undefined ? '' : ` Last: ${example}.`}`,
       since: lastAt,
-      // Return when there are ten times as many, or when others begin.
+      // Show a dismissed item again when there are ten times as many requests, or from other addresses.
       revision: `${Math.floor(Math.log10(count))} ${addresses
         .map(([address]) => address)
         .sort()

@@ -8,6 +8,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
+import { listen } from '../../lib/listen.ts'
 import { shorten } from '../../lib/message-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
@@ -121,7 +122,7 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
     return true
   }
 
-  /** An item that ended and comes back is news, even if it looks the same, unless it goes on in another process. */
+  /** An item that reappears is reported as new, even if it looks the same, unless another process still has it. */
   const endDismissals = (id: string, kind: InboxItem['kind']) => {
     if (sharedKinds.has(kind)) dismissals.forget(id)
     else for (const revision of dismissedHere.get(id) ?? []) dismissals.end(id, revision, clock.now())
@@ -198,14 +199,13 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
       refresh()
     },
     onChange(listener) {
-      const own: typeof listener = (...event) => listener(...event)
       // Items from before the first listener are not news to it.
       if (listeners.size === 0) refresh()
-      listeners.add(own)
+      const listening = listen(listeners, listener)
       if (!timer) poll()
       return {
         [Symbol.dispose]() {
-          listeners.delete(own)
+          listening[Symbol.dispose]()
           if (listeners.size === 0) stop()
         },
       }
@@ -230,8 +230,8 @@ type Dismissal = Readonly<z.output<typeof dismissal>>
 /** Which inbox items an operator has hidden, in a file that all processes with the same state folder share. */
 export interface Dismissals {
   /**
-   * Whether an item was dismissed, at `after` or later. After the item has ended in some process, the dismissal holds
-   * only for processes in which it began before, and as long as it goes on in one of them, it holds for all.
+   * Whether an item was dismissed, at `after` or later. Once the item has ended in some process, the dismissal applies
+   * only to processes in which the item began earlier. While one of them still has the item, it applies to all.
    */
   has(item: Pick<Dismissal, 'id' | 'revision'> & { readonly after: number; readonly begins: number }): boolean
   add(dismissed: Dismissal): Promise<void>

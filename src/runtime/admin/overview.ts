@@ -33,7 +33,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
       worker: worker && { number: worker.number, of: worker.of },
       calls: figures.lately(caller),
       ...loadFor(caller, context),
-      tokens: tokenAccount(caller, generation),
+      tokens: caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller)),
       servers: health,
       unhealthy: servers.filter(({ status }) => isUnhealthy(status.health)).length,
       tools: visibleTools(caller, generation).length,
@@ -71,10 +71,6 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
   const lastError = admin && error !== null ? current().redactor.text(error) : null
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
-
-/** Token cost of tool definitions (B8): all tools for admins, otherwise the tools that the caller's agent may use. */
-const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
-  caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 
 /** Token cost for a client that may use all tools and has this agent's exposure mode. */
 export const accountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent): TokenAccount =>

@@ -182,7 +182,6 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
 
   return {
     propose,
-    /** The file as it is. */
     async file() {
       const file = await openEditedFile(source)
       const { path, before, obstacle, fault } = file

@@ -32,7 +32,6 @@ export function findSecrets(
   ]
 }
 
-/** A server's secrets as strings. */
 export const secretTexts = (definition: ServerDefinition): string[] =>
   findSecrets(definition).map((secret) => textAt(definition, secret))
 

@@ -128,7 +128,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
       let scalars: readonly WrittenScalar[]
       let found: ReadonlyMap<string, readonly Span[]>
       try {
-        scalars = scalarsIn(file, text)
+        scalars = writtenScalars[syntaxOf({ path: file, text })](text).sort((a, b) => a.start - b.start)
         found = foundIn(contentOf(file, text))
       } catch {
         return undefined
@@ -223,11 +223,6 @@ interface WrittenScalar {
   readonly value: unknown
   readonly start: number
   readonly end: number
-}
-
-/** All values in a file, in the order in which they are written. */
-function scalarsIn(file: string, text: string): WrittenScalar[] {
-  return writtenScalars[syntaxOf({ path: file, text })](text).sort((a, b) => a.start - b.start)
 }
 
 const writtenScalars: Readonly<Record<Syntax, (text: string) => WrittenScalar[]>> = {

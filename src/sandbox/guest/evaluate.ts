@@ -1,6 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { EvalFlags, JSException, type JSValueHandle, type QuickJS } from 'quickjs-wasi'
-import type { ProgramError } from './protocol.ts'
+import type { ProgramError } from '../../core/executor.ts'
 import { redeclarable } from './redeclarable.ts'
 
 const programFile = 'program.js'

@@ -1,3 +1,5 @@
+import type { ProgramError } from '../../core/executor.ts'
+
 /** Messages between host and child. */
 export const messageKinds = {
   /** From the child: ready for a program. */
@@ -37,14 +39,6 @@ export interface ProgramTask {
 export interface HostCallError {
   readonly code: string
   readonly message: string
-}
-
-export interface ProgramError {
-  readonly name: string
-  readonly message: string
-  readonly line?: number
-  readonly column?: number
-  readonly code?: string
 }
 
 /** The program's result as reported by the child. */

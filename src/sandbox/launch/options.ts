@@ -10,7 +10,6 @@ export interface LaunchOptions {
   readonly cpuMs: number
   /** Maximum message size by kind. */
   limit(kind: number): number | undefined
-  /** Folders that programs may read. */
   readonly folders: readonly string[]
 }
 
@@ -29,7 +28,6 @@ export function findProgram(name: string): string | undefined {
     })
 }
 
-/** Resource limits enforced by the kernel. */
 export interface KernelLimits {
   /** Total CPU time. */
   readonly cpuSeconds?: number
@@ -41,7 +39,6 @@ export interface KernelLimits {
   readonly processes?: number
 }
 
-/** Wraps a command in a shell that sets the limits. */
 export function withKernelLimits(command: readonly string[], limits: KernelLimits): readonly string[] {
   const { cpuSeconds, processes } = limits
   // Systems other than Linux count memory differently, and their shells refuse to set these limits.

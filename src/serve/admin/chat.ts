@@ -9,10 +9,9 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { actingAs } from '../auth/identity.ts'
 import { nonInteractivePeer } from '../calls/operations.ts'
-import { toHttpError } from '../errors.ts'
 import { selectModel, streamAnswer } from '../openai/chat.ts'
 import type { ChatStreamEvent, ChatView } from './contract.ts'
-import { codeOf } from './responses.ts'
+import { failureEvent } from './responses.ts'
 
 interface ChatInput extends Pick<ChatRequest, 'messages' | 'model' | 'mode' | 'only'> {
   readonly agent?: string | undefined
@@ -49,10 +48,7 @@ export function createDashboardChat(options: {
         response,
         opening: [bytesOf({ kind: 'start', id, model })],
         encode: (event) => [bytesOf(streamEvent(event))],
-        failure(thrown) {
-          const refusal = toHttpError(thrown, log)
-          return bytesOf({ kind: 'error', code: codeOf(refusal), message: refusal.message })
-        },
+        failure: (thrown) => bytesOf(failureEvent(thrown, log)),
         clock,
       })
     },

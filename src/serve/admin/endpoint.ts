@@ -29,7 +29,7 @@ import { createLiveEvents } from './live-events.ts'
 import { answerCallback, callbackPath } from './oauth-callback.ts'
 import { openApi } from './openapi.ts'
 import { createPlaygroundStreams } from './playground.ts'
-import { answerJson, apiHeaders, codeOf, errorBody } from './responses.ts'
+import { answerJson, apiHeaders, codeOf, errorBody, failureEvent } from './responses.ts'
 import { answered, createRouter, parseInput, type Route, type RouteContext, readQuery } from './router.ts'
 import { routes } from './routes/index.ts'
 import type { AdminService } from './service.ts'
@@ -103,10 +103,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       streamAnswer(events, {
         response,
         encode: (event) => [jsonBytes(event)],
-        failure(thrown) {
-          const refusal = toHttpError(thrown, log)
-          return jsonBytes({ kind: 'error', code: codeOf(refusal), message: refusal.message })
-        },
+        failure: (thrown) => jsonBytes(failureEvent(thrown, log)),
         clock,
       }),
     watch: ({ identity, reauthenticate: again }, response) =>

@@ -3,10 +3,9 @@ import type { Budgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { toHttpError } from '../errors.ts'
 import { SseStream } from '../http/sse-stream.ts'
 import type { PlaygroundEvent } from './contract.ts'
-import { codeOf } from './responses.ts'
+import { failureEvent } from './responses.ts'
 import type { PlaygroundAdmin, PlaygroundInput } from './service.ts'
 
 export type PlaygroundStreams = ReturnType<typeof createPlaygroundStreams>
@@ -40,8 +39,7 @@ export function createPlaygroundStreams(options: {
         await admin.playground(caller, given, { signal, send })
       } catch (thrown) {
         if (!stream) throw thrown
-        const refusal = toHttpError(thrown, log)
-        send({ kind: 'error', code: codeOf(refusal), message: refusal.message })
+        send(failureEvent(thrown, log))
       }
       stream?.end()
     },

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import type { HttpError } from '../errors.ts'
+import type { Log } from '../../core/log.ts'
+import { type HttpError, toHttpError } from '../errors.ts'
 import { sendJson } from '../http/response.ts'
 import type { AdminError } from './contract.ts'
 
@@ -31,6 +32,12 @@ const codes: Readonly<Record<number, string>> = {
   409: 'CONFLICT',
   413: 'TOO_LARGE',
   415: 'UNSUPPORTED_MEDIA_TYPE',
+}
+
+/** The last event of a stream that failed. */
+export function failureEvent(thrown: unknown, log: Log) {
+  const refusal = toHttpError(thrown, log)
+  return { kind: 'error', code: codeOf(refusal), message: refusal.message } as const
 }
 
 export const codeOf = ({ status, details: { data } }: HttpError): string =>

@@ -146,10 +146,11 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
 
 export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
 
-/** Returns a body member with its original bytes. Throws if the body is ambiguous, for example with duplicate keys. */
-export function memberOf(bytes: Buffer, name: string): Json | undefined {
+/** A body's arguments with their original bytes. Throws if the body is ambiguous, for example with duplicate keys. */
+export function argumentsOf(bytes: Buffer | undefined): Json<Record<string, unknown>> {
   try {
-    return Json.parse(bytes.toString('utf8')).member(name)
+    const given = bytes && Json.parse(bytes.toString('utf8')).member('arguments')
+    return (given ?? Json.of({})) as Json<Record<string, unknown>>
   } catch (error) {
     throw bad(`Invalid body: ${(error as Error).message}.`)
   }

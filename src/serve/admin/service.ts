@@ -62,7 +62,6 @@ export interface ApprovalsService {
   /** Admins see all approvals, other callers those that they may answer. */
   approvals(caller: Caller): readonly view.ApprovalView[]
   answerApproval(caller: Caller, id: string, answer: view.AnswerApproval): Promise<view.AnsweredApproval>
-  /** Calls `listener` when the approvals have changed. */
   onApprovals(listener: () => void): Disposable
 }
 
@@ -137,7 +136,7 @@ export interface PinsService {
   pin(label: string): view.PinDetail
   /** Approves exactly the definition with this hash. */
   approvePin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
-  /** Approves several definitions, or none: it rejects with a conflict if a server offers another one by now. */
+  /** Approves all these definitions or none: rejects with a conflict if a server has changed one of them. */
   approvePins(caller: Caller, definitions: view.PinDecisions['definitions']): Promise<view.ApprovedPins>
   /** Blocks the definition with this hash until it is approved. */
   blockPin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>

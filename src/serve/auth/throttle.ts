@@ -149,16 +149,16 @@ export function networkOf(address: string): string {
   return groups.slice(0, 4).join(':')
 }
 
-/** Requests of one caller that begin in one iteration of the event loop, if other callers have sent some lately. */
+/** Maximum number of one caller's requests that start in one iteration of an event loop that is shared. */
 const maxPerIteration = 4
 
 /** How long after another caller's request the loop counts as shared. */
 const sharedMs = 1_000
 
 /**
- * Divides the event loop among callers (V6): a caller that sends requests at full speed, on however many connections,
- * would otherwise have hundreds of them begin in each iteration, and every response of another caller waits for several
- * iterations. Returns undefined if the caller's next request may begin at once. A caller's requests keep their order.
+ * Shares the event loop fairly among callers (V6). Otherwise, hundreds of a fast caller's requests would start in each
+ * iteration, and delay the responses to other callers, which take several iterations. Returns undefined if the caller's
+ * next request may start immediately. A caller's requests keep their order.
  */
 export function createRequestTurns(time: { now(): number } = performance) {
   const begun = new Map<string, number>()

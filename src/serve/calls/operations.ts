@@ -331,7 +331,7 @@ export function checkProgressToken({ _meta }: Params): void {
 
 /**
  * The progress notifications of one call. Toolway reports progress while a call waits, and MCP demands that the values
- * increase: a value that is not above the last one of such a wait is raised. All other values stay as the server sent them.
+ * increase, so a server's value is raised if it is not above those that Toolway has sent. Other values are unchanged.
  */
 export class CallProgress {
   #last = Number.NEGATIVE_INFINITY

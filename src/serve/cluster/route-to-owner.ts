@@ -45,7 +45,6 @@ export function createOwnerRouting(options: {
   let draining = false
   /** For each adopted session, the replica that took it over. Cached here, because Redis may be unavailable. */
   const heirs = new Map<string, string>()
-  const inherited = (session: string, heir: string) => setBounded(heirs, session, heir, maxHeirs)
   return {
     route: find,
     /** Closes streams that are relayed from other replicas, and adopts no more sessions. Clients go to another replica. */
@@ -75,7 +74,7 @@ export function createOwnerRouting(options: {
     let taken = await membership.takeOver(session, address && owner)
     // The holder may stop, too, and yet another replica may take over the session before this one does.
     for (let moves = 0; taken && 'heldBy' in taken; moves++) {
-      inherited(session, taken.heldBy)
+      setBounded(heirs, session, taken.heldBy, maxHeirs)
       if (await hand(taken.address, taken.heldBy)) return true
       if (moves === maxMoves) throw refusal()
       taken = await membership.takeOver(session, taken.heldBy)

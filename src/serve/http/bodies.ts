@@ -29,8 +29,8 @@ type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'ma
 const uncounted = 16 * 1024
 
 /**
- * Size from which bodies are handed on one at a time. Parsing one takes milliseconds, and requests that arrive meanwhile
- * must not have to wait for all the others.
+ * Bodies of this size and above are processed one at a time. Parsing one takes milliseconds, and requests that arrive
+ * in the meantime should wait for one of them, not for all.
  */
 const large = 64 * 1024
 

@@ -178,7 +178,7 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
       socket.resume()
       if (bytes === undefined || !socket.writable) return
       next(bytes)
-      // Only what can be answered at once is answered: a client that does not wait has gone.
+      // Only responses that are ready are sent: a client that ended its side does not wait.
       if (isEnding && (response !== undefined || held === undefined)) socket.end()
     }
 
@@ -278,7 +278,6 @@ export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets
   }
 }
 
-/** What is known about an open connection. */
 interface OpenConnection {
   readonly socket: Socket
   /** Requests that have not been answered. */

@@ -129,7 +129,7 @@ export function createStatelessProtocol(options: {
     const { method, params, caller } = request
     const { requestState } = params
     if (requestState !== undefined && typeof requestState !== 'string') throw invalidState()
-    const owner = { principal: caller.principal, method, name: nameOf(params) }
+    const owner = { principal: caller.principal, method, name: String(params.name ?? params.uri) }
     if (pendingCalls.recognises(requestState)) return { call: pendingCalls.resume(requestState, owner), begin: false }
     const admit = mayRequestInput(method) ? () => pendingCalls.admit(call, owner) : neverAsked
     const call = new ResumableCall(turn, admit)
@@ -228,9 +228,6 @@ function requireExtension(name: string, { capabilities }: RequestEnvelope): void
   if (declares(capabilities, name)) return
   throw missingCapabilityError({ extensions: { [name]: {} } })
 }
-
-/** The name or URI that a call targets, as the caller spells it. Continuing the call requires the same spelling. */
-const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
 
 const neverAsked = () => {
   throw new ToolwayError('INVALID_ARGUMENTS', 'Only tools, resources and prompts can request input from the caller.')

@@ -1,6 +1,5 @@
 import { HttpError, rpcCodes } from '../errors.ts'
 
-/** The OpenAI API's error object. */
 export interface OpenAiError {
   readonly error: {
     readonly message: string

@@ -126,7 +126,7 @@ export function createSessionStore(options: {
     return undefined
   }
 
-  /** The session to end for a newcomer: the longest idle of its own at its bound, otherwise of the largest holders. */
+  /** The idle session to end for a new one: the principal's own at its bound, else that of one of the largest holders. */
   const idleOf = (newcomer: string): HttpSession | undefined => {
     if (budget.usedBy(newcomer) >= budget.perCaller) return firstIdle(held.get(newcomer))
     let longest: HttpSession | undefined

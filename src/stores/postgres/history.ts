@@ -204,7 +204,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
 
 const yes = () => true
 
-/** Rethrows, unless the same batch would be rejected again: it must not hold up those behind it. */
+/** False for a batch that would always be rejected, so that it does not block later ones; rethrows other errors. */
 function noneIfInvalid(thrown: unknown): false {
   if (/^(?:21|22|23|54)/.test((thrown as { code?: string }).code ?? '')) return false
   throw thrown

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
 import { createTopicListeners, type Membership, ownerOf, type PubSub, type TakenOver } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
+import { listen } from '../../lib/listen.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Seal } from '../../lib/seal.ts'
@@ -175,10 +176,7 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
       const keys = [at(`session:${session}`), at('replica:')]
       return (await redis.ask((client) => keep(client, keys, [self, record]))) !== 0
     },
-    onReturn(listener) {
-      listeners.add(listener)
-      return { [Symbol.dispose]: () => void listeners.delete(listener) }
-    },
+    onReturn: (listener) => listen(listeners, listener),
     async takeOver(session, unreachable = '') {
       if (toForget.has(session)) return undefined
       const keys = [at(`session:${session}`), at('replica:')]

@@ -6,6 +6,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
+import { listen } from '../../lib/listen.ts'
 
 /** A connection to Redis or Valkey, which may be unavailable, so callers need a fallback. */
 export interface SharedRedis extends AsyncDisposable {
@@ -213,11 +214,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         return undefined
       }
     },
-    onChange(listener) {
-      const own = (now: boolean) => listener(now)
-      listeners.add(own)
-      return { [Symbol.dispose]: () => void listeners.delete(own) }
-    },
+    onChange: (listener) => listen(listeners, listener),
     subscribe(channels, hear) {
       const subscriber = open()
       subscribers.add(subscriber)

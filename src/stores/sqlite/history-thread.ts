@@ -8,7 +8,6 @@ import type { HistoryTrouble } from './history-file.ts'
 
 // The thread that owns the history's database: writing to a disk would delay calls.
 
-/** What the thread needs to open the database. */
 export interface HistoryThreadData {
   readonly path: string
   readonly keepMs: number

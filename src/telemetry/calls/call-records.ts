@@ -3,6 +3,7 @@ import type { Call, Trail, TrailStep } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { StoredCall, StoredStep } from '../../core/history.ts'
 import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
+import { listen } from '../../lib/listen.ts'
 import { safeRedact } from '../metrics/family.ts'
 
 export interface RecentCallsOptions {
@@ -202,12 +203,10 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
       timer ??= clock.after(everyMs, notify)
     },
     subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable {
-      // Wrap the listener, so that a function that is subscribed twice counts as two listeners.
-      const own = (calls: readonly CallRecord[]) => listener(calls)
-      listeners.add(own)
+      const listening = listen(listeners, listener)
       return {
         [Symbol.dispose]() {
-          listeners.delete(own)
+          listening[Symbol.dispose]()
           if (listeners.size > 0) return
           timer?.[Symbol.dispose]()
           timer = undefined

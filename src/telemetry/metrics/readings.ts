@@ -75,35 +75,38 @@ export const counter = single('counter')
 const readingOf = (values: readonly string[], value: number | undefined): MetricReading[] =>
   value === undefined ? [] : [[values, value]]
 
-/** A metric with one value for each item that has a value. */
-const labelled =
-  <Item>(label: string, read: () => readonly (readonly [name: string, item: Item])[]) =>
-  (value: (item: Item) => number | undefined) => ({
-    labels: [label],
-    read: () => read().flatMap(([name, item]) => readingOf([name], value(item))),
-  })
+/** Metrics with one value for each item that has a value. `merge` combines items with the same label. */
+function labelled<Item>(label: string, read: () => readonly (readonly [name: string, item: Item])[]) {
+  const family =
+    (type: ReadFamilyOptions['type']) =>
+    (
+      name: string,
+      help: string,
+      value: (item: Item) => number | undefined,
+      merge?: ReadFamilyOptions['merge'],
+    ): ReadFamilyOptions => ({
+      ...{ name, help, type, merge, labels: [label] },
+      read: () => read().flatMap(([name, item]) => readingOf([name], value(item))),
+    })
+  return { gauge: family('gauge'), counter: family('counter') }
+}
 
 function storeFamilies(stores: Read<'stores'>): ReadFamilyOptions[] {
   const byStore = labelled('store', () => [...stores()].map((store) => [store.name, store] as const))
   return [
-    {
-      name: 'toolway_store_up',
-      help: '1 while a store is available, 0 while the gateway runs without it.',
-      type: 'gauge',
-      ...byStore(({ up }) => (up ? 1 : 0)),
-    },
-    {
-      name: 'toolway_store_behind_records',
-      help: "This process's audit records that are not yet copied to a shared store.",
-      type: 'gauge',
-      ...byStore(({ behind }) => behind?.records),
-    },
-    {
-      name: 'toolway_store_behind_seconds',
-      help: "Time since a shared store last had all of this process's records.",
-      type: 'gauge',
-      ...byStore(({ behind }) => behind?.seconds),
-    },
+    byStore.gauge('toolway_store_up', '1 while a store is available, 0 while the gateway runs without it.', ({ up }) =>
+      up ? 1 : 0,
+    ),
+    byStore.gauge(
+      'toolway_store_behind_records',
+      "This process's audit records that are not yet copied to a shared store.",
+      ({ behind }) => behind?.records,
+    ),
+    byStore.gauge(
+      'toolway_store_behind_seconds',
+      "Time since a shared store last had all of this process's records.",
+      ({ behind }) => behind?.seconds,
+    ),
   ]
 }
 
@@ -114,39 +117,30 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
     [...servers()].map((server) => [labels.server(server.name), server] as const),
   )
   return [
-    {
-      name: 'toolway_tool_active_connections',
-      help: 'Open connections to MCP servers.',
-      type: 'gauge',
-      ...byServer(({ connections }) => connections),
-    },
-    {
-      name: 'toolway_server_healthy',
-      help: '1 if the server is healthy, starting or not in use yet, 0 if it is degraded or unhealthy. Disabled servers are omitted.',
-      type: 'gauge',
-      merge: Math.min,
-      ...byServer(({ health }) => (health === 'disabled' ? undefined : fine.has(health) ? 1 : 0)),
-    },
-    {
-      name: 'toolway_breaker_state',
-      help: "State of a server's circuit breaker: 0 closed, 1 half-open, 2 open.",
-      type: 'gauge',
-      merge: Math.max,
-      ...byServer(({ breaker }) => breakerStates[breaker]),
-    },
-    {
-      name: 'toolway_server_restarts_total',
-      help: "Restarts of a server's process.",
-      type: 'counter',
-      ...byServer(({ restarts }) => restarts),
-    },
-    {
-      name: 'toolway_server_findings',
-      help: 'Kinds of data from a server that are shortened, left out or refused.',
-      type: 'gauge',
-      merge: Math.max,
-      ...byServer(({ findings }) => findings),
-    },
+    byServer.gauge(
+      'toolway_tool_active_connections',
+      'Open connections to MCP servers.',
+      ({ connections }) => connections,
+    ),
+    byServer.gauge(
+      'toolway_server_healthy',
+      '1 if the server is healthy, starting or not in use yet, 0 if it is degraded or unhealthy. Disabled servers are omitted.',
+      ({ health }) => (health === 'disabled' ? undefined : fine.has(health) ? 1 : 0),
+      Math.min,
+    ),
+    byServer.gauge(
+      'toolway_breaker_state',
+      "State of a server's circuit breaker: 0 closed, 1 half-open, 2 open.",
+      ({ breaker }) => breakerStates[breaker],
+      Math.max,
+    ),
+    byServer.counter('toolway_server_restarts_total', "Restarts of a server's process.", ({ restarts }) => restarts),
+    byServer.gauge(
+      'toolway_server_findings',
+      'Kinds of data from a server that are shortened, left out or refused.',
+      ({ findings }) => findings,
+      Math.max,
+    ),
   ]
 }
 
@@ -157,49 +151,31 @@ function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
   return [
     gauge('toolway_in_flight', 'Calls in flight.', () => load().inFlight),
     gauge('toolway_queue_depth', 'Queued calls.', () => load().queued),
-    {
-      name: 'toolway_server_in_flight',
-      help: 'Calls in flight by server.',
-      type: 'gauge',
-      ...byServer(({ inFlight }) => inFlight),
-    },
-    {
-      name: 'toolway_server_queue_depth',
-      help: 'Queued calls by server.',
-      type: 'gauge',
-      ...byServer(({ queued }) => queued),
-    },
+    byServer.gauge('toolway_server_in_flight', 'Calls in flight by server.', ({ inFlight }) => inFlight),
+    byServer.gauge('toolway_server_queue_depth', 'Queued calls by server.', ({ queued }) => queued),
   ]
 }
 
 function budgetFamilies(budgets: Read<'budgets'>): ReadFamilyOptions[] {
   const byBudget = labelled('budget', () => [...budgets()].map((budget) => [budget.name, budget] as const))
   return [
-    {
-      name: 'toolway_budget_used',
-      help: 'Things that wait or are kept, by kind: calls, queued calls, requests, sessions, streams, bytes and others.',
-      type: 'gauge',
-      ...byBudget(({ used }) => used),
-    },
-    {
-      name: 'toolway_budget_largest',
-      help: 'The part of a budget that the caller with the largest use has.',
-      type: 'gauge',
-      merge: Math.max,
-      ...byBudget(({ largest }) => largest),
-    },
-    {
-      name: 'toolway_budget_limit',
-      help: 'The upper bound of a budget for all callers.',
-      type: 'gauge',
-      ...byBudget(({ limit }) => limit),
-    },
-    {
-      name: 'toolway_budget_refused_total',
-      help: 'How often something was refused, ended or dropped because a budget was used up.',
-      type: 'counter',
-      ...byBudget(({ refused }) => refused),
-    },
+    byBudget.gauge(
+      'toolway_budget_used',
+      'Things that wait or are kept, by kind: calls, queued calls, requests, sessions, streams, bytes and others.',
+      ({ used }) => used,
+    ),
+    byBudget.gauge(
+      'toolway_budget_largest',
+      'The part of a budget that the caller with the largest use has.',
+      ({ largest }) => largest,
+      Math.max,
+    ),
+    byBudget.gauge('toolway_budget_limit', 'The upper bound of a budget for all callers.', ({ limit }) => limit),
+    byBudget.counter(
+      'toolway_budget_refused_total',
+      'How often something was refused, ended or dropped because a budget was used up.',
+      ({ refused }) => refused,
+    ),
   ]
 }
 

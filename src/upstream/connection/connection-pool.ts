@@ -51,7 +51,7 @@ export interface ConnectionPool extends AsyncDisposable {
   readonly breaks: number
   /** Closes all connections; the next use reconnects, regardless of earlier failures. */
   interrupt(error: ToolwayError): Promise<void>
-  use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T>
+  use<T>(user: ConnectionUser, work: Work<T>): Promise<T>
   /** The connection for this caller's calls. Must not be used for servers with `session: call`. */
   forCaller(caller: Caller): ManagedConnection
   /** A connection for fetching the listing that clients with these capabilities see. */
@@ -88,42 +88,47 @@ export interface ConnectionPoolOptions {
   readonly log: Log
 }
 
-interface PoolState {
-  lost: ToolwayError | undefined
-  latest: InitializedConnection | undefined
-  breaks: number
+type PoolState = { lost: ToolwayError | undefined; latest: InitializedConnection | undefined; breaks: number }
+type Work<T> = (open: InitializedConnection) => Promise<T>
+
+/** What the pool knows about a connection; `profile` is that of the clients for which it was created. */
+interface ConnectionFacts {
+  readonly profile: string
+  owner: ConnectionOwner | undefined
+  prefersSession: boolean
 }
 
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
-  /** Whether all messages from the server share one stream, which does not show which call they belong to. */
-  const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
-  const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
+  const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
+  const spares = config.session === 'shared' || personal ? 0 : config.spares
+
+  // The connections, by whom they are for.
   const shared = new BoundedConnections(maxShared, (managed) => managed !== stateless, end)
   const owned = new BoundedConnections(maxOwned[config.transport], (managed) => managed !== stateless, end)
   const shortLived = new Set<ManagedConnection>()
-  /** The profile of the clients for which each connection was created. */
-  const profiles = new WeakMap<ManagedConnection, string>()
-  const owners = new WeakMap<ManagedConnection, ConnectionOwner>()
-  /** The connections whose client prefers a session. */
-  const sessionsPreferred = new WeakSet<ManagedConnection>()
-  /** Whether calls to each known tool send requests or log messages before the result. */
-  const habits = new Map<string, ToolMessaging>()
-  const rootsOf = createRootsOf()
-  const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
-  const spares = config.session === 'shared' || personal ? 0 : config.spares
   const warmPool = createWarmPool({ count: spares, create: createOwned, close: end })
   /** The connection to a stateless server, shared by all callers, because each request describes its client. */
   let stateless: ManagedConnection | undefined
+  const facts = new WeakMap<ManagedConnection, ConnectionFacts>()
+  const factsOf = (managed: ManagedConnection) => facts.get(managed) as ConnectionFacts
+  const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
+  let open = 0
+  let closed = false
+
+  // What the server was found to do.
+  /** Whether all its messages share one stream, which does not show which call they belong to. */
+  const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
   /** Whether the stateless server was found to offer no sessions. It may be replaced when a connection to it ends. */
   let sessionless = false
   /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
   let speaksOutOfStream = false
   /** Whether the server has asked a caller without a session for its roots. */
   let wantsRoots = false
-  let open = 0
-  let closed = false
+  /** Whether calls to each known tool send requests or log messages before the result. */
+  const habits = new Map<string, ToolMessaging>()
+  const rootsOf = createRootsOf()
 
   const pool: ConnectionPool & PoolState = {
     get connected() {
@@ -176,7 +181,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     stateful: (capabilities) => listing(owned.values(), capabilities).filter(isStateful),
     sessionOf(open) {
       const managed = [...owned.values()].find(({ current }) => current === open)
-      const { session, principal } = (managed && owners.get(managed)) ?? {}
+      const { session, principal } = (managed && factsOf(managed).owner) ?? {}
       return session === undefined ? undefined : { session, principal }
     },
     describe: (limit) =>
@@ -194,7 +199,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** The open connections whose lists clients with these capabilities may see. */
   function listing(connections: Iterable<ManagedConnection>, capabilities: Capabilities): InitializedConnection[] {
     const profile = profileOf(capabilities)
-    const same = [...connections].filter((managed) => profiles.get(managed) === profile)
+    const same = [...connections].filter((managed) => factsOf(managed).profile === profile)
     return same.flatMap(({ current }) => (current && current.principal === undefined ? [current] : []))
   }
 
@@ -206,23 +211,19 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const isShared = managed === stateless || [...shared.values()].includes(managed)
     const ownScope = [...owned.values()].includes(managed) ? 'session' : 'spare'
     const scope = isShared ? 'shared' : shortLived.has(managed) ? 'call' : ownScope
-    return stateOf(managed, scope, owners.get(managed)?.principal)
+    return stateOf(managed, scope, factsOf(managed).owner?.principal)
   }
 
-  function use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+  // Using a connection.
+  function use<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
     if (config.session === 'call') return useOnce(user, work)
     if (needsRoots(user)) return useRooted(user, work)
     return useConnection(connectionOf(user.caller, user.peer), user, work)
   }
 
-  async function useConnection<T>(
-    managed: ManagedConnection,
-    user: ConnectionUser,
-    work: (open: InitializedConnection) => Promise<T>,
-    rooted = false,
-  ): Promise<T> {
+  async function useConnection<T>(managed: ManagedConnection, user: ConnectionUser, work: Work<T>, rooted = false) {
     const { peer, signal } = user
-    const owner = owners.get(managed)
+    const { owner } = factsOf(managed)
     const logged = (open: InitializedConnection) => {
       open.connection.isUsed = true
       return peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
@@ -253,7 +254,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /** Uses a connection whose server was given this call's roots. */
-  async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+  async function useRooted<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
     const { caller, peer, signal } = user
     const roots = await rootsOf(peer, signal)
     const managed = roots ? rootedConnection(caller, roots) : connectionOf(caller, peer)
@@ -270,16 +271,16 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function rootedConnection(caller: Caller, roots: Json): ManagedConnection {
     const key = `${sessionKey(caller)} ${rootsKey(roots)}`
-    const known = owned.get(key)
-    if (known) owned.keep(key, known)
-    if (known) return known
     const first = owned.get(sessionKey(caller))
-    const managed = first && owners.get(first)?.roots === undefined ? first : newOwned(caller)
-    bind(managed, key, roots)
+    const free = first && factsOf(first).owner?.roots === undefined ? first : undefined
+    const known = owned.get(key)
+    const managed = known ?? free ?? newOwned(caller)
+    if (known) owned.keep(key, known)
+    else bind(managed, key, roots)
     return managed
   }
 
-  async function useOnce<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+  async function useOnce<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
     const managed = newConnection(user.caller)
     shortLived.add(managed)
     try {
@@ -290,6 +291,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
+  // Choosing a connection.
   /** Chooses a caller's connection. All of the caller's calls use it, so that they see the same server state (V3). */
   function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const managed = chosenFor(caller, peer)
@@ -301,7 +303,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const { capabilities, session } = caller
     const own = owned.size > 0 ? (owned.get(sessionKey(caller)) ?? lastRooted(caller)) : undefined
     const logs = wantsLogs(peer)
-    if (own && owners.get(own)?.roots) return own
+    if (own && factsOf(own).owner?.roots) return own
     if (own || (needsOwn(capabilities) && (!stateless || prefersSession(caller)))) return ownConnection(caller, logs)
     // A session that has used the shared connection stays on it, because the server may hold the session's state there.
     if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
@@ -351,7 +353,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const key = sessionKey(caller)
     const managed = owned.get(key) ?? newOwned(caller)
     owned.keep(key, managed)
-    const owner = owners.get(managed)
+    const { owner } = factsOf(managed)
     if (!owner) return managed
     owner.receivesLogs ||= logs
     owner.caller = caller.peer && caller
@@ -359,22 +361,22 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
+  // Creating and closing connections.
   /** Opens a connection for one client. Throws OVERLOADED if its caller has its share, and uses all of it. */
   function newOwned(caller: Caller): ManagedConnection {
     const { principal, authenticated, admin } = caller
     const hasShare = authenticated && !admin
     if (hasShare) makeRoomFor(principal)
     const managed = newConnection(caller)
-    const owner = owners.get(managed)
-    if (!owner) return managed
-    owner.session = caller.session
-    if (hasShare) owner.principal = principal
+    const { owner } = factsOf(managed)
+    if (owner) owner.session = caller.session
+    if (owner && hasShare) owner.principal = principal
     return managed
   }
 
   function makeRoomFor(principal: string): void {
     const share = maxOwned[config.transport] / 4
-    const isOwn = (managed: ManagedConnection) => owners.get(managed)?.principal === principal
+    const isOwn = (managed: ManagedConnection) => factsOf(managed).owner?.principal === principal
     if ([...owned.values()].filter(isOwn).length < share || owned.closeUnused(isOwn)) return
     const sentence = `You have reached the limit of ${share} connections to ${server} per caller: end some of your sessions.`
     throw new ToolwayError('OVERLOADED', sentence, { server })
@@ -385,16 +387,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const prefers = prefersSession(caller)
     if (personal) return createOwned(capabilities, prefers, principal)
     const managed = warmPool.take(capabilities, prefers)
-    if (prefers) sessionsPreferred.add(managed)
+    factsOf(managed).prefersSession ||= prefers
     return managed
   }
 
   function createOwned(capabilities: Capabilities, prefers = false, principal?: string): ManagedConnection {
     const owner: ConnectionOwner = { users: new Set(), rooted: Promise.withResolvers() }
-    const managed = create({
-      capabilities,
-      owned: true,
-      principal,
+    const scope: ConnectionScope = {
+      ...{ capabilities, owned: true, principal },
       host: createHost(owner, options.mayReach),
       roots([first]) {
         if (!first || owner.key === undefined) return undefined
@@ -405,14 +405,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         if (managed.current) managed.current.connection.isUsed = true
         beginRootsWait(owner, answered, () => managed.current?.connection, clock)
       },
-    })
-    owners.set(managed, owner)
-    if (prefers) sessionsPreferred.add(managed)
+    }
+    const managed = create(scope, owner, prefers)
     return managed
   }
 
   function bind(managed: ManagedConnection, key: string, roots: Json): void {
-    const owner = owners.get(managed)
+    const { owner } = factsOf(managed)
     if (!owner) return
     if (owner.key !== undefined && owned.get(owner.key) === managed) owned.delete(owner.key)
     owner.key = key
@@ -427,14 +426,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     void managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
   }
 
-  function create(scope: ConnectionScope): ManagedConnection {
+  function create(scope: ConnectionScope, owner?: ConnectionOwner, prefersSession = false): ManagedConnection {
     if (closed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
     /** Whether the latest attempt to connect preferred a session. */
     let preferred = false
     const managed: ManagedConnection = createManagedConnection({
       server,
       connect(signal) {
-        preferred = sessionsPreferred.has(managed) && !sessionless && managed !== stateless
+        preferred = factsOf(managed).prefersSession && !sessionless && managed !== stateless
         return options.connect({ ...scope, prefersSession: preferred }, signal)
       },
       backoff,
@@ -447,10 +446,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         opened.connection.onOutOfStream = () => {
           speaksOutOfStream = true
         }
-        awaitRoots(opened, scope.capabilities, owners.get(managed), clock)
+        awaitRoots(opened, scope.capabilities, factsOf(managed).owner, clock)
         const modern = opened.handshake.era === 'modern'
         if (modern && preferred && !opened.mayOfferSession) sessionless = true
-        if (modern && config.session === 'shared' && !personal && !stateless && !owners.get(managed)?.receivesLogs)
+        if (modern && config.session === 'shared' && !personal && !stateless && !factsOf(managed).owner?.receivesLogs)
           adopt(managed)
         if (managed === stateless) opened.connection.owned = false
         if (managed === stateless && !modern) disown(managed)
@@ -475,7 +474,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       clock,
       log,
     })
-    profiles.set(managed, profileOf(scope.capabilities))
+    facts.set(managed, { profile: profileOf(scope.capabilities), owner, prefersSession })
     return managed
   }
 
@@ -492,7 +491,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   function adopt(managed: ManagedConnection): void {
     stateless = managed
     shared.set('stateless', managed)
-    owners.delete(managed)
+    factsOf(managed).owner = undefined
     warmPool.forget(managed)
     for (const [key, candidate] of owned) if (candidate === managed) owned.delete(key)
   }

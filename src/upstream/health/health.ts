@@ -51,7 +51,7 @@ function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondit
   if (assessment.health !== 'healthy' || !handshake) return assessment
   const { protocolVersion, era } = handshake
   if (isKnownRevision(protocolVersion, era)) return assessment
-  const unknown = excerpt(protocolVersion)
+  const unknown = JSON.stringify(visible(protocolVersion).slice(0, 40))
   return degraded(`Unknown protocol version ${unknown}; Toolway requested ${latestLegacy}. Calls may fail.`)
 }
 
@@ -84,7 +84,7 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   const { failure, pauseMs } = pool
   const { failure: listFailure, missing } = listing
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
-  // One of several principals may lack a grant, which does not affect the others. A connected listing knows better.
+  // One of several principals may lack a grant, which does not affect the others. A connected listing is more reliable.
   if (failure?.code === 'AUTH_REQUIRED' && !pool.personal && !pool.current({}))
     return { health: 'needs-auth', reason: failure.message }
   if (failure && failure.code !== 'AUTH_REQUIRED')
@@ -141,9 +141,6 @@ export function serverStatus(
 
 /** How much of a server's version is shown. Real ones are dates. */
 const maxVersion = 100
-
-/** Shortens and quotes a version for messages, because the server can send any text as its version. */
-const excerpt = (version: string): string => JSON.stringify(visible(version).slice(0, 40))
 
 const nothingToRead =
   'The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools, or set trustAnnotations to trust its readOnlyHint.'

@@ -77,9 +77,10 @@ export function forwardedEntries(descriptors: Descriptors, options: ForwardedEnt
         verbatim: definition === listed ? undefined : listed,
         exactSchema: kind === 'tool' ? exactSchemaOf(exactSchemas, name) : undefined,
         traits: traitsOf(kind, name, definition, options),
-        run: runsOnlyAsTask(definition)
-          ? forwardAsTask(about(name, definition), options)
-          : forward(about(name, definition), options),
+        run:
+          asRecord(definition.execution).taskSupport === 'required'
+            ? forwardAsTask(about(name, definition), options)
+            : forward(about(name, definition), options),
         relay: kind === 'tool' ? (method, call) => relay(method, call, options) : undefined,
         complete: ref && capabilities.completions !== undefined ? completion(ref(name), options) : undefined,
         subscribe: key.startsWith('uri') ? subscriptions.subscribe : undefined,
@@ -150,8 +151,6 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
     }
   }
 }
-
-const runsOnlyAsTask = ({ execution }: Definition): boolean => asRecord(execution).taskSupport === 'required'
 
 /** How long Toolway waits until a server has cancelled a task whose caller has gone. */
 const cancelWithinMs = 5_000

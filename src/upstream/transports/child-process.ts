@@ -107,7 +107,7 @@ function cannotStart(options: ServerProcessOptions, thrown: NodeJS.ErrnoExceptio
   // one of them contains a folder of that name.
   if (error.code === 'EACCES' && !command.includes('/') && !isInPath(options)) error.code = 'ENOENT'
   const say = (why: string) => unsentError(name, `Could not start ${name}: ${why}`, error)
-  if (cwd !== undefined && !isFolder(cwd))
+  if (cwd !== undefined && !(kindOf(cwd)?.isDirectory() ?? false))
     return say(`the folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
   if (error.code === 'ENOENT')
     return say(`the command "${command}" was not found. Install it, or give its full path in ${setting}.command.`)
@@ -128,8 +128,6 @@ function bare(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
 
 const isInPath = ({ command, env }: ServerProcessOptions): boolean =>
   (childEnvironment(env).PATH ?? '').split(delimiter).some((folder) => kindOf(join(folder, command))?.isFile())
-
-const isFolder = (path: string): boolean => kindOf(path)?.isDirectory() ?? false
 
 function kindOf(path: string): Stats | undefined {
   try {

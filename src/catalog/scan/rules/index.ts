@@ -38,7 +38,7 @@ export function hitsIn(sentences: readonly string[]): Hit[] {
   for (const [index, sentence] of sentences.entries()) {
     for (const { kind, pattern, near, unless } of candidates(sentence)) {
       if (hits.has(kind) || !pattern.test(sentence) || unless?.test(sentence)) continue
-      if (near && !near.test(around(sentences, index))) continue
+      if (near && !near.test(sentences.slice(Math.max(0, index - 1), index + 2).join(' | '))) continue
       hits.set(kind, { kind, sentence })
     }
   }
@@ -58,6 +58,3 @@ function candidates(sentence: string): Iterable<Rule> {
   if (!ascii.test(sentence)) for (const rule of languageRules) found.add(rule)
   return found
 }
-
-const around = (sentences: readonly string[], index: number): string =>
-  sentences.slice(Math.max(0, index - 1), index + 2).join(' | ')

@@ -43,7 +43,6 @@ export function overlap(one: readonly CodePointRange[], other: readonly CodePoin
   )
 }
 
-/** All code points outside these ranges. */
 export function complement(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
   const left: CodePointRange[] = []
   let next = 0

@@ -3,7 +3,6 @@ import type { Flatten } from '../flatten.ts'
 import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import type { CodePointRange, Expression } from './expression.ts'
 
-/** The named rules of a grammar under construction. */
 export interface GrammarRules {
   /** Returns the rule for this expression, named after the hint; equal expressions share a rule. */
   define(hint: string, meaning: Expression): Expression

@@ -135,7 +135,6 @@ function textOf(name: string, content: Exclude<ChatMessage['content'], null>): s
     .join('\n')
 }
 
-/** A queue between a producer and an asynchronous consumer. */
 function createAsyncQueue<Item>() {
   let kept: Item[] = []
   let ended: { readonly thrown?: unknown } | undefined

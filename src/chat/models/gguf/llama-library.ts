@@ -34,7 +34,6 @@ export type TokenId = number
 export interface LlamaModel {
   /** Opaque to us. */
   readonly tokenizer: object
-  /** The context size that the model was trained with. */
   readonly trainContextSize: number
   readonly fileInfo: { readonly metadata: { readonly tokenizer?: { readonly chat_template?: string } } }
   readonly fileInsights: {

@@ -43,7 +43,6 @@ export interface OpenAIModelOptions {
 const maxWaits = 2
 const maxWaitMs = 20_000
 
-/** A model on an OpenAI-compatible server. */
 export function openaiModel(options: OpenAIModelOptions): Model {
   const { name, config, clock, log } = options
   const { total: totalMs, step: stepMs, chunk: chunkMs } = config.timeouts
@@ -56,7 +55,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     accept: 'application/json, text/event-stream',
     ...authorization,
   }
-  const path = modelPath(url)
+  const path = `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`
   // Disable the HTTP timeouts: our own deadlines apply, and a model may think for a long time.
   const httpOptions = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let client: HttpClient | undefined
@@ -220,5 +219,3 @@ function bodyOf(
   for (const field of unsupportedFields) delete body[field]
   return body
 }
-
-const modelPath = (url: URL): string => `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`

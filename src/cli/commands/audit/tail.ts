@@ -96,11 +96,9 @@ async function tailArchive(
 ): Promise<void> {
   const asLine = (row: ArchiveRow) =>
     output.json ? jsonLine(row) : `${rowLine(row, output.paint)}  ${output.paint('dim', oneLine(row.host))}`
-  // With `--follow`, an operation in progress is shown when it ends, so leave it out here.
-  const isShown = (row: ArchiveRow) => row.ended || !follow
   const show = (arrived: readonly ArchiveArrival[]) => {
     if (raw) for (const { line } of arrived) output.print(harmlessJson(line))
-    else for (const row of archiveRows(arrived)) if (isShown(row)) output.print(asLine(row))
+    else for (const row of archiveRows(arrived)) if (row.ended || !follow) output.print(asLine(row))
   }
   const wanted = { ...filter, raw }
   const [newest] = follow ? await archive.arrivals({ which: 'last', limit: 1, raw: true }) : []

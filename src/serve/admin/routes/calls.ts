@@ -9,7 +9,6 @@ import * as calls from '../schemas/calls.ts'
 import { tryResult } from '../schemas/catalog.ts'
 import type { AdminService } from '../service.ts'
 
-/** Recent calls. */
 export const callsRoutes: readonly Route[] = [
   userRoute('GET', 'calls', 'The latest calls, including those in the history, newest first', {
     query: calls.callsQuery,
@@ -50,7 +49,6 @@ const mediaTypes = { jsonl: 'application/jsonl', csv: 'text/csv' } as const
 /** Operations that an export reads at a time. */
 const exportPage = 200
 
-/** The audit log. */
 export const auditRoutes: readonly Route[] = [
   adminRoute('GET', 'audit', 'Operations in the audit log, newest first', {
     query: calls.auditListQuery,

@@ -3,7 +3,6 @@ import { adminRoute, type Route } from '../router.ts'
 import * as edit from '../schemas/config-edit.ts'
 import * as figures from '../schemas/figures.ts'
 
-/** The configuration. */
 export const configRoutes: readonly Route[] = [
   adminRoute('GET', 'config', 'The effective configuration without secrets, and the reload history', {
     answer: figures.configView,

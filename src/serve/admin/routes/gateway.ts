@@ -39,7 +39,6 @@ export const gatewayRoutes: readonly Route[] = [
   }),
 ]
 
-/** Finding anything by its name. */
 export const searchRoutes: readonly Route[] = [
   userRoute('GET', 'search', 'Finds servers, tools, agents and recent calls by name or id', {
     query: searchQuery,
@@ -48,7 +47,6 @@ export const searchRoutes: readonly Route[] = [
   }),
 ]
 
-/** What needs a person. */
 export const inboxRoutes: readonly Route[] = [
   adminRoute('GET', 'inbox', 'Everything that needs a person, each item with its actions', {
     answer: inboxView,

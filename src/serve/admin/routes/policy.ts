@@ -6,7 +6,6 @@ import { configEdit } from '../schemas/config-edit.ts'
 import * as keys from '../schemas/keys.ts'
 import * as policy from '../schemas/policy.ts'
 
-/** Agents and what they may use. */
 export const policyRoutes: readonly Route[] = [
   adminRoute('GET', 'agents', 'The agents', {
     answer: z.array(catalog.agentView),

@@ -13,7 +13,6 @@ const actions: Readonly<Record<ServerAction, string>> = {
   refresh: "Refreshes a server's tools, resources and prompts",
 }
 
-/** Servers and what can be done with them. */
 export const serversRoutes: readonly Route[] = [
   userRoute('GET', 'servers', 'All servers and their state', {
     answer: z.array(catalog.serverView),

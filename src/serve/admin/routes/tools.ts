@@ -1,12 +1,10 @@
 import * as z from 'zod'
-import { Json } from '../../../core/json.ts'
-import { adminRoute, answered, memberOf, type Route, userRoute } from '../router.ts'
+import { adminRoute, answered, argumentsOf, type Route, userRoute } from '../router.ts'
 import * as calls from '../schemas/calls.ts'
 import * as catalog from '../schemas/catalog.ts'
 import * as pins from '../schemas/pins.ts'
 import * as playground from '../schemas/playground.ts'
 
-/** Tools: their definitions, and calling one. */
 export const toolsRoutes: readonly Route[] = [
   userRoute('GET', 'tools', 'The tools, in the order in which they are served', {
     query: calls.toolsQuery,
@@ -24,13 +22,11 @@ export const toolsRoutes: readonly Route[] = [
     }),
     answer: catalog.tryResult,
     run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
-      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
-      return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
+      return admin.tryTool(caller, target, { arguments: argumentsOf(bytes), agent }, signal)
     },
   }),
 ]
 
-/** Pinned tool definitions, and the decisions about them. */
 export const pinsRoutes: readonly Route[] = [
   adminRoute('GET', 'pins', 'Pinned definitions of tools, prompts and instructions', {
     query: pins.pinsQuery,
@@ -58,15 +54,13 @@ export const pinsRoutes: readonly Route[] = [
   }),
 ]
 
-/** Trying out tools, resources and prompts. */
 export const playgroundRoutes: readonly Route[] = [
   userRoute('POST', 'playground', 'Calls a tool, reads a resource or gets a prompt; streams events', {
     stream: true,
     body: playground.playgroundInput,
     async run({ user, caller, body, bytes, signal, response }, { admin, playground: streams, watch }) {
       watch(user, response)
-      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
-      await streams.run(admin, { caller, given: { ...body, arguments: given ?? Json.of({}) }, signal, response })
+      await streams.run(admin, { caller, given: { ...body, arguments: argumentsOf(bytes) }, signal, response })
       return answered
     },
   }),

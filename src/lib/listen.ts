@@ -1,0 +1,9 @@
+/** Adds a listener until the returned object is disposed of. A function that is added twice is called twice. */
+export function listen<Event extends readonly unknown[]>(
+  listeners: Set<(...event: Event) => void>,
+  listener: (...event: Event) => void,
+): Disposable {
+  const own = (...event: Event) => listener(...event)
+  listeners.add(own)
+  return { [Symbol.dispose]: () => void listeners.delete(own) }
+}
