@@ -2,7 +2,7 @@ import { type Command, CommanderError } from 'commander'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { nearMisses } from '../lib/similar-text.ts'
-import { commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
+import { columnsOf, commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 
 /** Makes commander and all its subcommands use the given shell instead of the process. */
@@ -15,8 +15,8 @@ function bind(command: Command, shell: Shell): void {
       writeOut: (text) => shell.stdout.write(text),
       writeErr: (text) => shell.stderr.write(text),
       outputError: () => {},
-      getOutHelpWidth: () => shell.stdout.columns ?? 100,
-      getErrHelpWidth: () => shell.stderr.columns ?? 100,
+      getOutHelpWidth: () => columnsOf(shell.stdout, 100),
+      getErrHelpWidth: () => columnsOf(shell.stderr, 100),
     })
   for (const subcommand of command.commands) bind(subcommand, shell)
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
+import { canErase, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { findRunningGateway, NoGateway, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 import { table } from '../table.ts'
 
@@ -67,7 +67,7 @@ async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shel
   const { interrupted } = shell
   let tables = await fetchTables(gateway, options, interrupted)
   while (!interrupted.aborted) {
-    if (output.terminal && !output.json) shell.stdout.write(clearScreen)
+    if (canErase(shell.stdout, shell.env) && !output.json) shell.stdout.write(clearScreen)
     show(tables, output)
     await pause(clock, options.every, interrupted).catch(() => {})
     if (interrupted.aborted) return
