@@ -59,6 +59,14 @@ test('B11: a full disk is an error that names the file and the setting', async (
   expect(stderr).toMatch(/^error: ENOSPC.*\/audit-key'\nhint: .*stores\.path/)
 })
 
+test('B11: an error caused by a file that belongs to another user has a hint about the folders', () => {
+  const stderr = new PassThrough()
+  const output = createOutput({ stdout: new PassThrough(), stderr })
+  const cause = Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/state/audit-key', syscall: 'open' })
+  report(new Error('no', { cause }), output, { command: 'toolway', cwd: '/', debug: false })
+  expect(String(stderr.read())).toContain('`toolway doctor` checks the state folders')
+})
+
 test.each([
   ['inputSchema', false],
   ['pins', true],
