@@ -80,8 +80,9 @@ test.each([
 describe('B11: usage errors exit with 2 and suggest what was meant', () => {
   test.each([
     [['serv'], "error USAGE: unknown command 'serv'\nhint: Did you mean serve?\n"],
+    [['keys', 'list', '--nope'], "error USAGE: unknown option '--nope'\nhint: See `toolway keys list --help`.\n"],
     [['servers', '--jsn'], "error USAGE: unknown option '--jsn'\nhint: Did you mean --json?\n"],
-    [['tools', 'show'], /^error USAGE: missing required argument 'name'\nhint: .*`toolway --help`/],
+    [['tools', 'show'], /^error USAGE: missing required argument 'name'\nhint: .*`toolway tools show --help`/],
     [['servers', 'extra'], /too many arguments/],
     [['tools', 'list', 'extra'], /too many arguments/],
     [['tools', 'shwo'], "error USAGE: unknown command 'shwo'\nhint: Did you mean show?\n"],

@@ -36,6 +36,18 @@ function unknownCommand(program: Command): { readonly word: string; readonly nam
   return undefined
 }
 
+/** The names of the command that the words select, such as `keys create`. */
+function groupNames(program: Command): readonly string[] {
+  const names: string[] = []
+  let group: Command | undefined = program
+  for (const word of program.args) {
+    group = group.commands.find((command) => command.name() === word)
+    if (!group) break
+    names.push(word)
+  }
+  return names
+}
+
 /** Turns a commander error into a UsageError. */
 function usageError({ code, message }: CommanderError, command: string, program: Command): UsageError {
   const verb = program.args[0]
@@ -54,7 +66,7 @@ function usageError({ code, message }: CommanderError, command: string, program:
   const otherwise =
     code === 'commander.unknownOption' && verb === 'add'
       ? "Put the server's own options after --."
-      : `See \`${command} --help\`.`
+      : `See \`${[command, ...groupNames(program)].join(' ')} --help\`.`
   return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || otherwise)
 }
 
