@@ -2,7 +2,9 @@
 
 import { resolve } from 'node:path'
 import { type LoadedConfig, loadConfig } from './config/load.ts'
+import { ConfigError, type ConfigProblem } from './config/problems.ts'
 import { isRecord } from './lib/is-record.ts'
+import { thrownText } from './lib/message-text.ts'
 import { createGateway as createGatewayOf, type Gateway, type GatewayOptions } from './runtime/gateway.ts'
 import { createLog } from './telemetry/log.ts'
 
@@ -96,8 +98,29 @@ function checkOptions(first: unknown, second: unknown = {}): void {
 const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'filesToWatch' in value
 
 /** Reads an object like a file with the same content: with the same validation, variables and messages. */
-function inline(config: object): Promise<LoadedConfig> {
+async function inline(config: object): Promise<LoadedConfig> {
   const [env, cwd] = [process.env, process.cwd()]
+  // Relative paths and the state folder depend on this path. There is no such file, so errors do not name it.
   const path = resolve(cwd, 'toolway.json')
-  return loadConfig({ paths: [path], drafts: new Map([[path, JSON.stringify(config)]]), env, cwd })
+  const named = (problem: ConfigProblem): ConfigProblem =>
+    problem.file === path ? { ...problem, file: 'config', line: undefined, column: undefined } : problem
+  try {
+    const loaded = await loadConfig({ paths: [path], drafts: new Map([[path, jsonOf(config)]]), env, cwd })
+    return { ...loaded, problemAt: (at, message) => named(loaded.problemAt(at, message)) }
+  } catch (thrown) {
+    throw thrown instanceof ConfigError ? new ConfigError(thrown.problems.map(named), thrown.filesToWatch) : thrown
+  }
+}
+
+function jsonOf(config: object): string {
+  const isLost = (value: unknown) =>
+    typeof value === 'number' ? !Number.isFinite(value) : ['function', 'symbol', 'bigint'].includes(typeof value)
+  try {
+    return JSON.stringify(config, (key, value) => {
+      if (isLost(value)) throw new TypeError(`the value of "${key}" is ${String(value)}`)
+      return value
+    })
+  } catch (thrown) {
+    throw new TypeError(`"config" cannot be written as JSON: ${thrownText(thrown).split('\n', 1)[0]}.`)
+  }
 }

@@ -53,8 +53,9 @@ function describe(thrown: unknown, command: string): Failure {
 
 /** What to do about a file or folder that cannot be written. */
 function fileHint(thrown: unknown, command: string): string | undefined {
-  const { code = '', path, syscall = 'spawn' } = thrown as NodeJS.ErrnoException
-  if (!(thrown instanceof Error) || path === undefined || syscall.startsWith('spawn')) return undefined
+  const error = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown
+  const { code = '', path, syscall = 'spawn' } = error as NodeJS.ErrnoException
+  if (!(error instanceof Error) || path === undefined || syscall.startsWith('spawn')) return undefined
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'Free some space there, or set stores.path to another folder.'
   if (!['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code)) return undefined
   return `\`${command} doctor\` checks the state folders; stores.path sets another one.`

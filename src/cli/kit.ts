@@ -134,9 +134,15 @@ export interface Output {
   readonly paintNote: Paint
 }
 
+/** The width of a terminal. Some pseudo-terminals, such as those of containers and CI, report 0 columns. */
+export const columnsOf = ({ columns }: Stream, unknown = 80): number => columns || unknown
+
+/** Whether the stream is a terminal with escape sequences. `TERM=dumb` has none. */
+export const canErase = ({ isTTY }: Stream, { TERM }: Shell['env']): boolean => isTTY === true && TERM !== 'dumb'
+
 export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'>, json = false): Output {
   const terminal = stdout.isTTY === true
-  const width = terminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY
+  const width = terminal ? columnsOf(stdout) : Number.POSITIVE_INFINITY
   const print = (line: string) => void stdout.write(line + '\n')
   const note = (line: string) => void stderr.write(line + '\n')
   const paint: Paint = (format, text) => styleText(format, text, { stream: stdout })
@@ -177,13 +183,13 @@ export interface ProgressLine extends Disposable {
   show(text: string): void
 }
 
-/** Creates a progress line, which shows nothing without a terminal. */
-export function createProgress({ stderr }: Pick<Shell, 'stderr'>): ProgressLine {
-  if (stderr.isTTY !== true) return { show() {}, [Symbol.dispose]() {} }
+/** Creates a progress line, which shows nothing without a terminal that can erase lines. */
+export function createProgress({ stderr, env }: Pick<Shell, 'stderr' | 'env'>): ProgressLine {
+  if (!canErase(stderr, env)) return { show() {}, [Symbol.dispose]() {} }
   let shown = ''
   return {
     show(text) {
-      const line = cut(oneLine(text), (stderr.columns ?? 80) - 1)
+      const line = cut(oneLine(text), columnsOf(stderr) - 1)
       if (line !== shown) stderr.write('\r\x1b[2K' + line)
       shown = line
     },

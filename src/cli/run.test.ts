@@ -59,6 +59,14 @@ test('B11: a full disk is an error that names the file and the setting', async (
   expect(stderr).toMatch(/^error: ENOSPC.*\/audit-key'\nhint: .*stores\.path/)
 })
 
+test('B11: an error caused by a file that belongs to another user has a hint about the folders', () => {
+  const stderr = new PassThrough()
+  const output = createOutput({ stdout: new PassThrough(), stderr })
+  const cause = Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/state/audit-key', syscall: 'open' })
+  report(new Error('no', { cause }), output, { command: 'toolway', cwd: '/', debug: false })
+  expect(String(stderr.read())).toContain('`toolway doctor` checks the state folders')
+})
+
 test.each([
   ['inputSchema', false],
   ['pins', true],
@@ -72,8 +80,9 @@ test.each([
 describe('B11: usage errors exit with 2 and suggest what was meant', () => {
   test.each([
     [['serv'], "error USAGE: unknown command 'serv'\nhint: Did you mean serve?\n"],
+    [['keys', 'list', '--nope'], "error USAGE: unknown option '--nope'\nhint: See `toolway keys list --help`.\n"],
     [['servers', '--jsn'], "error USAGE: unknown option '--jsn'\nhint: Did you mean --json?\n"],
-    [['tools', 'show'], /^error USAGE: missing required argument 'name'\nhint: .*`toolway --help`/],
+    [['tools', 'show'], /^error USAGE: missing required argument 'name'\nhint: .*`toolway tools show --help`/],
     [['servers', 'extra'], /too many arguments/],
     [['tools', 'list', 'extra'], /too many arguments/],
     [['tools', 'shwo'], "error USAGE: unknown command 'shwo'\nhint: Did you mean show?\n"],

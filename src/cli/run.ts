@@ -2,7 +2,7 @@ import { type Command, CommanderError } from 'commander'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { nearMisses } from '../lib/similar-text.ts'
-import { commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
+import { columnsOf, commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 
 /** Makes commander and all its subcommands use the given shell instead of the process. */
@@ -15,8 +15,8 @@ function bind(command: Command, shell: Shell): void {
       writeOut: (text) => shell.stdout.write(text),
       writeErr: (text) => shell.stderr.write(text),
       outputError: () => {},
-      getOutHelpWidth: () => shell.stdout.columns ?? 100,
-      getErrHelpWidth: () => shell.stderr.columns ?? 100,
+      getOutHelpWidth: () => columnsOf(shell.stdout, 100),
+      getErrHelpWidth: () => columnsOf(shell.stderr, 100),
     })
   for (const subcommand of command.commands) bind(subcommand, shell)
 }
@@ -36,6 +36,18 @@ function unknownCommand(program: Command): { readonly word: string; readonly nam
   return undefined
 }
 
+/** The names of the command that the words select, such as `keys create`. */
+function groupNames(program: Command): readonly string[] {
+  const names: string[] = []
+  let group: Command | undefined = program
+  for (const word of program.args) {
+    group = group.commands.find((command) => command.name() === word)
+    if (!group) break
+    names.push(word)
+  }
+  return names
+}
+
 function usageError({ code, message }: CommanderError, command: string, program: Command): UsageError {
   const verb = program.args[0]
   // A group with a default command reports an unknown command as an argument too many of its default command.
@@ -53,7 +65,7 @@ function usageError({ code, message }: CommanderError, command: string, program:
   const otherwise =
     code === 'commander.unknownOption' && verb === 'add'
       ? "Put the server's own options after --."
-      : `See \`${command} --help\`.`
+      : `See \`${[command, ...groupNames(program)].join(' ')} --help\`.`
   return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || otherwise)
 }
 

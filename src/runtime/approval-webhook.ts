@@ -2,7 +2,7 @@ import type { PendingApproval } from '../core/approval.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Approvals } from '../pipeline/approvals.ts'
-import { postWithRetries } from '../tools/sinks/webhook.ts'
+import { chatText, postWithRetries } from '../tools/sinks/webhook.ts'
 
 interface ApprovalWebhookOptions {
   readonly approvals: Approvals
@@ -60,6 +60,8 @@ export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
 
 function bodyOf(approval: PendingApproval, { dashboard, redact }: ApprovalWebhookOptions) {
   const { id, call, agent, principal, server, tool, rule, askedAt, until } = approval
+  const end = new Date(until).toISOString()
+  const url = `${dashboard}/approvals`
   return {
     event: 'approval',
     id,
@@ -70,8 +72,8 @@ function bodyOf(approval: PendingApproval, { dashboard, redact }: ApprovalWebhoo
     tool: redact(tool),
     rule,
     askedAt: new Date(askedAt).toISOString(),
-    until: new Date(until).toISOString(),
-    text: `The agent ${agent} wants to call ${server}.${redact(tool)}.`,
-    url: `${dashboard}/approvals`,
+    until: end,
+    text: chatText(`The agent ${agent} wants to call ${server}.${redact(tool)}. Answer by ${end}: ${url}`),
+    url,
   }
 }

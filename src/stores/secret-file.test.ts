@@ -32,6 +32,8 @@ test('B6: a damaged token file is named in the error and not replaced', async ()
   await rm(join(folder, 'token'))
   await mkdir(join(folder, 'token'))
   await expect(keptToken(folder)).rejects.toThrow(/token cannot be read \(EISDIR\)/)
+  // From the cause, commands see that it is about a file.
+  await expect(keptToken(folder)).rejects.toMatchObject({ cause: { code: 'EISDIR' } })
 })
 
 test('B6: a token that the operator wrote may be shorter than a generated one', async () => {

@@ -30,7 +30,8 @@ async function read(file: string, made = newSecret()): Promise<string | undefine
   const text = await readPrivate(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     if (error.code === undefined) throw error
-    throw new Error(`${file} cannot be read (${error.code}); ${advice[error.code] ?? 'check stores.path'}`)
+    const message = `${file} cannot be read (${error.code}); ${advice[error.code] ?? 'check stores.path'}`
+    throw new Error(message, { cause: error })
   })
   if (text === undefined) return undefined
   const secret = text.trim()

@@ -315,6 +315,9 @@ describe('V26: tools with inputSchema and handler', () => {
     expect(() => answering('x', { inputSchema: z.string() })).toThrow(TypeError)
   })
 
+  const circular = { type: 'object', properties: {} as Record<string, unknown> }
+  circular.properties.self = circular
+
   test.each<[string, object]>([
     ['input with a handler', { input: z.object({}), handler: () => 'x' }],
     ['inputSchema with run', { inputSchema: z.object({}), run: () => 'x' }],
@@ -326,6 +329,10 @@ describe('V26: tools with inputSchema and handler', () => {
     ['a timeout that is no time', { timeoutMs: Number.NaN, handler: () => 'x' }],
     ['a schema that is text', { inputSchema: 'x', handler: () => 'x' }],
     ['a schema without a form in JSON', { inputSchema: z.object({ at: z.date() }), handler: () => 'x' }],
+    ['a schema that contains itself', { inputSchema: circular, handler: () => 'x' }],
+    ['an output schema that contains itself', { outputSchema: circular, handler: () => 'x' }],
+    ['an annotation without a form in JSON', { annotations: { weight: 1n }, handler: () => 'x' }],
+    ['an option that does not exist', { inputschema: { type: 'object' }, handler: () => 'x' }],
   ])('a definition with %s is refused with its name', (_, options) => {
     const define = () => defineTool({ name: 'wrong', description: '', ...options } as never)
     expect(define).toThrow(TypeError)

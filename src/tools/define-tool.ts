@@ -15,6 +15,7 @@ import {
 import type { ServerSummary } from '../core/source-status.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { thrownText } from '../lib/message-text.ts'
+import { nearMiss } from '../lib/similar-text.ts'
 import { type CompiledSchema, compileSchema, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
 /** The call that runs a tool, and methods to notify the caller while the tool is running. */
@@ -147,16 +148,18 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   const { inputSchema, outputSchema, run, explain } = partsOf(options)
   const input = compileSchema(inputSchema, name, 'input')
   const output = outputSchema && compileSchema(outputSchema, name, 'output')
+  const definition = {
+    name,
+    title,
+    description: typeof description === 'string' ? description : description([], name),
+    inputSchema: input.json,
+    outputSchema: output?.json,
+    annotations: { readOnlyHint: readOnly, ...annotations },
+  }
+  checkJson(definition)
   return {
     name,
-    definition: {
-      name,
-      title,
-      description: typeof description === 'string' ? description : description([], name),
-      inputSchema: input.json,
-      outputSchema: output?.json,
-      annotations: { readOnlyHint: readOnly, ...annotations },
-    },
+    definition,
     aliases: options.aliases,
     descriptionFor: typeof description === 'string' ? undefined : description,
     readOnly,
@@ -186,12 +189,33 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   }
 }
 
+/** One definition that is not JSON would make every list with it fail. */
+function checkJson(definition: Definition): void {
+  try {
+    JSON.stringify(definition)
+  } catch (thrown) {
+    const reason = thrownText(thrown).split('\n', 1)[0]
+    throw new TypeError(`The definition of the tool "${definition.name}" cannot be written as JSON: ${reason}.`)
+  }
+}
+
 type AnyToolOptions = ToolOptions<z.ZodObject, z.ZodObject | undefined>
+
+const optionNames: Readonly<Record<keyof AnyToolOptions | keyof HandlerOptions<ToolSchema>, true>> = {
+  ...{ name: true, aliases: true, title: true, description: true, annotations: true, readOnly: true, isolated: true },
+  ...{ timeoutMs: true, timeoutKey: true, carries: true, counted: true, input: true, output: true, run: true },
+  ...{ inputSchema: true, outputSchema: true, handler: true },
+}
 
 /** What is wrong with a definition. Programs and plugins in JavaScript have no type checks. */
 function problemOf(options: object): string | undefined {
   const { description, timeoutMs, ...others } = options as Readonly<Record<string, unknown>>
   const { handler, run, input, output, inputSchema, outputSchema } = others
+  const unknown = Object.keys(options).find((option) => !Object.hasOwn(optionNames, option))
+  if (unknown !== undefined) {
+    const near = nearMiss(unknown, Object.keys(optionNames))
+    return `has an unknown option "${unknown}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`
+  }
   if (typeof description !== 'string' && typeof description !== 'function') return 'needs a description'
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
     return 'has an invalid timeoutMs: use a number of milliseconds above 0'

@@ -61,7 +61,7 @@ export async function answerOnce(
 }
 
 export async function printAnswer(
-  shell: Pick<Shell, 'stdout' | 'stderr'>,
+  shell: Pick<Shell, 'stdout' | 'stderr' | 'env'>,
   context: ChatContext,
   messages: readonly ChatMessage[],
   signal: AbortSignal,
@@ -116,7 +116,7 @@ const stages: Readonly<Record<ChatStage, string>> = {
 const maxCallWidth = 200
 
 /** Prints tool calls and their results on stderr while the answer is being produced. */
-function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>) {
+function createActivity(shell: Pick<Shell, 'stdout' | 'stderr' | 'env'>) {
   const { note, paintNote } = createOutput(shell)
   const progress = createProgress(shell)
   const names = new Map<string, string>()

@@ -31,14 +31,16 @@ async function gateway(...views: readonly [InboxView, ...InboxView[]]) {
   }
 }
 
-test('V7: inbox prints each item with its actions, safely for the terminal; --json prints what the gateway sent', async () => {
+test('V7: inbox prints each item with commands and its page, safely for the terminal; --json prints what the gateway sent', async () => {
   const [item] = inbox.items
   const view = { items: [{ ...item!, detail: 'x\x1b[2Jy' }], dismissed: 2, left: 0 }
   await using at = await gateway(view)
   const { code, stdout, stderr } = await toolway(['inbox'], at)
   expect(code).toBe(0)
   expect(stdout).toContain('files is not working')
-  expect(stdout).toContain('Restart: POST /admin/api/servers/files/restart')
+  expect(stdout).toContain('toolway doctor --server files\n')
+  expect(stdout).toMatch(/ http:\/\/127\.0\.0\.1:\d+\/servers\/files\n/)
+  expect(stdout).not.toContain('/admin/api')
   expect(stdout).not.toContain('\x1b[2J')
   expect(stderr).toContain('2')
   expect(at.asked).toEqual(['/admin/api/inbox'])
@@ -52,11 +54,18 @@ const approval: InboxItem = {
   actions: [{ name: 'Allow once', path: 'approvals/a1', body: { decision: 'once' } }],
 }
 
-test('V7: an approval is printed with its end and the request that answers it', async () => {
+test('V7: an approval is printed with its end and the commands that answer it', async () => {
   await using at = await gateway({ items: [approval], dismissed: 0, left: 0 })
   const { stdout } = await toolway(['inbox'], at)
   expect(stdout).toContain('1970-01-01T00:01:01.000Z')
-  expect(stdout).toContain('POST /admin/api/approvals/a1 {"decision":"once"}')
+  expect(stdout).toContain('toolway approvals allow a1\n')
+  expect(stdout).toContain('toolway approvals deny a1 --reason WHY\n')
+})
+
+test('V7: commands that are printed quote names that a server chose', async () => {
+  const definition = { ...approval, id: 'definition:files.$(x); ID', kind: 'definition' as const }
+  await using at = await gateway({ items: [definition], dismissed: 0, left: 0 })
+  expect((await toolway(['inbox'], at)).stdout).toContain("toolway pins approve 'files.$(x); ID'\n")
 })
 
 test.each([{ json: true }, { json: false }])(

@@ -1,6 +1,7 @@
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
+import { shellQuote } from '../../lib/shell-words.ts'
+import { commandName, createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import {
   findRunningGateway,
   NoGateway,
@@ -22,12 +23,19 @@ interface ListedInbox {
 
 interface ListedItem {
   readonly id: string
+  readonly kind: string
   readonly severity: keyof typeof colours
   readonly title: string
   readonly detail: string
   readonly since: number
   readonly until?: number
-  readonly actions: readonly { readonly name: string; readonly path: string; readonly body?: object }[]
+  readonly link?: string | null
+}
+
+/** What an item is printed with: the command as the user calls it, and the gateway's address. */
+interface PrintContext extends Output {
+  readonly command: string
+  readonly url: string
 }
 
 const pollMs = 2_000
@@ -36,10 +44,11 @@ const pollMs = 2_000
 export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
-  if (options.follow) return follow(gateway, shell, output, clock)
+  const context = { ...output, command: commandName(shell.env), url: gateway.url }
+  if (options.follow) return follow(gateway, shell, context, clock)
   const view = await fetchInbox(gateway, shell.interrupted)
   if (options.json) output.value(view)
-  else print(view, output)
+  else print(view, context)
   return exit.ok
 }
 
@@ -50,14 +59,14 @@ async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise
 }
 
 /** Prints each item once, and again when it changes, until interrupted. With --json, one line per item. */
-async function follow(gateway: RunningGateway, shell: Shell, output: Output, clock: Clock): Promise<ExitCode> {
+async function follow(gateway: RunningGateway, shell: Shell, context: PrintContext, clock: Clock): Promise<ExitCode> {
   let known = new Map<string, string>()
   const fetch = () => fetchInbox(gateway, shell.interrupted)
-  for await (const { items } of poll(fetch, pollMs, { shell, output, clock })) {
+  for await (const { items } of poll(fetch, pollMs, { shell, output: context, clock })) {
     for (const item of items.toReversed()) {
       if (known.get(item.id) === textOf(item)) continue
-      if (output.json) shell.stdout.write(`${JSON.stringify(item)}\n`)
-      else printItem(item, output)
+      if (context.json) shell.stdout.write(`${JSON.stringify(item)}\n`)
+      else printItem(item, context)
     }
     known = new Map(items.map((item) => [item.id, textOf(item)]))
   }
@@ -68,22 +77,38 @@ async function follow(gateway: RunningGateway, shell: Shell, output: Output, clo
 const textOf = ({ severity, title, detail }: ListedItem): string =>
   JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
 
-function print({ items, dismissed, left }: ListedInbox, output: Output): void {
-  if (items.length === 0) output.note('Nothing needs attention.')
-  for (const item of items) printItem(item, output)
-  if (left > 0) output.note(`${left} more items are not shown.`)
-  if (dismissed > 0) output.note(`Dismissed until they change: ${dismissed}.`)
+function print({ items, dismissed, left }: ListedInbox, context: PrintContext): void {
+  const { note } = context
+  if (items.length === 0) note('Nothing needs attention.')
+  for (const item of items) printItem(item, context)
+  if (left > 0) note(`${left} more items are not shown.`)
+  if (dismissed > 0) note(`Dismissed until they change: ${dismissed}.`)
+}
+
+/** The commands that deal with an item of each kind, or show its cause. Some kinds have a subject. */
+const commands: Readonly<Record<string, readonly string[]>> = {
+  approval: ['approvals allow ID', 'approvals allow ID --session', 'approvals deny ID --reason WHY'],
+  definition: ['pins show ID', 'pins approve ID'],
+  server: ['doctor --server ID'],
+  'sign-in': ['auth ID'],
+  audit: ['audit verify', 'doctor'],
+  rejected: ['audit query --decision deny --since 1h'],
+  reload: ['validate'],
+  key: ['keys rotate ID', 'keys revoke ID'],
+  store: ['doctor'],
 }
 
 const colours = { critical: 'red', warning: 'yellow', info: 'dim' } as const
 
-function printItem({ severity, title, detail, since, until, actions }: ListedItem, { print, paint }: Output): void {
+/** Prints an item with the commands for it, and its page in the dashboard, which has the other actions. */
+function printItem({ id, kind, severity, title, detail, since, until, link }: ListedItem, context: PrintContext): void {
+  const { print, paint, command, url } = context
   const at = new Date(since).toISOString()
   print(`${paint(colours[severity], severity.padEnd(8))}  ${visible(title)}  ${paint('dim', at)}`)
   if (until !== undefined) print(`          Ends at ${new Date(until).toISOString()}.`)
   if (detail !== '') print(`          ${visible(detail)}`)
-  for (const { name, path, body } of actions) {
-    const content = body === undefined ? '' : ` ${JSON.stringify(body)}`
-    print(paint('dim', `          ${name}: POST /admin/api/${visible(`${path}${content}`)}`))
-  }
+  const subject = visible(shellQuote(id.slice(id.indexOf(':') + 1)))
+  const ways = id === 'key-file' ? commands.store : commands[kind]
+  for (const way of ways ?? []) print(paint('dim', `          ${command} ${way.replace('ID', () => subject)}`))
+  if (link) print(paint('dim', `          ${visible(url + link)}`))
 }

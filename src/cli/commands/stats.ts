@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
+import { canErase, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import {
   findRunningGateway,
   NoGateway,
@@ -71,7 +71,7 @@ const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
 async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
   const fetch = () => fetchTables(gateway, options, shell.interrupted)
   for await (const tables of poll(fetch, options.every, { shell, output, clock })) {
-    if (output.terminal && !output.json) shell.stdout.write(clearScreen)
+    if (canErase(shell.stdout, shell.env) && !output.json) shell.stdout.write(clearScreen)
     show(tables, output)
   }
 }

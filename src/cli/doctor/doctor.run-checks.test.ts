@@ -59,6 +59,17 @@ test('B11: a check that fails is a problem, and the others continue', async () =
   ])
 })
 
+test('B11: a check that may not read its files says which, and how to get them back', async () => {
+  const denied = Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/state/audit' })
+  expect(await runChecks([named('clock', () => Promise.reject(denied))], around())).toMatchObject([
+    {
+      name: 'clock',
+      message: 'not checked: no permission to read /state/audit',
+      remedy: expect.stringContaining('chown'),
+    },
+  ])
+})
+
 test('B11: progress names the running checks', async () => {
   const shown: string[] = []
   const progress: ProgressLine = { ...silent, show: (text) => shown.push(text) }

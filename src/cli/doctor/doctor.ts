@@ -22,7 +22,15 @@ import { auditChecks, auditLockCheck } from './audit.ts'
 import { concealer, configurationCheck, type DoctorContext, readContext, redactorFor } from './configuration.ts'
 import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
 import { clientCheck, nodeCheck, openFilesCheck, sandboxCheck } from './environment.ts'
-import { type CheckFinding, type CheckResult, type CheckStatus, type DoctorCheck, problem, warning } from './finding.ts'
+import {
+  type CheckFinding,
+  type CheckResult,
+  type CheckStatus,
+  chownCommand,
+  type DoctorCheck,
+  problem,
+  warning,
+} from './finding.ts'
 import { portCheck } from './port.ts'
 import { agentCheck, serverChecks } from './servers.ts'
 import { postgresChecks, redisChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
@@ -150,6 +158,9 @@ async function timed(check: DoctorCheck, { signal, command }: RunOptions): Promi
   const begun = performance.now()
   const findings = await check.run(signal).catch((thrown: unknown): CheckFinding => {
     signal.throwIfAborted()
+    const { code, path } = (thrown ?? {}) as NodeJS.ErrnoException
+    if (code === 'EACCES' && path !== undefined)
+      return problem(`not checked: no permission to read ${path}`, chownCommand(path, '-R'))
     const why = thrown instanceof Error ? thrown.message : String(thrown)
     return problem(`check failed: ${why}`, `${command} doctor --log debug`)
   })

@@ -57,6 +57,8 @@ test('B11: for a missing folder, the remedy creates it and leaves its parents un
     'stores.path: /a/folder/that/can/be/written',
     'audit.path: /a/folder/that/can/be/written',
   ])
+  // What helps one folder helps the others.
+  expect(await denied({ stores: path, common: join(at.cwd, 'common') }, 'EROFS')).toHaveLength(1)
 })
 
 test.skipIf(process.getuid?.() !== 0)(
@@ -81,8 +83,11 @@ test.skipIf(process.getuid?.() !== 0)(
 )
 
 /** The remedies for folders in which nothing can be created. */
-async function denied({ stores, audit = stores }: { stores: string; audit?: string }, code: string) {
-  const config = { stores: { path: stores, common: stores }, audit: { path: audit } } as never
+async function denied(
+  { stores, common = stores, audit = stores }: { stores: string; common?: string; audit?: string },
+  code: string,
+) {
+  const config = { stores: { path: stores, common }, audit: { path: audit } } as never
   const check = storeFolderCheck(
     config,
     (path) => path,

@@ -34,7 +34,9 @@ export const storeFolderCheck = (
       return { path, setting: stored.includes(path) ? 'stores.path' : 'audit.path', shown: short(path) }
     })
     const found = await Promise.all(folders.map((folder) => folderProblem(folder, tryWrite)))
-    return findingsOr(found, ok(`${short(stores.path)} is writable`))
+    // Folders inside one that cannot be entered have the same remedy.
+    const different = found.filter((one, index) => found.findIndex((other) => other?.remedy === one?.remedy) === index)
+    return findingsOr(different, ok(`${short(stores.path)} is writable`))
   },
 })
 
@@ -56,7 +58,7 @@ async function folderProblem(folder: StateFolder, tryWrite: typeof createAndRemo
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     const why = exists ? '' : `, and it cannot be created in ${there.path}`
-    const remedy = await (exists ? existingRemedy(there, code) : missingRemedy(path, there, code))
+    const remedy = await (exists || there.isHidden ? existingRemedy(there, code) : missingRemedy(path, there, code))
     return problem(`${shown} is not writable (${code})${why}`, remedy ?? elsewhere)
   }
   if (!exists) return undefined
@@ -85,7 +87,7 @@ async function existingRemedy({ path, uid }: NearestFolder, code: string): Promi
 /** Creates the folder itself; its parents belong to others. */
 function missingRemedy(path: string, parent: NearestFolder, code: string): string | undefined {
   if (!isDenied(code)) return spaceRemedy(parent.path, code)
-  return parent.isHidden ? undefined : `sudo mkdir -p ${shellQuote(path)} && ${chownCommand(path)}`
+  return `sudo mkdir -p ${shellQuote(path)} && ${chownCommand(path)}`
 }
 
 const isDenied = (code: string): boolean => code === 'EACCES' || code === 'EPERM'

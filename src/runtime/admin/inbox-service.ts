@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { InboxItem } from '../../serve/admin/contract.ts'
 import type { InboxService } from '../../serve/admin/service.ts'
-import { postWithRetries } from '../../tools/sinks/webhook.ts'
+import { chatText, postWithRetries } from '../../tools/sinks/webhook.ts'
 import type { ProcessState } from '../process-state.ts'
 import { type AdminContext, audited } from './context.ts'
 import { createInbox, type Inbox, openDismissals } from './inbox.ts'
@@ -78,7 +78,8 @@ export function createInboxWebhook(options: InboxWebhookOptions): Disposable {
   let sending = false
 
   const deliver = async (address: string, items: readonly InboxItem[]): Promise<void> => {
-    const body = { id: randomUUID(), source: 'toolway', version, items }
+    const text = chatText(items.map(({ title }) => title).join('\n'))
+    const body = { id: randomUUID(), source: 'toolway', version, text, items }
     const config = { ...settings, url: address }
     const posting = { config, timeoutKey: 'a fixed limit', facts: { webhook: 'inbox' }, clock, log, random }
     const { attempt } = await postWithRetries(body, posting, stop.signal)

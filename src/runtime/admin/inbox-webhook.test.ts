@@ -53,9 +53,11 @@ describe('V7: inbox.webhook', () => {
     add(item('b', { kind: 'approval', until: 9 }), item('elsewhere'))
     expect(ids(await hook.delivery(2))).toEqual(['b'])
     add(item('elsewhere'))
-    add(item('c'))
+    add(item('c', { title: '<!channel> & <b>' }))
     const third = await hook.delivery(3)
     expect(ids(third)).toEqual(['c'])
+    // Chats take the text, in which these characters would notify everyone or make a link.
+    expect(third.body.text).toBe('&lt;!channel&gt; &amp; &lt;b&gt;')
     expect(new Set([key(first), key(third)]).size).toBe(2)
   })
 

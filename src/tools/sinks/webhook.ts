@@ -29,6 +29,11 @@ interface Posted {
   readonly id: string
 }
 
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+/** Text for Slack and the chats that accept the same messages. Unescaped, a name could be a link or notify everyone. */
+export const chatText = (text: string): string => text.replace(/[&<>]/g, (character) => entities[character] as string)
+
 interface PostOptions {
   readonly config: WebhookConfig
   /** The setting that limits one attempt, for messages. */

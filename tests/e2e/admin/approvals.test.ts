@@ -123,5 +123,7 @@ test('V8: the webhook gets each approval, without its arguments and with a link'
     ...{ event: 'approval', agent: 'default', server: 'probe', tool: 'echo' },
     url: `${originOf(gateway)}/approvals`,
   })
+  const { text, until: end } = posts[0]!.body as Record<string, string>
+  expect(text).toBe(`The agent default wants to call probe.echo. Answer by ${end}: ${originOf(gateway)}/approvals`)
   expect(posts.map(({ text }) => text).join('')).not.toMatch(/hello|probe-secret-value/)
 })

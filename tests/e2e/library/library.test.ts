@@ -184,12 +184,20 @@ describe('V26: a gateway in a program', () => {
     await expect(open({ config: { mcpServer: {} } })).rejects.toThrow('mcpServer')
   })
 
+  test('an error in a configuration that is an object names no file', async () => {
+    const opening = createGateway({ config: { mcpServers: { files: { comand: 'x' } } } })
+    await expect(opening).rejects.toThrow('config: mcpServers.files.comand')
+    await expect(opening).rejects.not.toThrow('toolway.json')
+  })
+
   test.each<[unknown, string]>([
     [{ mcpServers: {} }, '"mcpServers"'],
     ['./toolway.yaml', 'createGateway needs an object'],
     [{ config: './toolway.yaml' }, 'loadConfig'],
     [{ config: null }, 'loadConfig'],
     [{ tools: greet }, 'list'],
+    [{ config: { server: { port: Number.NaN } } }, '"port" is NaN'],
+    [{ config: { auth: { token: () => 'x' } } }, '"token"'],
   ])('options that do not exist or have the wrong type are refused: %j', async (options, message) => {
     const opening = createGateway(options as ProgramOptions)
     await expect(opening).rejects.toThrow(TypeError)

@@ -54,8 +54,8 @@ export function InboxCard() {
           ))}
         </ul>
       )}
-      {inbox.items.length === 0 && <p class="card-body quiet">Nothing needs attention.</p>}
-      {hidden.length > 0 && <p class="card-body quiet small">{hidden.join(', ')}</p>}
+      {inbox.items.length === 0 && <p class="inbox-note quiet">Nothing needs attention.</p>}
+      {hidden.length > 0 && <p class="inbox-note quiet small">{hidden.join(', ')}</p>}
     </Card>
   )
 }

@@ -20,7 +20,7 @@ import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { Prompts, Resources } from '../playground/entries.tsx'
-import { unlistedServers } from './unlisted-servers.ts'
+import { someNames, unlistedServers } from './unlisted-servers.ts'
 
 const views = { tools: 'Tools', resources: 'Resources', prompts: 'Prompts' } as const
 const viewNames = ['tools', 'resources', 'prompts'] as const
@@ -41,8 +41,8 @@ export function Tools() {
       </div>
       {unlisted.length > 0 && (
         <p class="quiet">
-          Not listed yet: {unlisted.join(', ')}. Toolway connects to a server when it is first needed, or with Refresh
-          tools on the server's <a href={pathTo('servers')}>page</a>.
+          Not listed yet: {someNames(unlisted)}. Toolway connects to a server when it is first needed, or with Refresh
+          all tools on the page <a href={pathTo('servers')}>Servers</a>.
         </p>
       )}
       <Tabs
