@@ -34,6 +34,11 @@ test('B2/G3: a task of either era gets an id for its caller, and the server is a
   }
 })
 
+test('security: an id that clients cannot send back is refused', () => {
+  expect(() => started(`{"resultType":"task","taskId":"${'t'.repeat(2_049)}"}`)).toThrow(/2048 characters/)
+  expect(started(`{"resultType":"task","taskId":"${'t'.repeat(2_048)}"}`).taskId.length).toBeLessThan(8_192)
+})
+
 test('G3: another caller cannot ask about a task, and nothing is sent for an invalid id', async () => {
   const { taskId } = started('{"taskId":"t1"}')
   const never = () => Promise.reject(new Error('was sent'))

@@ -8,6 +8,10 @@ import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 import { unambiguous } from '../../wire/check-members.ts'
 import type { ResultMessage } from '../../wire/message.ts'
+import { unansweredError } from '../transports/transport-errors.ts'
+
+/** Clients send the id in a header, which most servers limit to 16 KiB in all. */
+const maxTaskId = 2_048
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
@@ -24,6 +28,11 @@ export function startedTask(
 ): Buffer {
   const { peer } = call.caller
   return withTaskIds(result, (id) => {
+    if (id.length > maxTaskId) {
+      const { server } = call.entry
+      const sentence = `${server} started a task whose id is longer than ${maxTaskId} characters (a fixed limit).`
+      throw unansweredError('tools/call', sentence, { server, requestOnly: true })
+    }
     const given = newId(id, call, seal)
     const known = (news: Buffer) => Json.raw(withTaskIds(news, () => given))
     const notify = (news: Buffer) => mayUse() && peer?.notify('notifications/tasks/status', known(news))
