@@ -29,6 +29,8 @@ export interface RpcConnection extends AsyncDisposable {
   owned: boolean
   /** Whether the server has received a call, or the owner's roots. From then on, it may keep state for its caller. */
   isUsed: boolean
+  /** Until when tasks that were started on this connection may run, by the monotonic clock. */
+  tasksUntil: number
   /** Attributes messages to the owner's calls; set if the transport does not show which call a message belongs to. */
   turns: CallTurns | undefined
   /** Whether the server sent a request when there was no caller to answer it. */
@@ -107,6 +109,7 @@ export async function openRpcConnection(
     taskUpdates: createTaskUpdates(options.tasks),
     owned: options.owned,
     isUsed: false,
+    tasksUntil: 0,
     turns: undefined,
     hadUnroutableRequest: false,
     logsByRequest: false,

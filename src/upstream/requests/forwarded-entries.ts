@@ -34,7 +34,7 @@ import {
   unsealedRest,
 } from './input-required.ts'
 import type { UpstreamSubscriptions } from './subscriptions.ts'
-import { relayTask, resultOfTask, startedTask, startedTaskId } from './tasks.ts'
+import { relayTask, resultOfTask, startedTask, startedTaskId, taskLifetimeMs } from './tasks.ts'
 
 export interface ForwardedEntryOptions {
   readonly server: string
@@ -251,7 +251,9 @@ async function untilComplete(
       if (isModern && !understands(call, type)) throw unusableType(type, about(call).method, options)
       if (!used.connection || (type !== 'task' && call.input.rest?.task === undefined))
         return resultFrom(answer, call, options)
-      const { taskUpdates } = used.connection.connection
+      const { connection } = used.connection
+      const { taskUpdates, tasksUntil } = connection
+      connection.tasksUntil = Math.max(tasksUntil, options.clock.monotonic() + taskLifetimeMs(result))
       const mayUse = () => options.decide?.(call.caller, call.entry).allowed ?? true
       const started = startedTask(result, call, options.seal, taskUpdates, mayUse)
       return resultFrom({ ...answer, result: started }, call, options)

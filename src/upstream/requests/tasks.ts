@@ -75,6 +75,17 @@ export function startedTaskId(result: Buffer): string | undefined {
   return task && textOf(unambiguous(task, ['taskId']).get('taskId'))
 }
 
+/** The longest time for which a task keeps its process from being stopped as idle. */
+const maxTaskMs = 86_400_000
+
+/** How long a task that a result starts may live, counting from now. Without a TTL, it may live for ever. */
+export function taskLifetimeMs(result: Buffer): number {
+  const top = unambiguous(result, ['task', 'ttlMs'])
+  const ttl = top.get('ttlMs') ?? inside(top.get('task'), 'ttl')?.get('ttl')
+  const ms = Number(ttl?.toString('latin1', 0, 32))
+  return ms >= 0 ? Math.min(ms, maxTaskMs) : maxTaskMs
+}
+
 /** Waits for the result of a task that Toolway started for a caller that did not ask for one. */
 export async function resultOfTask(
   call: Call,
