@@ -24,6 +24,7 @@ export const serverFindingKinds = [
   'too-many-blocks',
   'too-many-values',
   'flood',
+  'unusable-response',
 ] as const
 
 export type ServerFindingKind = (typeof serverFindingKinds)[number]

@@ -21,6 +21,10 @@ test('seconds, also with a fraction, and dates are read', () => {
   expect(retryAfterMs('Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000)
 })
 
+test('nobody has to wait for longer than a day', () => {
+  for (const value of ['999999999', 'Fri, 31 Dec 9999 23:59:59 GMT']) expect(retryAfterMs(value, now)).toBe(86_400_000)
+})
+
 test('a date in the past means no delay', () => {
   expect(retryAfterMs('Wed, 31 Dec 2025 23:59:00 GMT', now)).toBe(0)
 })

@@ -259,7 +259,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       status: () => status(listing()),
       ready: () => ready(listing()),
       listTtlMs: (kind) => (control.paused ? undefined : listing().ttls[kind]),
-      incomplete: () => listing().missing.map(({ kind }) => kind),
+      incomplete() {
+        const { descriptors, failure, missing } = listing()
+        return failure && !descriptors ? allKinds : missing.map(({ kind }) => kind)
+      },
       mayHaveResources: () => (handshake()?.capabilities ?? { resources: {} }).resources !== undefined,
       refresh: () => (isOff() ? Promise.resolve() : look(listing())),
       onChange(listener) {
@@ -450,6 +453,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     })
   }
 }
+
+const allKinds = ['tool', 'resource', 'template', 'prompt'] as const
 
 /** How long a call waits for a new connection's lists. */
 const listedWithinMs = 10_000

@@ -128,7 +128,7 @@ const fields = z.strictObject({
   idle: duration()
     .prefault('10m')
     .describe(
-      'Stops the process after this time without calls, unless an open session has used it; the next call starts it. 0: never.',
+      'Stops the process after this time without calls, unless an open session has used it or a task may still run; the next call starts it. 0: never.',
     ),
   restarts: z
     .strictObject({

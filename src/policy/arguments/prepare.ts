@@ -85,7 +85,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
     return uri.includes('#') ? base : uri
   }
 
-  const subschema = (given: unknown, pointer: string, depth: number, outer = noBase): unknown => {
+  const subschema = (given: unknown, pointer: string, depth: number, outer = noBase, isCondition = false): unknown => {
     places.add(pointer)
     if (typeof given === 'boolean') return given
     if (!isRecord(given) || given instanceof ExactNumber) throw malformed(pointer)
@@ -96,11 +96,13 @@ export function prepare(schema: Fields, exact = false): Prepared {
     for (const [keyword, value] of Object.entries(withNumericBounds(given))) {
       if (Object.hasOwn(applicators, keyword)) {
         cost += costOf(keyword, value)
-        copy[keyword] = applied(keyword, value, `${pointer}/${escapeStep(keyword)}`, depth + 1, base)
+        // Within a condition, requiring less would change which arguments it applies to.
+        const inner = isCondition || keyword === 'not' || keyword === 'if'
+        copy[keyword] = applied(keyword, value, `${pointer}/${escapeStep(keyword)}`, depth + 1, base, inner)
       } else if (Object.hasOwn(assertions, keyword)) {
         if (!assertions[keyword]?.(value)) throw malformed(`${pointer}/${escapeStep(keyword)}`)
         cost += costOf(keyword, value)
-        copy[keyword] = keyword === 'required' ? requiredNames(given) : value
+        copy[keyword] = keyword === 'required' && !isCondition ? requiredNames(given) : value
         rounds ||= holdsExactNumber(value)
       }
     }
@@ -135,16 +137,23 @@ export function prepare(schema: Fields, exact = false): Prepared {
     return holder
   }
 
-  const applied = (keyword: string, value: unknown, pointer: string, depth: number, base: string): unknown => {
+  const applied = (
+    keyword: string,
+    value: unknown,
+    pointer: string,
+    depth: number,
+    base: string,
+    isCondition: boolean,
+  ): unknown => {
     const kind = applicators[keyword]
     if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value))) {
-      return value.map((item, index) => subschema(item, `${pointer}/${index}`, depth, base))
+      return value.map((item, index) => subschema(item, `${pointer}/${index}`, depth, base, isCondition))
     }
-    if (kind === 'one') return subschema(value, pointer, depth, base)
+    if (kind === 'one') return subschema(value, pointer, depth, base, isCondition)
     if (kind === 'list' || !isRecord(value)) throw malformed(pointer)
     const named = Object.entries(value).map(([name, item]) => {
       const inner = `${pointer}/${escapeStep(name)}`
-      return [name, isListOfNames(keyword, item) ? item : subschema(item, inner, depth, base)]
+      return [name, isListOfNames(keyword, item) ? item : subschema(item, inner, depth, base, isCondition)]
     })
     return Object.fromEntries(named)
   }

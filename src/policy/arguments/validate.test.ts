@@ -90,6 +90,15 @@ describe('arguments against the schema of a tool', () => {
     expect(await problems(schema, { type: 'png', scale: 'print' })).toMatch(/^"scale" must be one of css, device/)
   })
 
+  test('F9: a default does not change which arguments a condition is about', async () => {
+    const mode = { properties: { mode: { default: 'fast' } }, required: ['mode'] }
+    expect(await problems({ not: mode }, {})).toBeUndefined()
+    expect(await problems({ not: mode }, { mode: 'slow' })).toBeDefined()
+    const schema = { if: { anyOf: [mode] }, ...JSON.parse('{"then":{"required":["speed"]}}') }
+    expect(await problems(schema, {})).toBeUndefined()
+    expect(await problems(schema, { mode: 'slow' })).toContain('"speed" is missing')
+  })
+
   test('F9: a few problems at a time, and never the values', async () => {
     const schema = {
       type: 'object',

@@ -167,6 +167,54 @@ test('B2: a stateless server that answers server/discover only after it has refu
   expect(handshake.era).toBe('modern')
 })
 
+test('B2: a process that exits on `initialize` is started again for the stateless era', async () => {
+  const program = `
+    require('node:readline').createInterface(process.stdin).on('line', (line) => {
+      const { id, method } = JSON.parse(line)
+      if (method === 'initialize') process.exit(1)
+      console.log(JSON.stringify({ jsonrpc: '2.0', id, result: ${JSON.stringify(spoken.modern?.['server/discover'])} }))
+    })`
+  const args = ['-e', program]
+  const connect = createConnector({
+    name: 'process',
+    config: { transport: 'stdio', command: process.execPath, args, env: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: systemClock,
+    log: silentLog,
+  })
+  const scope = { capabilities: {}, owned: true, prefersSession: true }
+  const { connection, handshake, mayOfferSession } = await connect(scope, new AbortController().signal)
+  await connection[Symbol.asyncDispose]()
+  expect([handshake.era, mayOfferSession]).toEqual(['modern', undefined])
+})
+
+test('B2: a server that does not answer when asked for a session is not asked by each new client', async () => {
+  const asked: string[] = []
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      asked.push(method)
+      const known = spoken.modern?.[method]
+      if (known) json(response, result(id, known))
+    }),
+  )
+  let now = 0
+  const connect = createConnector({
+    name: 'silent',
+    config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: { ...quick, monotonic: () => now, after: (ms, callback) => quick.after(ms / 10, callback) },
+    log: silentLog,
+  })
+  for (const at of [0, 299_999, 300_001]) {
+    now = at
+    const scope = { capabilities: {}, owned: true, prefersSession: true }
+    const { connection, mayOfferSession } = await connect(scope, new AbortController().signal)
+    await connection[Symbol.asyncDispose]()
+    expect(mayOfferSession).toBe(true)
+  }
+  expect(asked.filter((method) => method === 'initialize')).toHaveLength(2)
+})
+
 test('B2: the era of a server that changed it is detected again when it reconnects', async () => {
   let speaks = 'legacy'
   const { url } = await serving(

@@ -12,7 +12,7 @@ import { sseTransport } from '../transports/sse.ts'
 import { createRecentLines, type OutputLine, type RedactLine } from '../transports/stderr.ts'
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
-import { type LimitExceeded, refusesStreamableHttp } from '../transports/transport-errors.ts'
+import { refusesStreamableHttp } from '../transports/transport-errors.ts'
 import {
   type ClientIdentity,
   type InitializedConnection,
@@ -45,8 +45,6 @@ export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | '
   readonly principal?: string | undefined
   /** Whether to open a session if the server offers one beside the stateless protocol. */
   readonly prefersSession?: boolean
-  /** Called if the server exceeds a limit, without a request that fails for it. */
-  exceeded?(limit: LimitExceeded): void
 }
 
 export interface Connector {
@@ -60,6 +58,8 @@ export const connectWithinMs = (transport: ServerConfig['transport']): number =>
 
 /** How long to wait for a session that a server may not offer. */
 const sessionWithinMs = 5_000
+/** For how long a server that did not answer is not asked for another session. */
+const silentMs = 300_000
 
 /** How many characters of a server's error are searched for secrets, and shown. */
 const maxRead = 2_000
@@ -75,6 +75,8 @@ export function createConnector(options: ConnectorOptions): Connector {
   let method = unknown
   let isKnown = config.transport === 'sse'
   let transport = config.transport
+  /** Until when new clients do not wait for a session, because the server did not answer when asked for one. */
+  let silentUntil = 0
   const stderr = createRecentLines()
 
   const open = (scope: ConnectionScope, method: HandshakeMethod, signal: AbortSignal) =>
@@ -85,7 +87,11 @@ export function createConnector(options: ConnectorOptions): Connector {
     // A process always serves a session to its only client. An HTTP server may speak the other protocol without sessions.
     const asked = method === 'probe' && scope.prefersSession && config.transport === 'stdio' ? 'session' : method
     try {
-      const opened = await attempt(asked)
+      const opened = await attempt(asked).catch((error) => {
+        // Some processes that know only the stateless protocol exit on `initialize`.
+        if (asked !== 'session' || signal.aborted) throw error
+        return attempt(method)
+      })
       if (opened.handshake.era === 'legacy' && asked !== 'session') known()
       if (opened.handshake.era === 'legacy' || asked === 'session' || !scope.prefersSession) return opened
       return await withSession(opened, scope, signal)
@@ -129,7 +135,9 @@ export function createConnector(options: ConnectorOptions): Connector {
     scope: ConnectionScope,
     signal: AbortSignal,
   ): Promise<InitializedConnection> {
-    using limit = deadline(clock, sessionWithinMs, () => new Error('no session within the time limit'), signal)
+    const unanswered = new Error('no session within the time limit')
+    if (clock.monotonic() < silentUntil) return { ...stateless, mayOfferSession: true }
+    using limit = deadline(clock, sessionWithinMs, () => unanswered, signal)
     let other: InitializedConnection
     try {
       other = await open(scope, 'initialize', limit.signal)
@@ -139,6 +147,7 @@ export function createConnector(options: ConnectorOptions): Connector {
         throw error
       }
       log.debug({ server: name, err: error }, 'the server opened no session; using the stateless protocol')
+      if (error === unanswered) silentUntil = clock.monotonic() + silentMs
       return { ...stateless, mayOfferSession: !refusesSession(error) }
     }
     const { hasSession } = other.connection.transport

@@ -34,14 +34,33 @@ export async function negotiate(
   return adapt(connection, await detectEra(connection, options))
 }
 
-/** Uses the protocol with sessions if the server supports it, else the stateless one. */
-export async function openSession(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
+/** Uses the protocol with sessions if the server supports it, else the stateless one. For stdio only. */
+export async function openSession(
+  connection: RpcConnection,
+  options: HandshakeOptions & { clock: Clock },
+): Promise<HandshakeResult> {
+  const other = new AbortController()
+  const until = { ...options, signal: AbortSignal.any([options.signal, other.signal]) }
+  connection.cancelsByMessage = false
+  let isAnswered = false
+  const answered = () => {
+    isAnswered = true
+  }
+  const session = initialize(connection, { ...until, answered })
+  let handshake: HandshakeResult
   try {
-    return await initialize(connection, options)
+    using limit = deadline(options.clock, silenceMs.stdio, () => new Silence(), options.signal)
+    handshake = await waitFor(session, limit.signal)
   } catch (error) {
     if (options.signal.aborted || !connection.transport.usable) throw error
-    return adapt(connection, await discoverServer(connection, options).catch(() => Promise.reject(error)))
+    // A server that only starts slowly answers both, in this order.
+    const modern = discoverServer(connection, until).then((found) => (isAnswered ? session : found))
+    const first = error instanceof Silence ? Promise.any([session, modern]) : modern
+    handshake = await first.catch(() => session)
+  } finally {
+    other.abort(new Silence())
   }
+  return adapt(connection, handshake)
 }
 
 /** Makes the connection follow the rules of the server's protocol. */
@@ -138,6 +157,8 @@ interface HandshakeOptions {
   readonly capabilities: Capabilities
   readonly log: Log
   readonly signal: AbortSignal
+  /** Called when the server has accepted a session. */
+  answered?(): void
 }
 
 /** The session-based handshake. An unknown revision is a warning, not a failure (F5). */
@@ -151,6 +172,7 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
     const sentence = `${server} sent no protocol version in its response to initialize.`
     throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
+  options.answered?.()
   if (!isKnownRevision(protocolVersion, 'legacy')) {
     const answered = protocolVersion.slice(0, 100)
     const message = `unknown protocol version ${answered}; Toolway requested ${latestLegacy}`

@@ -133,6 +133,17 @@ test('F12: a failed reconnect in the background does not keep the next call from
   expect(clock.pending).toBe(0)
 })
 
+test('B2: a connection is not idle as long as tasks that were started on it may run', async () => {
+  const { line, clock, peers, echo } = lineWith({ idleMs: 1_000 })
+  await echo()
+  const { connection } = line.current as InitializedConnection
+  connection.tasksUntil = clock.monotonic() + 5_500
+  await clock.pass(5_000)
+  expect(peers[0]?.disposed).toBe(false)
+  await clock.pass(2_000)
+  expect(peers[0]?.disposed).toBe(true)
+})
+
 test('G2: an idle connection is closed, one in use is not, and the next call reopens it', async () => {
   const { line, clock, peers, echo, events } = lineWith({ idleMs: 1_000 })
   const work = Promise.withResolvers<void>()

@@ -261,7 +261,8 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     if (ms === undefined) return
     idleTimer = clock.after(ms, () => {
       const rest = (options.idleMs as number) - (clock.monotonic() - lastUse)
-      if (managed.busy || managed.sessions.size > 0) return watchIdle(options.idleMs)
+      const hasTasks = (current?.connection.tasksUntil ?? 0) > clock.monotonic()
+      if (managed.busy || managed.sessions.size > 0 || hasTasks) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
       log.debug({ server }, 'closed an idle connection; the next call reconnects')
       if (current) options.idle?.(current)

@@ -50,6 +50,27 @@ test('G3: responses that arrive out of order are matched to their requests', asy
   ])
 })
 
+test.each<[string, object, boolean]>([
+  ['has no id', { result: {} }, true],
+  ['has the id null', { id: null, error: { code: -32600, message: 'Invalid request' } }, true],
+  ['has the id of no request', { id: 2, result: {} }, true],
+  ['has another kind of id', { id: 'abc', result: {} }, true],
+  ['comes after its request was cancelled', { id: 1, result: {} }, false],
+  ['is a log line', { jsonrpc: undefined, level: 'info' }, false],
+])('V6: whether a response that %s is a finding', async (_, message, expected) => {
+  const found: LimitExceeded[] = []
+  const { transport, say } = scriptedPeer({})
+  const exceeded = (limit: LimitExceeded) => void found.push(limit)
+  const connection = await openRpcConnection(transport, { server: 's', owned: false, exceeded, log: silentLog }, never)
+  const cancelled = AbortSignal.abort()
+  const controller = new AbortController()
+  const request = connection.request(ask('a', controller.signal)).catch(() => {})
+  controller.abort(cancelled.reason)
+  await request
+  say(message)
+  expect(found).toMatchObject(expected ? [{ kind: 'unusable-response' }] : [])
+})
+
 test.each([[undefined], [1]])(
   'B2: a response may have its id as a string; on the stream of request %s',
   async (stream) => {

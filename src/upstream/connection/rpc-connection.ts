@@ -29,6 +29,8 @@ export interface RpcConnection extends AsyncDisposable {
   owned: boolean
   /** Whether the server has received a call, or the owner's roots. From then on, it may keep state for its caller. */
   isUsed: boolean
+  /** Until when tasks that were started on this connection may run, by the monotonic clock. */
+  tasksUntil: number
   /** Attributes messages to the owner's calls; set if the transport does not show which call a message belongs to. */
   turns: CallTurns | undefined
   /** Whether the server sent a request when there was no caller to answer it. */
@@ -79,6 +81,8 @@ export interface RpcConnectionOptions {
   readonly onRoots?: ((answered: Promise<void>) => void) | undefined
   /** The tasks whose status is forwarded to their callers. */
   readonly tasks?: Budget | undefined
+  /** Called if the server exceeds a limit or sends an unusable response, without a request that fails for it. */
+  exceeded?(limit: LimitExceeded): void
   readonly log: Log
 }
 
@@ -105,6 +109,7 @@ export async function openRpcConnection(
     taskUpdates: createTaskUpdates(options.tasks),
     owned: options.owned,
     isUsed: false,
+    tasksUntil: 0,
     turns: undefined,
     hadUnroutableRequest: false,
     logsByRequest: false,
@@ -222,7 +227,9 @@ export async function openRpcConnection(
         if (exchange === undefined || !body.includes('"method"')) {
           const cause = message.tooDeep && new LimitExceeded('deep-nesting', maxDepth)
           const id = exchange ?? message.id ?? (cause && integerMember(body, 'id')) ?? 0
-          garbled(Number(id), message.reason, cause)
+          const isKnown = garbled(Number(id), message.reason, cause)
+          // Some servers write their log to stdout as JSON.
+          if (!isKnown && body.includes('"jsonrpc"')) unusable()
         }
     }
     return false
@@ -238,6 +245,8 @@ export async function openRpcConnection(
     if (typeof id === 'number') cancelledCalls.delete(id)
     const waiting = typeof id === 'number' ? settle(id) : undefined
     if (!waiting) log.debug({ server, id }, 'ignored a response without a pending request')
+    // The response to a request that was cancelled may come late.
+    if (!waiting && !(typeof id === 'number' && id > 0 && id <= lastId)) unusable()
     return waiting
   }
 
@@ -321,10 +330,16 @@ export async function openRpcConnection(
     return cancelledCalls.size > 0
   }
 
-  function garbled(id: number, reason: string, cause?: LimitExceeded): void {
+  function unusable(): void {
+    options.exceeded?.(new LimitExceeded('unusable-response', 0))
+  }
+
+  /** Fails a request whose response is invalid. Returns whether there is such a request. */
+  function garbled(id: number, reason: string, cause?: LimitExceeded): boolean {
     const waiting = settle(id)
     const sentence = `${server} sent an invalid JSON-RPC message: ${reason}.`
     waiting?.reject(unansweredError(waiting.request.method, sentence, { server, cause }))
+    return waiting !== undefined
   }
 }
 

@@ -49,6 +49,8 @@ describe('V6: findings of a server', () => {
     const found = findings.of(listing(), {})
     expect(found).toMatchObject([{ kind: 'flood', limit: 16 * 1024 * 1024 }, { kind: 'large-message' }])
     expect(found[0]?.message).toContain('it has to wait')
+    findings.exceededWithoutCall(new LimitExceeded('unusable-response', 0))
+    expect(findings.of(listing(), {})[2]).toEqual({ kind: 'unusable-response', message: expect.any(String) })
   })
 
   test('include a message that broke a list or a connection, once', () => {

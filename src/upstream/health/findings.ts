@@ -92,13 +92,15 @@ const limitTexts: Readonly<Record<LimitExceeded['kind'], (limit: number) => stri
   'deep-nesting': (limit) => `a message nested deeper than ${limit} levels`,
   'too-many-blocks': (limit) => `a result with more than ${written(limit)} content blocks`,
   'too-many-values': (limit) => `a result with more than ${written(limit)} values`,
+  'unusable-response': () => 'a response that is not valid JSON-RPC, or whose id is not that of a request',
   flood: (limit) => `notifications or other output faster than ${limit / 1024 / 1024} MiB a second`,
 }
 
-const messageFinding = ({ kind, limit }: LimitExceeded): ServerFinding => ({
-  ...{ kind, limit },
-  message: `The server sent ${limitTexts[kind](limit)} (a fixed limit); ${kind === 'flood' ? 'it has to wait' : 'it was refused'}.`,
-})
+function messageFinding({ kind, limit }: LimitExceeded): ServerFinding {
+  const sent = `The server sent ${limitTexts[kind](limit)}`
+  if (kind === 'unusable-response') return { kind, message: `${sent}; it was ignored, so a call may have timed out.` }
+  return { kind, limit, message: `${sent} (a fixed limit); ${kind === 'flood' ? 'it has to wait' : 'it was refused'}.` }
+}
 
 const resultFinding = ({ limit: { kind, limit }, method, count, entry }: ExceededLimit): ServerFinding => {
   const times = count === 1 ? 'once' : `${written(count)} times`

@@ -7,6 +7,7 @@ import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
 import { fetchLists } from './fetch-lists.ts'
+import { createListReader, defaultListLimits } from './list-reader.ts'
 
 const signal = new AbortController().signal
 const everything = { tools: {}, resources: {}, prompts: {} }
@@ -44,6 +45,17 @@ test('B2: every page of a list is read', async () => {
   }
   const { tools } = await offer({ ...empty, 'tools/list': ({ params }) => pages[String(params?.cursor ?? 'start')] })
   expect(tools.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+})
+
+test('V6: a definition with a number that would become null is left out, and a TTL is a number that clients can use', () => {
+  const spec = { method: 'tools/list', kind: 'tool', field: 'tools', key: 'name' } as const
+  const reader = createListReader(spec, defaultListLimits)
+  const schema = (maximum: string) => `"inputSchema":{"type":"object","properties":{"a":{"maximum":${maximum}}}}`
+  const tools = `[{"name":"endless",${schema('1e999')}},{"name":"exact",${schema('12345678901234567890')}}]`
+  reader.page(Buffer.from(`{"ttlMs":1e999,"tools":${tools}}`))
+  expect(reader.definitions().map(({ name }) => name)).toEqual(['exact'])
+  expect(reader.findings()[0]?.message).toContain('"endless" (a number is too large)')
+  expect(reader.ttlMs).toBe(86_400_000)
 })
 
 const kinds = (findings: readonly ServerFinding[]) => findings.map(({ kind }) => kind)

@@ -136,7 +136,7 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
 
   function keep(json: Json<Definition>): void {
     const definition = json.value
-    const reason = problemOf(definition)
+    const reason = problemOf(definition) ?? (json.exact !== definition ? problemOfNumbers(definition) : undefined)
     if (reason === undefined) {
       const name = definition[key] as string
       if (json.exact !== definition) noteExactSchema(name, json)
@@ -219,6 +219,16 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
 
 const QUOTE = 0x22
 
+/** Why a definition cannot be listed if it has a number such as 1e999, which would become null. */
+function problemOfNumbers(definition: Definition): string | undefined {
+  let problem: string | undefined
+  JSON.stringify(definition, (_, value) => {
+    if (typeof value === 'number' && !Number.isFinite(value)) problem = 'a number is too large'
+    return value
+  })
+  return problem
+}
+
 const explanations: Partial<Record<ServerFindingKind, readonly [what: string, limit?: number]>> = {
   'malformed-definition': ['malformed definitions are left out'],
   'malformed-member': ['invalid members of definitions are left out or repaired'],
@@ -262,8 +272,11 @@ function nameIn(text: Buffer): string {
   return quote(name)
 }
 
+/** The longest TTL, so that clients get a number that they can use. */
+const maxTtlMs = 86_400_000
+
 /** A TTL in milliseconds. One that cannot be understood counts as 0. */
 function millisecondsOf(text: Buffer): number {
   const ttl = jsonValue(text.toString())
-  return typeof ttl === 'number' && ttl > 0 ? ttl : 0
+  return typeof ttl === 'number' && ttl > 0 ? Math.floor(Math.min(ttl, maxTtlMs)) : 0
 }

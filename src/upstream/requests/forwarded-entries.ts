@@ -12,6 +12,7 @@ import { everySecond, notifyWaitingFor } from '../../core/waiting.ts'
 import { parseExactly } from '../../lib/exact-number.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { elements, hasMoreValues, members } from '../../lib/json-text.ts'
+import { quote } from '../../lib/message-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
@@ -27,13 +28,13 @@ import { encodeRequest, type RequestSpec } from './encode-request.ts'
 import {
   askCaller,
   checkedInputRequests,
-  isInputRequired,
   resultTypeOf,
   sealedResult,
+  understands,
   unsealedRest,
 } from './input-required.ts'
 import type { UpstreamSubscriptions } from './subscriptions.ts'
-import { relayTask, resultOfTask, startedTask, startedTaskId } from './tasks.ts'
+import { relayTask, resultOfTask, startedTask, startedTaskId, taskLifetimeMs } from './tasks.ts'
 
 export interface ForwardedEntryOptions {
   readonly server: string
@@ -243,15 +244,22 @@ async function untilComplete(
   let rest = brought
   for (let round = 0; ; round++) {
     let { result } = answer
-    if (!isInputRequired(result)) {
-      if (!used.connection || !startsTask(result, call)) return resultFrom(answer, call, options)
-      const { taskUpdates } = used.connection.connection
+    const type = resultTypeOf(result)
+    const isModern = used.connection?.handshake.era === 'modern'
+    if (type !== 'input_required') {
+      if (isModern && !understands(call, type)) throw unusableType(type, about(call).method, options)
+      if (!used.connection || (type !== 'task' && call.input.rest?.task === undefined))
+        return resultFrom(answer, call, options)
+      const { connection } = used.connection
+      const { taskUpdates, tasksUntil } = connection
+      connection.tasksUntil = Math.max(tasksUntil, options.clock.monotonic() + taskLifetimeMs(result))
       const mayUse = () => options.decide?.(call.caller, call.entry).allowed ?? true
       const started = startedTask(result, call, options.seal, taskUpdates, mayUse)
       return resultFrom({ ...answer, result: started }, call, options)
     }
     result = checkedInputRequests(result, call)
-    if (call.peer.rounds || round === maxRounds) {
+    if (!call.peer.rounds && round === maxRounds) throw unusableType(type, about(call).method, options)
+    if (call.peer.rounds) {
       return { body: sealedResult(result, options.seal, bindingOf(call), processOf(options)), isError: false }
     }
     rest = { ...rest, ...(await askCaller(result, call)) }
@@ -260,6 +268,12 @@ async function untilComplete(
       throw ToolwayError.sent(error)
     })
   }
+}
+
+function unusableType(type: string, method: string, { server }: ForwardedEntryOptions): ToolwayError {
+  const why = type === 'input_required' ? `even after ${maxRounds} rounds` : 'which your client does not support'
+  const sentence = `${server} returned a result of the type ${quote(type)}, ${why}.`
+  return unansweredError(method, sentence, { server, requestOnly: true })
 }
 
 /**
@@ -313,10 +327,6 @@ async function useWithProgress(
     return work(open)
   })
 }
-
-/** Whether a result starts a task: the caller asked for a task, or the server marks the result as a task. */
-const startsTask = (result: Buffer, { input }: Call): boolean =>
-  input.rest?.task !== undefined || resultTypeOf(result) === 'task'
 
 const asksForInput = (result: Buffer): boolean => members(result, ['inputRequests'])?.has('inputRequests') ?? true
 

@@ -1,22 +1,54 @@
 import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { configSchema, type ServerConfig } from '../../config/schema.ts'
 import { callOf } from '../../core/call.fixture.ts'
+import type { Capabilities } from '../../core/call.ts'
 import { ownerOf } from '../../core/cluster.ts'
-import { ServerError } from '../../core/errors.ts'
+import type { Entry } from '../../core/entry.ts'
+import { ServerError, type ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { silentLog } from '../../core/log.ts'
+import type { Descriptors } from '../../core/stores.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { askCaller, checkedInputRequests, isInputRequired, sealedResult, unsealedRest } from './input-required.ts'
+import { openRpcConnection } from '../connection/rpc-connection.ts'
+import { scriptedPeer } from '../peer.fixture.ts'
+import { forwardedEntries } from './forwarded-entries.ts'
+import {
+  askCaller,
+  checkedInputRequests,
+  resultTypeOf,
+  sealedResult,
+  understands,
+  unsealedRest,
+} from './input-required.ts'
+import type { UpstreamSubscriptions } from './subscriptions.ts'
 
 const seal = createSeal('a secret for the test')
 const question = { method: 'elicitation/create', params: { message: 'Who?' } }
 const asking = (more: object) => Buffer.from(JSON.stringify({ resultType: 'input_required', ...more }))
 
 test('B2: only the result type shows that a server needs input', () => {
-  expect(isInputRequired(asking({}))).toBe(true)
-  expect(isInputRequired(Buffer.from('{"content":[{"text":"\\"input_required\\""}],"resultType":"complete"}'))).toBe(
-    false,
-  )
-  expect(isInputRequired(Buffer.from('{"structuredContent":{"resultType":"input_required"}}'))).toBe(false)
-  expect(isInputRequired(Buffer.from('{"result\\u0054ype":"input\\u005frequired"}'))).toBe(true)
+  expect(resultTypeOf(asking({}))).toBe('input_required')
+  const typeOf = (text: string) => resultTypeOf(Buffer.from(text))
+  expect(typeOf('{"content":[{"text":"\\"input_required\\""}],"resultType":"complete"}')).toBe('complete')
+  expect(typeOf('{"structuredContent":{"resultType":"input_required"}}')).toBe('complete')
+  expect(typeOf('{"result\\u0054ype":"input\\u005frequired"}')).toBe('input_required')
+  for (const type of ['5', 'null', '["complete"]']) expect(typeOf(`{"resultType":${type}}`)).toBe('')
+})
+
+test('V1, B2: a client gets only results of types that it has declared, and one with a session no others than complete ones', () => {
+  const { caller, peer } = callOf()
+  const tasks = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+  const knows = (type: string, capabilities: Capabilities, rounds = true) =>
+    understands(callOf({ caller: { ...caller, capabilities }, peer: { ...peer, rounds } }), type)
+  expect([knows('complete', {}), knows('complete', {}, false), knows('task', tasks)]).toEqual([true, true, true])
+  expect([knows('task', {}), knows('task', tasks, false), knows('teleport', {}), knows('', tasks)]).toEqual([
+    ...[false, false, false, false],
+  ])
+  // Only the extension itself defines its types.
+  expect([knows('teleport', { extensions: { 'x/y': {} } }), knows('task', { extensions: { 'x/y': {} } })]).toEqual([
+    ...[true, false],
+  ])
 })
 
 test('G3: a state is sealed for its caller and restored as the server wrote it', () => {
@@ -83,6 +115,18 @@ test('B2: a caller that cannot come again is asked everything at once, and the e
   expect(asked).toEqual(['elicitation/create {"message":"Who?"}', 'roots/list {}'])
 })
 
+test('security: if the client cannot be asked one of several questions, the others are withdrawn', async () => {
+  const open: AbortSignal[] = []
+  const ask = (method: string, _: Json, signal: AbortSignal) => {
+    if (method === 'roots/list') return Promise.reject(new Error('too many'))
+    open.push(signal)
+    return new Promise<never>(() => {})
+  }
+  const bytes = asking({ inputRequests: { a: question, b: { method: 'roots/list' }, c: question } })
+  await expect(askCaller(bytes, callOf({ peer: { ...callOf().peer, ask } }))).rejects.toThrow('too many')
+  expect(open.map(({ aborted }) => aborted)).toEqual([true, true])
+})
+
 describe('V1: input that a server asks for', () => {
   const able = callOf()
   const call = { ...able, caller: { ...able.caller, capabilities: { elicitation: {} } } }
@@ -98,10 +142,74 @@ describe('V1: input that a server asks for', () => {
     expect(() => checkedInputRequests(asking({ inputRequests }), call)).toThrow(said)
   })
 
+  test.each<[string, object, RegExp]>([
+    ['nothing', {}, /neither/],
+    ['a list', { inputRequests: [question] }, /not an object/],
+    ['a state that is a number', { requestState: 7 }, /not a string/],
+    ['a state that is too long to be sent back', { requestState: 'x'.repeat(1024 * 1024 + 1) }, /1024 KiB/],
+    [
+      'more questions than a client answers',
+      { inputRequests: Object.fromEntries(Array.from({ length: 33 }, (_, number) => [`q${number}`, question])) },
+      /more than 32/,
+    ],
+  ])('is refused if it is %s', (_, body, said) => {
+    expect(() => checkedInputRequests(asking(body), call)).toThrow(said)
+  })
+
   test('is passed on with what the protocol defines for it, byte by byte', () => {
     const bytes = asking({ inputRequests: { a: question }, requestState: 'x', later: 1 })
     expect(checkedInputRequests(bytes, call)).toBe(bytes)
     const more = asking({ inputRequests: { a: { ...question, more: 1, params: { message: 'Who?', extra: 1 } } } })
     expect(String(checkedInputRequests(more, call))).toBe(String(asking({ inputRequests: { a: question } })))
+  })
+})
+
+describe('V1, B2: a call to a stateless server', () => {
+  const config = configSchema.parse({ mcpServers: { files: { command: 'x' } } }).mcpServers.files as ServerConfig
+  const answered = async (result: object, rounds: boolean, capabilities: Capabilities = { elicitation: {} }) => {
+    const { transport, heard } = scriptedPeer({ 'tools/call': () => result })
+    const signal = new AbortController().signal
+    const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
+    const handshake = { era: 'modern', protocolVersion: '2026-07-28', serverInfo: {}, capabilities: {} } as const
+    const open = { connection, handshake, identity: { name: 'toolway', version: '1' } }
+    const tool = { name: 'get', inputSchema: { type: 'object' } }
+    const descriptors = { ...handshake, tools: [tool], resources: [], templates: [], prompts: [], fetchedAt: 0 }
+    const [entry] = forwardedEntries(descriptors as unknown as Descriptors, {
+      ...{ server: 's', config, timeoutMs: 1_000, maxTimeoutMs: 1_000, seal, clock: createManualClock() },
+      use: (_, work) => work(open),
+      subscriptions: { subscribe: async () => Promise.reject(new Error('unused')) } as unknown as UpstreamSubscriptions,
+      servedUris: () => (uri) => uri,
+    }) as [Entry]
+    const { caller, peer } = callOf()
+    const able = { ...peer, rounds, ask: async () => Json.of({ action: 'decline' }) }
+    const run = entry.run(callOf({ entry, caller: { ...caller, capabilities }, peer: able }))
+    return {
+      heard,
+      outcome: await run.then(
+        ({ body }) => body.value,
+        (error: ToolwayError) => error.code,
+      ),
+    }
+  }
+
+  test.each([
+    ['the type of an extension that the client does not know', { resultType: 'task', taskId: 't' }],
+    ['a type that does not exist', { resultType: 'teleport', content: [] }],
+    ['a type that is no text', { resultType: 5, content: [] }],
+  ])('fails if its result has %s, and does not look like an empty success', async (_, result) => {
+    for (const rounds of [true, false]) expect((await answered(result, rounds)).outcome).toBe('OUTCOME_UNKNOWN')
+  })
+
+  test('fails if it asks a client with a session again and again', async () => {
+    const result = { resultType: 'input_required', requestState: 'x' }
+    const { heard, outcome } = await answered(result, false)
+    expect([heard.length, outcome]).toEqual([17, 'OUTCOME_UNKNOWN'])
+  })
+
+  test('succeeds if the client knows the type', async () => {
+    const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+    const { outcome } = await answered({ resultType: 'task', taskId: 't' }, true, capabilities)
+    expect(outcome).toMatchObject({ resultType: 'task', taskId: expect.any(String) })
+    expect((await answered({ resultType: 'complete', content: [] }, true)).outcome).toMatchObject({ content: [] })
   })
 })

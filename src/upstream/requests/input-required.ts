@@ -3,22 +3,36 @@ import { ownerOf } from '../../core/cluster.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
-import { asRecord } from '../../lib/is-record.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, splice, textOf } from '../../wire/bytes.ts'
 import { AmbiguousMember, definedBytes, unambiguous } from '../../wire/check-members.ts'
-import { capabilityFor, inputRequired, isInputRequest } from '../../wire/defined-members.ts'
+import { capabilityFor, inputRequired, isInputRequest, tasksExtension } from '../../wire/defined-members.ts'
 import { modernRevision } from '../../wire/revisions.ts'
 
 type Rest = Readonly<Record<string, unknown>> | undefined
 
-/** Whether a stateless server needs input from the caller before it can respond. */
-export const isInputRequired = (result: Buffer): boolean => resultTypeOf(result) === 'input_required'
+/** The `resultType` of a result, however it is spelt; a result without one is complete, one with another value is not. */
+export function resultTypeOf(result: Buffer): string {
+  const type = unambiguous(result, ['resultType']).get('resultType')
+  return type === undefined ? 'complete' : (textOf(type) ?? '')
+}
 
-/** The `resultType` of a result, however it is spelt; undefined if it has none. */
-export const resultTypeOf = (result: Buffer): string | undefined =>
-  textOf(unambiguous(result, ['resultType']).get('resultType'))
+/**
+ * Whether the caller's client can process a result of this type, which is not `input_required`. Clients with sessions know
+ * no types: without its type, a result that only started a task looks like a complete one that is empty.
+ */
+export function understands({ caller, peer }: Call, type: string): boolean {
+  if (type === 'complete') return true
+  const extensions = asRecord(caller.capabilities.extensions)
+  const isDeclared = type === 'task' ? Object.hasOwn(extensions, tasksExtension) : Object.keys(extensions).length > 0
+  return peer.rounds && type !== '' && isDeclared
+}
+
+/** How much input a server may ask for at once. Clients send the state back in a request, whose size is limited too. */
+const maxQuestions = 32
+const maxState = 1024 * 1024
 
 /**
  * Reduces the input requests in a result to the members that the protocol defines. Throws if the server asks for
@@ -35,7 +49,17 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
     if (thrown instanceof AmbiguousMember) throw refused(`its request is ambiguous. ${thrown.message}`)
     throw thrown
   }
-  const { inputRequests } = Json.raw<Record<string, unknown>>(defined).value
+  const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(defined).value
+  if (inputRequests != null && !isRecord(inputRequests)) throw refused('its inputRequests are not an object.')
+  if (requestState !== undefined && typeof requestState !== 'string') throw refused('its requestState is not a string.')
+  if (inputRequests === undefined && requestState === undefined)
+    throw refused('it sent neither inputRequests nor a requestState.')
+  if (requestState !== undefined && requestState.length > maxState)
+    throw refused(
+      `its requestState is longer than ${maxState / 1024} KiB (a fixed limit), which clients cannot send back.`,
+    )
+  if (Object.keys(asRecord(inputRequests)).length > maxQuestions)
+    throw refused(`it sent more than ${maxQuestions} requests at once (a fixed limit).`)
   for (const question of Object.values(asRecord(inputRequests))) {
     const { method } = asRecord(question)
     const name = quote(String(method))
@@ -73,12 +97,18 @@ export function unsealedRest(rest: Rest, seal: Seal, binding: string, replica?: 
 /** Asks the caller for all requested input at once. Used if the caller cannot send a follow-up request itself. */
 export async function askCaller(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
   const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
+  // If one request fails, so does the call, which then no longer needs the answers to the others.
+  const failure = new AbortController()
+  const until = AbortSignal.any([signal, failure.signal])
   const answers = await Promise.all(
     Object.entries(asRecord(inputRequests)).map(async ([key, question]) => {
       const { method, params } = asRecord(question)
-      const answer = await peer.ask(String(method), Json.of(params ?? {}), signal)
+      const answer = await peer.ask(String(method), Json.of(params ?? {}), until)
       return [key, answer.value] as const
     }),
-  )
+  ).catch((error) => {
+    failure.abort(error)
+    throw error
+  })
   return { inputResponses: Object.fromEntries(answers), requestState }
 }

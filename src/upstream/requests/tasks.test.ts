@@ -3,7 +3,7 @@ import { createBudget } from '../../core/budgets.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { Json } from '../../core/json.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { createTaskUpdates, relayTask, startedTask } from './tasks.ts'
+import { createTaskUpdates, relayTask, startedTask, taskLifetimeMs } from './tasks.ts'
 
 const seal = createSeal('a secret for the test')
 const call = callOf()
@@ -32,6 +32,22 @@ test('B2/G3: a task of either era gets an id for its caller, and the server is a
       _meta: { 'io.modelcontextprotocol/related-task': { taskId: id } },
     })
   }
+})
+
+test.each([
+  ['{"resultType":"task","taskId":"t","ttlMs":7200000}', 7_200_000],
+  ['{"task":{"taskId":"t","ttl":60000}}', 60_000],
+  ['{"task":{"taskId":"t","ttl":null}}', 86_400_000],
+  ['{"taskId":"t","ttlMs":1e999}', 86_400_000],
+  ['{"taskId":"t","ttlMs":-1}', 86_400_000],
+  ['{"taskId":"t"}', 86_400_000],
+])('B2: how long the task of %s may live', (text, expected) => {
+  expect(taskLifetimeMs(Buffer.from(text))).toBe(expected)
+})
+
+test('security: an id that clients cannot send back is refused', () => {
+  expect(() => started(`{"resultType":"task","taskId":"${'t'.repeat(2_049)}"}`)).toThrow(/2048 characters/)
+  expect(started(`{"resultType":"task","taskId":"${'t'.repeat(2_048)}"}`).taskId.length).toBeLessThan(8_192)
 })
 
 test('G3: another caller cannot ask about a task, and nothing is sent for an invalid id', async () => {

@@ -8,6 +8,10 @@ import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 import { unambiguous } from '../../wire/check-members.ts'
 import type { ResultMessage } from '../../wire/message.ts'
+import { unansweredError } from '../transports/transport-errors.ts'
+
+/** Clients send the id in a header, which most servers limit to 16 KiB in all. */
+const maxTaskId = 2_048
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
@@ -24,6 +28,11 @@ export function startedTask(
 ): Buffer {
   const { peer } = call.caller
   return withTaskIds(result, (id) => {
+    if (id.length > maxTaskId) {
+      const { server } = call.entry
+      const sentence = `${server} started a task whose id is longer than ${maxTaskId} characters (a fixed limit).`
+      throw unansweredError('tools/call', sentence, { server, requestOnly: true })
+    }
     const given = newId(id, call, seal)
     const known = (news: Buffer) => Json.raw(withTaskIds(news, () => given))
     const notify = (news: Buffer) => mayUse() && peer?.notify('notifications/tasks/status', known(news))
@@ -64,6 +73,17 @@ const notFound = (why: string) => new ServerError(Json.of({ code: -32602, messag
 export function startedTaskId(result: Buffer): string | undefined {
   const task = unambiguous(result, ['task']).get('task')
   return task && textOf(unambiguous(task, ['taskId']).get('taskId'))
+}
+
+/** The longest time for which a task keeps its process from being stopped as idle. */
+const maxTaskMs = 86_400_000
+
+/** How long a task that a result starts may live, counting from now. Without a TTL, it may live for ever. */
+export function taskLifetimeMs(result: Buffer): number {
+  const top = unambiguous(result, ['task', 'ttlMs'])
+  const ttl = top.get('ttlMs') ?? inside(top.get('task'), 'ttl')?.get('ttl')
+  const ms = Number(ttl?.toString('latin1', 0, 32))
+  return ms >= 0 ? Math.min(ms, maxTaskMs) : maxTaskMs
 }
 
 /** Waits for the result of a task that Toolway started for a caller that did not ask for one. */

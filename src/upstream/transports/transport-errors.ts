@@ -24,7 +24,13 @@ class HttpStatus extends Error {
   }
 }
 
-type ExceededKind = 'large-message' | 'deep-nesting' | 'too-many-blocks' | 'too-many-values' | 'flood'
+type ExceededKind =
+  | 'large-message'
+  | 'deep-nesting'
+  | 'too-many-blocks'
+  | 'too-many-values'
+  | 'flood'
+  | 'unusable-response'
 
 /** The cause of an error about a message that exceeds a limit. */
 export class LimitExceeded extends Error {
