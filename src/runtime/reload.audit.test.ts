@@ -2,9 +2,9 @@ import { userInfo } from 'node:os'
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
-import { compareConfigs } from './config-difference.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { auditAction } from './audit-action.ts'
+import { compareConfigs } from './config-difference.ts'
 import { createConfigAudit } from './reload.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as unknown as Config

@@ -10,7 +10,6 @@ import { type LoadedConfig, runsCommands } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
-import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
@@ -146,7 +145,7 @@ export async function redactorFor({ understood: config, secrets }: DoctorContext
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
   const { text } = await privateFile({ path, shown: path, what: 'the token' })
-  const known = secretsOf(secretSettings(config), [...secrets, text ?? ''])
+  const known = secretsOf(config, [...secrets, text ?? ''])
   return createRedactor({ secrets: known, keys: config.audit.redact })
 }
 

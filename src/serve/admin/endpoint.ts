@@ -146,7 +146,11 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     if (value !== answered) answerJson(response, value)
   }
 
-  const admitted = async (request: IncomingMessage, { access: who, path }: Route, asked: string): Promise<AdminUser> => {
+  const admitted = async (
+    request: IncomingMessage,
+    { access: who, path }: Route,
+    asked: string,
+  ): Promise<AdminUser> => {
     const user = await credentials.admit(request)
     const { admin, principal, address } = user.caller
     if (who === 'guest' || admin) return user
