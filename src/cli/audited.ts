@@ -3,6 +3,7 @@ import { secretsOf } from '../audit/redact/secrets.ts'
 import { openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
 import type { Config } from '../config/schema.ts'
+import { secretSettings } from '../config/schema-lookup.ts'
 import { systemClock } from '../core/clock.ts'
 import { osUser } from '../core/home.ts'
 import { silentLog } from '../core/log.ts'
@@ -18,7 +19,7 @@ interface Change {
 /** Makes a change and audits it, in a separate lane because a gateway may be running. Fails if auditing fails. */
 export async function audited<T>(config: Config, change: Change, work: () => Promise<T>): Promise<T> {
   const { audit, stores } = config
-  const redactor = createRedactor({ secrets: secretsOf(config), keys: audit.redact })
+  const redactor = createRedactor({ secrets: secretsOf(config, secretSettings(config)), keys: audit.redact })
   await using log = await openAuditLog({
     folder: audit.path,
     sync: audit.sync,

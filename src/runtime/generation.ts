@@ -10,6 +10,7 @@ import type { CreateChatOptions } from '../chat/chat.ts'
 import { modelNames, visionModels } from '../chat/models/create-models.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
+import { secretSettings } from '../config/schema-lookup.ts'
 import { cachedTools } from '../config/warnings.ts'
 import type { ListChangeListener } from '../core/access.ts'
 import type { Chat } from '../core/chat.ts'
@@ -107,7 +108,10 @@ export async function prepareConfig(
   const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
   let redactor: Redactor | undefined
   const conceal = (text: string): string => {
-    redactor ??= createRedactor({ secrets: secretsOf(loaded.config, loaded.secrets), keys: [] })
+    redactor ??= createRedactor({
+      secrets: secretsOf(loaded.config, secretSettings(loaded.config), loaded.secrets),
+      keys: [],
+    })
     return redactor.line(text)
   }
   // For what is printed before the first generation has started.
@@ -142,7 +146,11 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     clock,
     log,
   })
-  const own = secretsOf(config, [token ?? '', ...loaded.secrets, ...Object.values(traces?.settings.headers ?? {})])
+  const own = secretsOf(config, secretSettings(config), [
+    token ?? '',
+    ...loaded.secrets,
+    ...Object.values(traces?.settings.headers ?? {}),
+  ])
   const secrets = [...own, ...(before?.secrets ?? []).filter((secret) => !own.includes(secret)).slice(0, maxReplaced)]
   const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
   const redactName = memoize(redactor.text)

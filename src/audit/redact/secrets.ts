@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import { type SecretSetting, secretSettings } from '../../config/schema-lookup.ts'
+import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isPath, isRandom, isSecretName } from '../../core/secret-name.ts'
 import { builtInSources } from '../../core/source.ts'
 import { decodePercent } from '../../lib/url.ts'
@@ -19,12 +19,12 @@ export interface TextSpan {
 }
 
 /**
- * The secrets in a configuration, plus `more`. Skips values too short or too common to tell from ordinary text, and the
+ * The secrets in a configuration, whose secret `settings` are given, plus `more`. Skips values too short or too common to tell from ordinary text, and the
  * names in the configuration: without them, a log would not say which server or agent a record is about.
  */
-export function secretsOf(config: Config, more: readonly string[] = []): string[] {
+export function secretsOf(config: Config, settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
   const names = namesIn(config)
-  const worth = [...more, ...[...secretSettings(config)].flatMap(ofSetting)]
+  const worth = [...more, ...[...settings].flatMap(ofSetting)]
     .map((value) => value.trim())
     .filter((value) => value.length >= minSecretLength && !value.includes('${'))
     .filter((value) => !isCommonplace(value) && !names.has(value.toLowerCase()))

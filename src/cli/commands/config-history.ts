@@ -1,5 +1,6 @@
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { systemClock } from '../../core/clock.ts'
 import { osUser } from '../../core/home.ts'
 import { createConfigEditor, EditConflict } from '../../runtime/config-edit/config-editor.ts'
@@ -18,7 +19,10 @@ interface UndoOptions extends CommonOptions {
 async function open(shell: Shell, options: CommonOptions) {
   const { config, secrets } = await load(shell, options)
   const history = createEditHistory(config.stores.path)
-  const redactor = createRedactor({ secrets: secretsOf(config, secrets), keys: config.audit.redact })
+  const redactor = createRedactor({
+    secrets: secretsOf(config, secretSettings(config), secrets),
+    keys: config.audit.redact,
+  })
   const editor = createConfigEditor({
     source: { paths: options.config ?? [], env: shell.env, cwd: shell.cwd },
     redactor: () => redactor,

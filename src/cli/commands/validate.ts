@@ -3,6 +3,7 @@ import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
@@ -38,7 +39,7 @@ async function tryPlugins(loaded: LoadedConfig): Promise<void> {
 }
 
 const concealOf = ({ config, secrets }: LoadedConfig) =>
-  createRedactor({ secrets: secretsOf(config, secrets), keys: [] }).line
+  createRedactor({ secrets: secretsOf(config, secretSettings(config), secrets), keys: [] }).line
 
 function serversOf(loaded: LoadedConfig) {
   const conceal = concealOf(loaded)

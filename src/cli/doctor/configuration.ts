@@ -10,6 +10,7 @@ import { type LoadedConfig, runsCommands } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
@@ -145,7 +146,7 @@ export async function redactorFor({ understood: config, secrets }: DoctorContext
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
   const { text } = await privateFile({ path, shown: path, what: 'the token' })
-  const known = secretsOf(config, [...secrets, text ?? ''])
+  const known = secretsOf(config, secretSettings(config), [...secrets, text ?? ''])
   return createRedactor({ secrets: known, keys: config.audit.redact })
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { commandLine, shellQuote } from '../../lib/shell-words.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
@@ -106,7 +107,7 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
       { name: 'seal', what: 'the key that encrypts call state' },
       { name: 'audit-key', what: "the audit log's signing key" },
     ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
-    const secrets = secretsOf(config)
+    const secrets = secretsOf(config, secretSettings(config))
     const found = await Promise.all([
       ...secretFiles.map(async (file) => (await privateFile(file)).finding),
       ...files.map(({ path }) => readableSecrets(path, short(path), secrets)),

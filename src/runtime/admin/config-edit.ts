@@ -9,6 +9,7 @@ import { clientLabels } from '../../config/import/client-kind.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { type ConfigProblem, problemText } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
 import type { Definition } from '../../core/entry.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
@@ -296,7 +297,7 @@ async function testAll(
   signal: AbortSignal,
 ): Promise<ServerTest[]> {
   const { config } = loaded
-  const secrets = secretsOf(config, loaded.secrets)
+  const secrets = secretsOf(config, secretSettings(config), loaded.secrets)
   const known = createRedactor({ secrets, keys: config.audit.redact })
   const redact = (text: string) => context.current().redactor.text(known.text(text))
   const { clock, log } = context

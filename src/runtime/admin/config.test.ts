@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
 import { type Config, configSchema } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { describeChanges, mayShowValue } from '../config-difference.ts'
 import { redactConfig } from './config.ts'
 import { secretIn, secretive } from './secrets.fixture.ts'
@@ -9,7 +10,10 @@ import { secretIn, secretive } from './secrets.fixture.ts'
 const configOf = (written: object) => configSchema.parse(written) as unknown as Config
 
 const shown = (config: Config) =>
-  redactConfig(config, createRedactor({ secrets: secretsOf(config), keys: config.audit.redact }))
+  redactConfig(
+    config,
+    createRedactor({ secrets: secretsOf(config, secretSettings(config)), keys: config.audit.redact }),
+  )
 
 describe('B6: the configuration as it is shown', () => {
   const config = configOf(secretive(7))
