@@ -5,7 +5,6 @@ import { marksFolder } from '../audit/write/head.ts'
 import type { Config } from '../config/schema.ts'
 import { secretSettings } from '../config/schema-lookup.ts'
 import { systemClock } from '../core/clock.ts'
-import { ToolwayError } from '../core/errors.ts'
 import { osUser } from '../core/home.ts'
 import { silentLog } from '../core/log.ts'
 import { auditAction } from '../runtime/audit-action.ts'
@@ -20,7 +19,7 @@ interface Change {
 /** Makes a change and audits it, in a separate lane because a gateway may be running. Fails if auditing fails. */
 export async function audited<T>(config: Config, change: Change, work: () => Promise<T>): Promise<T> {
   const { audit, stores } = config
-  const redactor = createRedactor({ secrets: secretsOf(secretSettings(config)), keys: audit.redact })
+  const redactor = createRedactor({ secrets: secretsOf(config, secretSettings(config)), keys: audit.redact })
   await using log = await openAuditLog({
     folder: audit.path,
     sync: audit.sync,
@@ -36,7 +35,5 @@ export async function audited<T>(config: Config, change: Change, work: () => Pro
     log: silentLog,
   })
   const action = { agent: '(none)', principal: `os:${osUser()}`, rule: 'command line', ...change }
-  return await auditAction(log, action, work, (thrown) => ({
-    reason: thrown instanceof ToolwayError ? thrown.code.toLowerCase() : 'failed',
-  }))
+  return await auditAction(log, action, work)
 }

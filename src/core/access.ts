@@ -29,7 +29,7 @@ export interface Access {
     readonly address?: string
     readonly principal?: string
     readonly asked?: string
-    /** What was wrong: the refused Host or Origin, or why a message could not be read. */
+    /** What was wrong: the refused Host or Origin, what was asked for, or why a message could not be read. */
     readonly detail?: string
     readonly malformed?: true
     readonly code: ErrorCode

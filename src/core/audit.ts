@@ -61,7 +61,7 @@ export interface AuditEnd extends AuditSubject {
   readonly approver?: string
   /** For retried calls: the outcome of each attempt, which is an error code or `ok`. */
   readonly attempts?: readonly string[]
-  /** What was wrong: the refused Host or Origin, or why a message could not be read. */
+  /** What was wrong: the refused Host or Origin, what was asked for, or why a message could not be read. */
   readonly detail?: string
   /** How many of this principal's earlier refusals were not recorded, because there were too many. */
   readonly suppressed?: number

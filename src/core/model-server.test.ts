@@ -25,4 +25,6 @@ test('S6: the quoted message of a model server has no hidden characters and no h
 test('B6: a secret is masked, also one that the server wrote with JSON escapes', () => {
   const body = '{"error":{"message":"the key sk\\u002dsecret is wrong"}}'
   expect(readServerMessage(body, ['sk-secret']).message).toBe('the key *** is wrong')
+  // Nothing is left of a secret that contains another one.
+  expect(readServerMessage(body, ['secret', 'sk-secret', 'sk-']).message).toBe('the key *** is wrong')
 })

@@ -146,7 +146,11 @@ export function readServerMessage(text: string, secrets: readonly string[]): Ser
 }
 
 const withoutSecrets = (text: string, secrets: readonly string[]): string =>
-  secrets.filter((secret) => secret.length > 3).reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
+  secrets
+    .filter((secret) => secret.length > 3)
+    // The longest first: of a secret that contains another one, a part would be left.
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -96,7 +96,7 @@ function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {
 const outcomeOf = ({ refusal, isError, findings }: Result, rule: string): Ending =>
   refusal ? endingOf(refusal) : { decision: 'ALLOW', rule, is_error: isError, findings }
 
-type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
+export type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 
 export function endingOf(thrown: unknown): Ending {
   if (thrown instanceof ServerError) return { decision: 'ERROR', reason: 'server_error', is_error: true }

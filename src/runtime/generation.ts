@@ -108,7 +108,10 @@ export async function prepareConfig(
   const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
   let redactor: Redactor | undefined
   const conceal = (text: string): string => {
-    redactor ??= createRedactor({ secrets: secretsOf(secretSettings(loaded.config), loaded.secrets), keys: [] })
+    redactor ??= createRedactor({
+      secrets: secretsOf(loaded.config, secretSettings(loaded.config), loaded.secrets),
+      keys: [],
+    })
     return redactor.line(text)
   }
   // For what is printed before the first generation has started.
@@ -143,7 +146,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     clock,
     log,
   })
-  const own = secretsOf(secretSettings(config), [
+  const own = secretsOf(config, secretSettings(config), [
     token ?? '',
     ...loaded.secrets,
     ...Object.values(traces?.settings.headers ?? {}),

@@ -2,6 +2,8 @@ import { userInfo } from 'node:os'
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { auditAction } from './audit-action.ts'
 import { compareConfigs } from './config-difference.ts'
 import { createConfigAudit } from './reload.ts'
 
@@ -13,10 +15,9 @@ function setUp() {
     records.push(event)
     return undefined
   }
-  const record = createConfigAudit({ begin: keep, end: keep }, 'a secret', (text) =>
-    text.replace('hunter2', '[redacted]'),
-  )
-  return { record, records }
+  const audit = { begin: keep, end: keep }
+  const record = createConfigAudit(audit, 'a secret', (text) => text.replace('hunter2', '[redacted]'))
+  return { audit, record, records }
 }
 
 test('F11: start, stop and each reload are audited, with a hash of the configuration and the changes', async () => {
@@ -38,4 +39,16 @@ test('F11: start, stop and each reload are audited, with a hash of the configura
   expect(given[0]?.configuration).toMatch(/^[0-9a-f]{64}$/)
   expect(given[0]?.configuration).not.toBe(given[2]?.configuration)
   expect(given[6]?.configuration).toBe(given[2]?.configuration)
+})
+
+test('F11: an action that the caller may not perform is recorded as a denial, with its rule', async () => {
+  const { audit, records } = setUp()
+  const action = { agent: 'a', principal: 'key:a', operation: 'answer_approval', rule: 'admin' }
+  const refused = new ToolwayError('DENIED_BY_POLICY', 'You may not answer.', { rule: 'agents.a.approve[0]' })
+  await expect(auditAction(audit, action, () => Promise.reject(refused))).rejects.toBe(refused)
+  await expect(auditAction(audit, action, () => Promise.reject(new Error('no space')))).rejects.toThrow('no space')
+  expect(records.filter((record) => 'decision' in record)).toMatchObject([
+    { decision: 'DENY', code: 'DENIED_BY_POLICY', rule: 'agents.a.approve[0]', is_error: true },
+    { decision: 'ERROR', code: 'INTERNAL', rule: undefined, is_error: true },
+  ])
 })

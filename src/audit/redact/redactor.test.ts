@@ -221,6 +221,8 @@ test('B6: tokens that come while it is in use go like other secrets, and those t
   expect(line(`{"msg":"${Buffer.from('Bearer access-4711').toString('base64')}"}`)).not.toContain('YWNjZXNz')
   tokens = ['access-4712']
   expect(text(said)).toBe('[redacted] and access-4711')
+  tokens = ['of-s3cr3t-value-and-more', 'access-4712']
+  expect(line('of-s3cr3t-value-and-more')).toBe('[redacted]')
   const long = `${'x'.repeat(20_000)} access-4712`
   expect(line(long)).toBe(`${'x'.repeat(20_000)} [redacted]`)
 })

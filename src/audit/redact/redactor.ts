@@ -40,7 +40,8 @@ export interface Redactor {
 export function createRedactor({ secrets, tokens = () => noTokens, keys }: RedactorOptions): Redactor {
   const concealSecrets = createConceal(secrets)
   const concealTokens = concealThose(tokens)
-  const conceal: Conceal = (text) => concealTokens(concealSecrets(text))
+  // Tokens first: one that contains a secret must not be left in part.
+  const conceal: Conceal = (text) => concealSecrets(concealTokens(text))
   const isSecretKey = createKeyMatcher(keys)
   const isAssigned = createNameMatcher(isSecretKey)
   const inNumbers = secrets.some((secret) => /^[\d.-]+$/.test(secret.trim()))

@@ -5,6 +5,7 @@ import { isRandom } from '../../core/secret-name.ts'
 import { secretsOf } from './secrets.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as Config
+const secretsIn = (config: Config, more?: readonly string[]) => secretsOf(config, secretSettings(config), more)
 const random = 'Zk3vQ9xLm2Rt7Wp5Yb8Nc4Hd6Jf1Gs0Ka'
 
 test('B6: the secrets of a configuration are found wherever they may be written', () => {
@@ -52,7 +53,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
     sinks: { hook: { kind: 'webhook', url: `https://h/services/${random}3`, headers: { 'X-Token': 'of-a-hook' } } },
     stores: { redis: { url: 'redis://:of-redis@h' }, postgres: { url: 'postgres://u:of-postgres@h/d' } },
   })
-  expect(secretsOf(secretSettings(config), ['tw_generated']).sort()).toEqual(
+  expect(secretsIn(config, ['tw_generated']).sort()).toEqual(
     [
       'tw_generated',
       'our-own-long-token',
@@ -136,7 +137,7 @@ test.each<[string, object, string[]]>([
     ['of-an-issuer'],
   ],
 ])('B6: among the secrets of a server are %s', (_, server, texts) => {
-  expect(secretsOf(secretSettings(configOf({ mcpServers: { server } })))).toEqual(texts)
+  expect(secretsIn(configOf({ mcpServers: { server } }))).toEqual(texts)
 })
 
 test('B6: common words and paths are not secrets: hiding them would hide everything', () => {
@@ -179,8 +180,19 @@ test('B6: common words and paths are not secrets: hiding them would hide everyth
       },
     },
   })
-  expect(secretsOf(secretSettings(config))).toEqual([])
-  expect(secretsOf(secretSettings(configOf({})))).toEqual([])
+  expect(secretsIn(config)).toEqual([])
+  expect(secretsIn(configOf({}))).toEqual([])
+})
+
+test('F11, B6: names in the configuration are not secrets: a record must say which server and agent it is about', () => {
+  const named = {
+    mcpServers: {
+      orders: { command: 'x', env: { DB_PASSWORD: 'orders', PGPASSWORD: 'Research', OTHER_PASSWORD: 'invoices' } },
+    },
+    agents: { 'research.junior': {} },
+    auth: { keys: [{ id: 'nightly', hash: `sha256:${'0'.repeat(64)}`, agents: ['*'] }] },
+  }
+  expect(secretsIn(configOf(named), ['toolway', 'native', 'nightly', 'research.junior'])).toEqual(['invoices'])
 })
 
 test('words and random strings are distinguished', () => {

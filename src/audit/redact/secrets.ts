@@ -1,5 +1,7 @@
+import type { Config } from '../../config/schema.ts'
 import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isPath, isRandom, isSecretName } from '../../core/secret-name.ts'
+import { builtInSources } from '../../core/source.ts'
 import { decodePercent } from '../../lib/url.ts'
 import { minSecretLength } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
@@ -16,12 +18,29 @@ export interface TextSpan {
   readonly end: number
 }
 
-/** The secrets in a configuration, plus `more`. Skips values too short or too common to tell from ordinary text. */
-export function secretsOf(settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
+/**
+ * The secrets in a configuration, whose secret `settings` are given, plus `more`. Skips values too short or too common to tell from ordinary text, and the
+ * names in the configuration: without them, a log would not say which server or agent a record is about.
+ */
+export function secretsOf(config: Config, settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
+  const names = namesIn(config)
   const worth = [...more, ...[...settings].flatMap(ofSetting)]
     .map((value) => value.trim())
-    .filter((value) => value.length >= minSecretLength && !value.includes('${') && !isCommonplace(value))
+    .filter((value) => value.length >= minSecretLength && !value.includes('${'))
+    .filter((value) => !isCommonplace(value) && !names.has(value.toLowerCase()))
   return [...new Set(worth)]
+}
+
+/** The names that everybody who may read the logs knows, in lower case. */
+function namesIn({ mcpServers, agents, models, sinks, auth }: Config): ReadonlySet<string> {
+  const named = [mcpServers, agents, models, sinks].flatMap((section) => Object.keys(section))
+  const all = [
+    ...builtInSources,
+    ...named,
+    ...named.flatMap((name) => name.split('.')),
+    ...auth.keys.map(({ id }) => id),
+  ]
+  return new Set(all.map((name) => name.toLowerCase()))
 }
 
 function ofSetting({ kind, value }: SecretSetting): string[] {
@@ -222,7 +241,7 @@ const isSecret = (name: string, value: string): boolean =>
 const commonplace = new Set(
   `true false yes no on off none null nil undefined default auto automatic enabled disabled enable disable required optional
   production development staging testing test local localhost prod dev debug trace info warn warning error fatal silent
-  verbose quiet admin administrator root user users guest public private anonymous password passwd secret token apikey
+  verbose quiet unknown admin administrator root user users guest public private anonymous password passwd secret token apikey
   api_key changeme change_me example sample dummy placeholder generated postgres postgresql mysql mongodb redis sqlite
   github gitlab google openai anthropic azure amazon aws cloud docker kubernetes linux darwin windows server client
   bearer basic oauth oauth2 apikeyauth header headers cookie cookies session sessions json text stdio http https

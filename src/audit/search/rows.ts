@@ -1,12 +1,12 @@
-import type { AuditSubject } from '../../core/audit.ts'
+import type { AuditEnd } from '../../core/audit.ts'
 import { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'
-import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
+import type { AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
 
 /** One operation: how it ended, and the arguments with which it began. */
-export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
+export interface OperationRow extends Partial<Omit<AuditEnd, 'operation' | 'code'>> {
   /** When the operation ended, or when it began if no end is recorded. */
   readonly time: string
   readonly lane: string
@@ -15,22 +15,15 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly arguments?: unknown
   /** Whether an end is recorded. If not, the operation is still running, or its process was killed. */
   readonly ended: boolean
-  readonly decision?: AfterRecord['decision']
-  readonly reason?: string
-  readonly rule?: string
   readonly code?: string
-  readonly is_error?: boolean
-  readonly latency_ms?: number
-  readonly requested?: number
-  readonly returned?: number
-  readonly tokens?: number
 }
 
 /** The row for a record. If `record` ends an operation, `before` is the record of the operation's beginning. */
 export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord): OperationRow {
   if (record.phase === undefined) {
     const { time, seq, operation } = record
-    return { time, lane, seq, operation, reason: 'reason' in record ? record.reason : undefined, ended: true }
+    const row = { time, lane, seq, operation, reason: 'reason' in record ? record.reason : undefined, ended: true }
+    return isGap(record) ? { ...row, detail: extentOf(record) } : row
   }
   const { phase, prev: _, hash: __, time, ...fields } = record
   const row = { time, ...fields, lane, ended: phase === 'after' }
@@ -41,6 +34,12 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase
+
+/** How many records are missing: `from: 5, to: 9` or `refused: 2, writes: 1`. A record that was changed may have anything. */
+const extentOf = ({ missing, unrecorded }: GapRecord): string =>
+  Object.entries({ ...missing, ...unrecorded })
+    .flatMap(([what, count]) => (typeof count === 'number' && count > 0 ? [`${what}: ${count}`] : []))
+    .join(', ')
 
 /** Whether a row matches a filter. This defines the meaning of filters; the index must agree with it. */
 export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {

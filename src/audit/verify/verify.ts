@@ -62,6 +62,12 @@ export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyRe
   for (const lane of [...named].filter(isGone)) {
     problems.add({ kind: 'lane', lane, message: `lane ${lane} is missing: other lanes record that it existed` })
   }
+  if (verifiers.length > 0 && lanes.length === 0 && marks.size === 0) {
+    problems.add({
+      kind: 'lane',
+      message: 'there is no log, although its key exists: it was deleted, or it is elsewhere (audit.path)',
+    })
+  }
   return {
     ok: problems.count === 0,
     trust: signer ? 'secret' : options.publicKey === undefined ? 'key beside the log' : 'public key',

@@ -19,7 +19,10 @@ interface UndoOptions extends CommonOptions {
 async function open(shell: Shell, options: CommonOptions) {
   const { config, secrets } = await load(shell, options)
   const history = createEditHistory(config.stores.path)
-  const redactor = createRedactor({ secrets: secretsOf(secretSettings(config), secrets), keys: config.audit.redact })
+  const redactor = createRedactor({
+    secrets: secretsOf(config, secretSettings(config), secrets),
+    keys: config.audit.redact,
+  })
   const editor = createConfigEditor({
     source: { paths: options.config ?? [], env: shell.env, cwd: shell.cwd },
     redactor: () => redactor,

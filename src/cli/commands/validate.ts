@@ -39,7 +39,7 @@ async function tryPlugins(loaded: LoadedConfig): Promise<void> {
 }
 
 const concealOf = ({ config, secrets }: LoadedConfig) =>
-  createRedactor({ secrets: secretsOf(secretSettings(config), secrets), keys: [] }).line
+  createRedactor({ secrets: secretsOf(config, secretSettings(config), secrets), keys: [] }).line
 
 function serversOf(loaded: LoadedConfig) {
   const conceal = concealOf(loaded)

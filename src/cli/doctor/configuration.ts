@@ -146,7 +146,7 @@ export async function redactorFor({ understood: config, secrets }: DoctorContext
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
   const { text } = await privateFile({ path, shown: path, what: 'the token' })
-  const known = secretsOf(secretSettings(config), [...secrets, text ?? ''])
+  const known = secretsOf(config, secretSettings(config), [...secrets, text ?? ''])
   return createRedactor({ secrets: known, keys: config.audit.redact })
 }
 

@@ -107,7 +107,7 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
       { name: 'seal', what: 'the key that encrypts call state' },
       { name: 'audit-key', what: "the audit log's signing key" },
     ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
-    const secrets = secretsOf(secretSettings(config))
+    const secrets = secretsOf(config, secretSettings(config))
     const found = await Promise.all([
       ...secretFiles.map(async (file) => (await privateFile(file)).finding),
       ...files.map(({ path }) => readableSecrets(path, short(path), secrets)),

@@ -29,7 +29,7 @@ export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminC
   return {
     approvals: (caller) => visible(caller).map((approval) => viewOf(caller, approval)),
     async answerApproval(caller, id, { decision, reason }) {
-      const approval = visible(caller).find((one) => one.id === id)
+      const approval = sharedApprovals.list().find((one) => one.id === id)
       if (!approval) throw gone(id)
       const { call, server, tool } = approval
       const action = { operation: 'answer_approval', server, tool, arguments: { approval: id, call, decision, reason } }

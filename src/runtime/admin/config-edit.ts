@@ -297,7 +297,7 @@ async function testAll(
   signal: AbortSignal,
 ): Promise<ServerTest[]> {
   const { config } = loaded
-  const secrets = secretsOf(secretSettings(config), loaded.secrets)
+  const secrets = secretsOf(config, secretSettings(config), loaded.secrets)
   const known = createRedactor({ secrets, keys: config.audit.redact })
   const redact = (text: string) => context.current().redactor.text(known.text(text))
   const { clock, log } = context

@@ -10,7 +10,10 @@ import { secretIn, secretive } from './secrets.fixture.ts'
 const configOf = (written: object) => configSchema.parse(written) as unknown as Config
 
 const shown = (config: Config) =>
-  redactConfig(config, createRedactor({ secrets: secretsOf(secretSettings(config)), keys: config.audit.redact }))
+  redactConfig(
+    config,
+    createRedactor({ secrets: secretsOf(config, secretSettings(config)), keys: config.audit.redact }),
+  )
 
 describe('B6: the configuration as it is shown', () => {
   const config = configOf(secretive(7))

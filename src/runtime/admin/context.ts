@@ -2,7 +2,6 @@ import type { Access } from '../../core/access.ts'
 import type { Audit, AuditBegin } from '../../core/audit.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Why } from '../../policy/explanation.ts'
 import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
@@ -69,8 +68,5 @@ export function audited<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const subject = { agent, principal, anonymous: authenticated ? undefined : (true as const), address }
-  return auditAction(audit, { ...subject, ...action, rule: 'admin' }, work, (thrown) => {
-    const { code } = ToolwayError.from(thrown)
-    return { code, reason: code.toLowerCase() }
-  })
+  return auditAction(audit, { ...subject, ...action, rule: 'admin' }, work)
 }

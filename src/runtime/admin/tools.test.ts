@@ -16,5 +16,7 @@ test('F11: looking up a tool that the policy denies leaves a record with the pri
   const admin = createToolsAdmin({ access, current } as unknown as AdminContext, {} as VisibleFigures)
   const { caller } = callOf()
   await expect(admin.tool(caller, 'files.read')).rejects.toMatchObject({ code: 'TOOL_BLOCKED' })
-  expect(recorded).toEqual([{ code: 'TOOL_BLOCKED', principal: 'test', address: undefined, asked: 'default' }])
+  expect(recorded).toEqual([
+    { code: 'TOOL_BLOCKED', principal: 'test', address: undefined, asked: 'default', detail: 'tool: files.read' },
+  ])
 })

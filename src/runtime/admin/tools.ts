@@ -30,7 +30,7 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
     const decision = policy.decide(caller, served.entry)
     if (!decision.allowed) {
       const { principal, address, agent } = caller
-      access.rejected({ code: decision.code, principal, address, asked: agent })
+      access.rejected({ code: decision.code, principal, address, asked: agent, detail: `tool: ${name}` })
       throw refusalOf(decision, served.entry.server)
     }
     return served

@@ -253,7 +253,7 @@ describe('B6: access', () => {
     await api('config', { token: 'dev' })
     expect(access.turned).toEqual([
       { code: 'AUTH_REQUIRED', address: '127.0.0.1' },
-      { code: 'DENIED_BY_POLICY', principal: 'key:dev', address: '127.0.0.1' },
+      { code: 'DENIED_BY_POLICY', principal: 'key:dev', address: '127.0.0.1', detail: 'GET config' },
     ])
     expect((await raw('/admin/api/session')).status).toBe(401)
     expect(access.turned).toHaveLength(2)

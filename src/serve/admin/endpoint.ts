@@ -114,7 +114,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     const { route, target } = find(request.method ?? '', path)
     if (draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
     // Authenticate first, so that errors in the query are reported to authenticated users only.
-    const user = route.access === 'anyone' ? undefined : await admitted(request, route)
+    const user = route.access === 'anyone' ? undefined : await admitted(request, route, path)
     const sender = user?.identity.principal ?? 'anonymous'
     requests.claim(sender)
     try {
@@ -143,11 +143,15 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     if (value !== answered) answerJson(response, value)
   }
 
-  const admitted = async (request: IncomingMessage, { access: who, path }: Route): Promise<AdminUser> => {
+  const admitted = async (
+    request: IncomingMessage,
+    { access: who, path }: Route,
+    asked: string,
+  ): Promise<AdminUser> => {
     const user = await credentials.admit(request)
     const { admin, principal, address } = user.caller
     if (who === 'guest' || admin) return user
-    access.rejected({ code: 'DENIED_BY_POLICY', principal, address })
+    access.rejected({ code: 'DENIED_BY_POLICY', principal, address, detail: `${request.method} ${asked}` })
     throw onlyForAdmins(path)
   }
 

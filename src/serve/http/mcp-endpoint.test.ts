@@ -152,7 +152,8 @@ describe('sessions over HTTP', () => {
     expect((await raw({ method: 'GET', headers: stolen })).status).toBe(404)
     expect((await raw({ method: 'DELETE', headers: stolen })).status).toBe(404)
     // F11: each of them leaves a record, which names nobody but who has tried.
-    const tried = { code: 'DENIED_BY_POLICY', principal: 'bert', address: '127.0.0.1' }
+    const detail = "session: another principal's"
+    const tried = { code: 'DENIED_BY_POLICY', principal: 'bert', address: '127.0.0.1', detail }
     expect(access.turned).toEqual([tried, tried, tried, tried])
     access.release()
     expect(await (await waiting).body.json()).toMatchObject({ result: { content: [{ text: 'waited' }] } })

@@ -117,7 +117,8 @@ export function createMcpEndpoint(options: {
     const session = sessions.find(sessionId, principal)
     // Record the use of another principal's session: ids cannot be guessed, so this one was probably stolen.
     if (session === undefined && sessions.holds(sessionId)) {
-      access.rejected({ code: 'DENIED_BY_POLICY', principal, address: addressOf(request) })
+      const detail = "session: another principal's"
+      access.rejected({ code: 'DENIED_BY_POLICY', principal, address: addressOf(request), detail })
     }
     // Reject a credential whose rights have changed: it must not keep the rights that the session started with.
     if (session === undefined || !hasSameRights(session.caller, identity))

@@ -88,11 +88,15 @@ test('V8: callers cannot approve their own calls, and others only if they are na
   const running = echo('mine', ofBoss)
   const approval = await waits()
   expect(await listed(own)).toEqual([])
-  expect((await own(`approvals/${approval.id}`, { body: { decision: 'once' } })).status).toBe(400)
+  expect((await own(`approvals/${approval.id}`, { body: { decision: 'once' } })).status).toBe(403)
   const asBoss = asking(originOf(gateway), boss.key)
   expect(await listed(asBoss)).toMatchObject([{ mayAnswer: false }])
   const refused = await asBoss(`approvals/${approval.id}`, { body: { decision: 'once' } })
   expect([refused.status, refused.json.error.code]).toEqual([403, 'DENIED_BY_POLICY'])
+  // F11: both attempts are recorded, with who made them and what for.
+  const attempts = await recordsOf('operation=answer_approval&decision=DENY')
+  expect(attempts.map(({ principal }) => principal)).toEqual(['key:boss', 'key:agent'])
+  expect(attempts).toMatchObject([{ tool: 'echo', rule: approval.rule }, { arguments: { call: approval.call } }])
   const body = { decision: 'deny', reason: 'Use the wiki instead.' }
   expect((await operator(`approvals/${approval.id}`, { body })).status).toBe(200)
   const { isError, content } = await running

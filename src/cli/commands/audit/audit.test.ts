@@ -129,12 +129,38 @@ describe('F11, B11: toolway audit', () => {
     expect(await found('--errors')).toEqual(['c'])
     expect(await found('--since', '2026-03-01T12:02:00Z', '--operation', 'call_*')).toEqual(['c'])
     expect(await found('--since', '1m')).toEqual([])
+    // Without a time zone, UTC applies, as in the log.
+    for (const at of ['2026-03-01T12:02', '2026-03-01 12:02:00', '2026-03-01T14:02+02:00']) {
+      expect(await found('--since', at, '--operation', 'call_*')).toEqual(['c'])
+    }
     expect((await query('--raw', '--call', 'b')).stdout.trimEnd().split('\n')).toHaveLength(2)
     expect(await query('--agent', 'nobody')).toMatchObject({
       code: 0,
       stdout: '',
       stderr: expect.stringContaining('No matching records'),
     })
+  })
+
+  test('F11: who approved, what was asked for, and what was not recorded are in the table and in CSV', async () => {
+    await using log = await logFolder()
+    const subject = {
+      phase: 'after',
+      agent: 'dev',
+      principal: 'key:dev',
+      operation: 'call_tool',
+      write: true,
+      latency_ms: 1,
+    }
+    const denied = { ...subject, decision: 'DENY', reason: 'denied', is_error: true }
+    log.put({ ...denied, call: 'a', approval: 'deny', approver: 'key:boss' }, start)
+    log.put({ ...denied, call: 'b', detail: 'POST servers/fs/disable', suppressed: 41 }, start)
+    log.put({ operation: 'gap', reason: 'unrecorded', unrecorded: { refused: 3, reads: 0, writes: 2 } }, start)
+    log.put({ operation: 'gap', reason: 'records_missing', missing: { from: 5, to: 9 } }, start)
+    const facts = ['key:boss', 'POST servers/fs/disable', '41', 'refused: 3, writes: 2', 'from: 5, to: 9']
+    for (const command of ['query', 'export --format csv', 'export']) {
+      const { stdout } = await toolway(['audit', ...command.split(' '), '--path', log.folder])
+      expect(facts.filter((fact) => !stdout.includes(fact))).toEqual([])
+    }
   })
 
   test('export streams everything, oldest first, as JSON lines or CSV', async () => {

@@ -49,7 +49,7 @@ export const withLogOptions = (command: Command): Command =>
 /** Adds the filter options and those of `withLogOptions`. */
 export const withFilterOptions = (command: Command): Command =>
   withLogOptions(command)
-    .option('--since <when>', 'no older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')
+    .option('--since <when>', 'no older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00 (UTC)')
     .option('--until <when>', 'older than this')
     .option('--agent <name>', 'by this agent; * is a wildcard, here and below')
     .option('--principal <name>', 'by this principal')

@@ -130,9 +130,12 @@ const outcome = ({ decision, ended, is_error }: OperationRow): string => {
   return is_error && decision === 'ALLOW' ? 'ALLOW (tool error)' : (decision ?? '')
 }
 
-const why = ({ reason, code, rule, operation, decision }: OperationRow): string => {
+const why = ({ reason, code, rule, operation, decision, ...row }: OperationRow): string => {
   const own = decision === undefined && operation === 'gap' ? 'records are missing here:' : ''
-  return [own, reason ?? code ?? '', rule ?? ''].filter(Boolean).join(' ')
+  const approval = row.approval ? `approval: ${row.approval} by ${row.approver}` : ''
+  const more = row.suppressed ? `(and ${row.suppressed} more)` : ''
+  const detail = row.detail ? `(${row.detail})` : ''
+  return [own, reason ?? code ?? '', rule ?? '', approval, detail, more].filter(Boolean).join(' ')
 }
 
 const latency = ({ latency_ms: ms }: OperationRow): string =>

@@ -41,14 +41,16 @@ export function filterOf(options: FilterOptions, nowMs: number): AuditFilter {
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as AuditFilter
 }
 
-const calendar = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
+const calendar = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i
 
-/** The time that an option specifies, in milliseconds: `7d` means seven days ago; a date is also accepted. */
+/** The time that an option specifies, in milliseconds: `7d` means seven days ago; a date and a time are also accepted. */
 function moment(text: string, nowMs: number, option: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?)(s|m|h|d|w)$/.exec(text.trim()) ?? []
   const units: Readonly<Record<string, number>> = { ...durationUnits, w: 7 * durationUnits.d }
   if (unit !== undefined) return Math.round(nowMs - Number(number) * units[unit]!)
-  const time = calendar.test(text.trim()) ? Date.parse(text.trim()) : Number.NaN
+  const [written, zone] = calendar.exec(text.trim()) ?? []
+  // Without a time zone, UTC applies, as in the log.
+  const time = written === undefined ? Number.NaN : Date.parse(zone || written.length === 10 ? written : `${written}Z`)
   if (!Number.isNaN(time)) return time
   throw new UsageError(
     `Invalid time "${text}" (${option}).`,

@@ -59,6 +59,13 @@ describe('F11: toolway audit verify', () => {
     const own = await toolway(['audit', 'verify', '--json'], place)
     expect(JSON.parse(own.stdout)).toMatchObject({ ok: true, trust: 'secret' })
     expect(own.stderr).toContain('audit-marks')
+    rmSync(join(place.cwd, 'audit'), { recursive: true })
+    expect(await toolway(['audit', 'verify'], place)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('no log'),
+    })
+    expect((await toolway(['audit', 'verify', '--path', 'audit'], place)).code).toBe(1)
+    await recorded(join(place.cwd, 'audit'), await keptAuditKey(join(place.cwd, 'data')))
     writeFileSync(join(place.cwd, 'data', 'audit-key'), 'quite another secret of that length')
     expect((await toolway(['audit', 'verify'], place)).code).toBe(1)
     rmSync(join(place.cwd, 'data', 'audit-key'))

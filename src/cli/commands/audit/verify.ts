@@ -35,10 +35,11 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
   if (options.postgres) return verifyPostgres(shell, options, keys, output)
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && listLanes(keys.marks).length > 0
-  if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
+  const isExpected = hasMarks || keys.key !== undefined || options.publicKey !== undefined || options.path !== undefined
+  if (!isExpected && !hasRecords(folder, output, shell)) return exit.ok
   // A log from version 0.1.0 or in a moved folder has no marks until the gateway starts again, so missing marks do not
   // prove that they were deleted.
-  if (keys.key !== undefined && !hasMarks) {
+  if (keys.key !== undefined && !hasMarks && listLanes(folder).length > 0) {
     output.note(
       'There are no high-water marks for this log (stores.path/audit-marks), so deleted lanes and restored old folders are not detected. The gateway writes the marks when it starts; if it has already run with this log, they were deleted.',
     )
