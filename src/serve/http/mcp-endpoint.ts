@@ -138,8 +138,11 @@ export function createMcpEndpoint(options: {
       const agent = agentFor(access, { ...identity, address }, asked)
       const session = sessions.open({ ...identity, agent, asked }, client, address)
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
+      const welcome = await legacy.initializeResult(session).catch((error) => {
+        sessions.end(session)
+        throw error
+      })
       response.setHeader('Mcp-Session-Id', session.id)
-      const welcome = await legacy.initializeResult(session)
       responseTo(response, accepts, session).answer([resultBytes(inbound.id, welcome)])
     } catch (thrown) {
       throw toHttpError(thrown, log, inbound.id)
