@@ -59,6 +59,7 @@ const fixed = {
   tasks: { what: 'tasks', limit: 4_000, perCaller: 1_000 },
   chat_answers: { what: 'chat answers in progress', limit: 256, perCaller: 128 },
   dashboards: { what: 'open dashboards', limit: 64, perCaller: 48 },
+  model_requests: { what: 'requests to models that run in this process', limit: 64, perCaller: 12 },
   client_capabilities: { what: 'different sets of client capabilities in 10 minutes', limit: 1_024, perCaller: 8 },
 } satisfies Record<string, BudgetLimits>
 
