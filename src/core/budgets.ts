@@ -55,6 +55,7 @@ const fixed = {
   streams: { what: 'open streams', limit: 4_096, perCaller: 768 },
   subscriptions: { what: 'subscriptions', limit: 20_000, perCaller: 10_000 },
   questions: { what: 'calls and questions that wait for input from the client', limit: 2_000, perCaller: 500 },
+  question_bytes: { what: 'bytes of calls and questions that wait for input', limit: 128 * MiB, perCaller: 32 * MiB },
   approvals: { what: "calls that wait for a person's approval", limit: 256, perCaller: 64 },
   tasks: { what: 'tasks', limit: 4_000, perCaller: 1_000 },
   chat_answers: { what: 'chat answers in progress', limit: 256, perCaller: 128 },

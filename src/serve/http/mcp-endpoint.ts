@@ -45,7 +45,7 @@ import { protocolOf } from '../mcp-stateless/envelope.ts'
 import type { StatelessHttp } from '../mcp-stateless/http.ts'
 import { statelessErrorResponse } from '../mcp-stateless/responses.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
-import type { RequestBodies } from './bodies.ts'
+import type { RequestBodies, RequestWork } from './bodies.ts'
 import type { ReceivedRequest } from './request.ts'
 import { type AcceptedTypes, PostResponse, readAccept } from './response.ts'
 import { SseStream, type UnreadResponses } from './sse-stream.ts'
@@ -55,6 +55,7 @@ interface Exchange {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly identity: AuthIdentity
+  readonly work?: RequestWork
 }
 
 /** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
@@ -202,9 +203,12 @@ export function createMcpEndpoint(options: {
     const { principal } = exchange.identity
     checkUnread(principal)
     budgets.requests.claim(principal)
+    const work: RequestWork = { active: true }
     try {
-      await post(exchange)
+      await post({ ...exchange, work })
     } finally {
+      work.active = false
+      work.ended?.()
       budgets.requests.give(principal)
     }
   }
