@@ -125,6 +125,7 @@ export function createChatRun(
       const deltas = model.complete({
         ...question,
         messages: truncateConversation(question.messages, dependencies.config.maxConversation),
+        owner: request.caller.principal,
         signal,
         temperature,
         parallelToolCalls,

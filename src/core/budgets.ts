@@ -1,3 +1,4 @@
+import type { Clock } from './clock.ts'
 import { ToolwayError } from './errors.ts'
 
 /** How much of a budget is in use. `largest` is the use of the caller that uses most of it. */
@@ -54,10 +55,13 @@ const fixed = {
   streams: { what: 'open streams', limit: 4_096, perCaller: 768 },
   subscriptions: { what: 'subscriptions', limit: 20_000, perCaller: 10_000 },
   questions: { what: 'calls and questions that wait for input from the client', limit: 2_000, perCaller: 500 },
+  question_bytes: { what: 'bytes of calls and questions that wait for input', limit: 128 * MiB, perCaller: 32 * MiB },
   approvals: { what: "calls that wait for a person's approval", limit: 256, perCaller: 64 },
   tasks: { what: 'tasks', limit: 4_000, perCaller: 1_000 },
   chat_answers: { what: 'chat answers in progress', limit: 256, perCaller: 128 },
   dashboards: { what: 'open dashboards', limit: 64, perCaller: 48 },
+  model_requests: { what: 'requests to models that run in this process', limit: 64, perCaller: 12 },
+  client_capabilities: { what: 'different sets of client capabilities in 10 minutes', limit: 1_024, perCaller: 8 },
 } satisfies Record<string, BudgetLimits>
 
 type FixedBudget = keyof typeof fixed
@@ -137,6 +141,32 @@ export function createBudget(name: string, { what, limit, perCaller }: BudgetLim
     },
   }
   return budget
+}
+
+/**
+ * Counts things by their use: each one counts against the budget until it has not been used for `keepMs`. Returns a
+ * function that throws OVERLOADED if a caller uses one more than the bounds allow.
+ */
+export function createRecentUses(budget: Budget, keepMs: number, clock: Pick<Clock, 'monotonic'>) {
+  /** When each caller last used each thing. */
+  const callers = new Map<string, Map<string, number>>()
+
+  const forgetOld = (now: number) => {
+    for (const [caller, uses] of callers) {
+      for (const [thing, at] of uses) if (now - at >= keepMs && uses.delete(thing)) budget.give(caller)
+      if (uses.size === 0) callers.delete(caller)
+    }
+  }
+
+  return (caller: string, thing: string): void => {
+    const now = clock.monotonic()
+    if (callers.get(caller)?.has(thing) !== true) {
+      forgetOld(now)
+      budget.claim(caller)
+    }
+    const uses = callers.get(caller) ?? new Map<string, number>()
+    callers.set(caller, uses.set(thing, now))
+  }
 }
 
 const retryAfterMs = 1_000

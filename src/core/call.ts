@@ -85,6 +85,13 @@ export interface Caller {
   readonly peer?: Peer
 }
 
+/**
+ * Whether a caller is limited to a share of what all callers use. The operator is not: a gateway with a single user
+ * keeps nothing free for others. Callers without a credential cannot be told apart, so they have no shares either.
+ */
+export const hasShare = ({ authenticated, admin }: Pick<Caller, 'authenticated' | 'admin'>): boolean =>
+  authenticated && !admin
+
 /** Sends notifications and requests to one caller's client. */
 export interface Peer {
   /** Whether the caller answers input-required results in a follow-up request. If not, it is asked during the call. */

@@ -25,6 +25,8 @@ export interface CachedAnswer {
   readonly bytes: Buffer
   readonly mark: Mark
   readonly ttlMs: number
+  /** The principal that may not use up the cache with its results; absent if it has no share. */
+  readonly owner?: string | undefined
 }
 
 export interface CacheLimits {
@@ -38,6 +40,8 @@ export interface CacheUsage {
   readonly bytes: number
   /** How many results were dropped before they expired, to make room. */
   readonly evicted: number
+  /** The bytes of the owner that has most of them. */
+  readonly largest?: number
 }
 
 /** Stores text that expires. Best effort: entries may be evicted, or lost with their store. Never throws or rejects. */

@@ -1,5 +1,5 @@
 import type { BudgetUse } from '../core/budgets.ts'
-import type { Call, Caller, Interceptor } from '../core/call.ts'
+import { type Call, hasShare, type Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -159,12 +159,6 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
     },
   }
 }
-
-/**
- * Whether a caller is limited to a share. The operator is not: a gateway with a single user keeps none of its slots for
- * others. Callers without a credential cannot be told apart, so they have no shares either.
- */
-const hasShare = ({ authenticated, admin }: Caller): boolean => authenticated && !admin
 
 /** One caller's share of the slots: three quarters, so that other callers always find some. */
 const shareOf = (limit: number): number => Math.max(1, limit - Math.ceil(limit / 4))

@@ -126,6 +126,17 @@ test('V4: the error names the limit as the caller set it, even if some of that t
   await expect(answer).rejects.toThrow(/within 2 s \(timeout_ms\)/)
 })
 
+test("V4: a caller's limit is at most the operator's maximum", async () => {
+  const clock = createManualClock()
+  const call = callOf({ entry: patientEntry, timeoutMs: 3_600_000 })
+  const caught = expect(timeout(clock)(call, deaf)).rejects.toMatchObject({
+    code: 'TIMEOUT',
+    message: expect.stringMatching(/within 600 s \(defaults\.maxTimeout\).* raise defaults\.maxTimeout/),
+  })
+  clock.advance(600_000)
+  await caught
+})
+
 test('V4: the error of a call without progress names the setting and its value', async () => {
   const { clock, answer } = running()
   await clock.pass(30_000)

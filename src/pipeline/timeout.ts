@@ -21,7 +21,7 @@ export const timeout = (clock: Clock): Interceptor => {
     const tooLate = (late: boolean) => {
       const sentence = hasProgressed
         ? afterProgress(call, ms, clock.monotonic() - began >= maxMs)
-        : `${nameOf(call)} did not answer within ${durationText(call.wholeTimeoutMs ?? ms)} (${keyOf(call)}) and was cancelled. ${remedy(call)}`
+        : `${nameOf(call)} did not answer within ${durationText(maxTimeoutOf(call) ? ms : (call.wholeTimeoutMs ?? ms))} (${keyOf(call)}) and was cancelled. ${remedy(call)}`
       const paused = late ? ' Toolway was suspended during the call.' : ''
       return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
     }
@@ -38,15 +38,23 @@ export const timeout = (clock: Clock): Interceptor => {
   }
 }
 
-/** How long an attempt may take without progress: the caller's limit, or the entry's. */
-export const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
+/** How long an attempt may take without progress: the caller's limit, up to the operator's, or the entry's. */
+export const timeOf = (call: Call): number => maxTimeoutOf(call)?.ms ?? call.timeoutMs ?? call.entry.traits.timeoutMs
+
+/** The operator's maximum, if the caller set a longer limit. */
+const maxTimeoutOf = ({ timeoutMs = 0, entry: { traits } }: Call) =>
+  traits.maxTimeout && timeoutMs > traits.maxTimeout.ms ? traits.maxTimeout : undefined
 
 const nameOf = ({ entry }: Call): string => `${entry.server}.${entry.name}`
 
-const keyOf = ({ timeoutMs, timeoutKey = 'timeout_ms', entry: { traits } }: Call): string =>
-  timeoutMs === undefined ? (traits.timeoutKey ?? "timeoutMs in this tool's definition") : timeoutKey
+function keyOf(call: Call): string {
+  const { timeoutMs, timeoutKey = 'timeout_ms', entry } = call
+  if (timeoutMs === undefined) return entry.traits.timeoutKey ?? "timeoutMs in this tool's definition"
+  return maxTimeoutOf(call)?.key ?? timeoutKey
+}
 
 function remedy(call: Call): string {
+  if (maxTimeoutOf(call)) return `If it needs more time, the operator can raise ${keyOf(call)}.`
   if (call.timeoutMs !== undefined) return `Retry with a longer ${keyOf(call)} if it needs more time.`
   if (call.entry.traits.timeoutKey === undefined) return 'Request less per call.'
   return `If it needs more time, the operator can raise ${keyOf(call)}.`

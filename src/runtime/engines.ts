@@ -27,15 +27,15 @@ export interface Models extends AsyncDisposable {
 
 export function createEngines(
   config: Config,
-  { profiles, clock, log }: GenerationContext,
+  { profiles, budgets, clock, log }: GenerationContext,
   before: Engines | undefined,
 ): Engines {
   return {
     models: reuseOrCreate(before?.models, config.models, () =>
-      openModels(createModels(config.models, { profiles, clock, log })),
+      openModels(createModels(config.models, { profiles, requests: budgets.model_requests, clock, log })),
     ),
     executor: reuseOrCreate(before?.executor, config.sandbox, () =>
-      openExecutor(config.sandbox, { clock, log }, before?.executor.value),
+      openExecutor(config.sandbox, { budgets, clock, log }, before?.executor.value),
     ),
   }
 }
@@ -49,13 +49,13 @@ const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
 
 export function openExecutor(
   config: Config['sandbox'],
-  { clock, log }: Pick<GenerationContext, 'clock' | 'log'>,
+  { budgets, clock, log }: Pick<GenerationContext, 'clock' | 'log'> & Partial<Pick<GenerationContext, 'budgets'>>,
   before?: ReplaceableExecutor,
 ): ReplaceableExecutor {
   const fetch = config.allowNetwork.length > 0 ? sandboxFetch(config.allowNetwork, clock) : undefined
   return lazyExecutor(async () => {
     const { createExecutor } = await import('../sandbox/executor.ts')
-    return createExecutor({ config, child: moduleFile('sandbox/guest/main'), fetch, clock, log })
+    return createExecutor({ config, child: moduleFile('sandbox/guest/main'), fetch, budgets, clock, log })
   }, before?.environments())
 }
 

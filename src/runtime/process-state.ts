@@ -13,7 +13,7 @@ import type { Clock } from '../core/clock.ts'
 import { createLeases, type Leases, type Membership, type PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
 import type { Observer } from '../core/observer.ts'
-import type { Buckets, DescriptorStore, TtlStore } from '../core/stores.ts'
+import type { Buckets, CacheLimits, CacheUsage, DescriptorStore, TtlStore } from '../core/stores.ts'
 import { removeLeftovers } from '../lib/file-lock.ts'
 import { members } from '../lib/json-text.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
@@ -163,6 +163,7 @@ export async function openProcessState(
   budgets.register('calls', () => concurrency.stats().budgets.calls)
   budgets.register('queued_calls', () => concurrency.stats().budgets.queued)
   budgets.register('capture', captures.use)
+  if (!redis) budgets.register('cache_bytes', () => cacheBytes(results.stats(), current().loaded.config.cache))
   const storeReadings = (): readonly StoreReading[] => [
     ...(redis ? [{ name: 'redis', up: redis.redis.up, problem: redis.redis.problem }] : []),
     ...(!redis && primary ? [{ name: 'workers', up: primary.up }] : []),
@@ -223,6 +224,10 @@ export async function openProcessState(
   }
   const running = open.move()
   return { ...processState, [Symbol.asyncDispose]: () => running.disposeAsync() }
+}
+
+function cacheBytes({ bytes: used, evicted: refused, largest = 0 }: CacheUsage, { maxBytes: limit }: CacheLimits) {
+  return { used, limit, perCaller: limit / 2, largest, refused }
 }
 
 /** Connects to Redis; undefined unless `stores.redis` is set. */

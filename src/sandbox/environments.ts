@@ -1,3 +1,4 @@
+import { type Budget, type Budgets, createBudget } from '../core/budgets.ts'
 import type { Clock } from '../core/clock.ts'
 import { setBounded } from '../lib/memoize.ts'
 import type { Limits } from './limits.ts'
@@ -13,27 +14,50 @@ export interface Environments extends AsyncDisposable {
   take(key: string): EnvironmentState & { readonly reset?: string }
   /** Whether an interpreter is being kept for the next run. */
   hasChild(key: string): boolean
-  keep(key: string, remembered: EnvironmentState): void
+  /** Keeps the state. The owner's least recently used environments make room if it has more than its share. */
+  keep(key: string, owner: string, remembered: EnvironmentState): void
   /** Drops the state; the next run reports the reason. */
   forget(key: string, why: string): void
 }
 
 interface Kept extends EnvironmentState {
+  readonly owner: string
   readonly idle: Disposable
 }
 
 /** Maximum number of remembered reasons for dropped state. */
 const maxReasons = 1000
 
-export function createEnvironments({ limits, clock }: { limits: Limits; clock: Clock }): Environments {
+export function createEnvironments(options: {
+  readonly limits: Limits
+  readonly budgets?: Pick<Budgets, 'register'> | undefined
+  readonly clock: Clock
+}): Environments {
+  const { limits, budgets, clock } = options
   // The map is ordered by use: least recently used first.
   const kept = new Map<string, Kept>()
   const reasons = new Map<string, string>()
+  const share = (name: string, what: string, limit: number) => {
+    const budget = createBudget(name, { what, limit, perCaller: Math.max(1, limit - Math.ceil(limit / 4)) })
+    budgets?.register(name, budget.use)
+    return budget
+  }
+  /** What is kept: environments, and how many bytes of memory and interpreters they have. */
+  const counts: readonly { readonly budget: Budget; of(state: EnvironmentState): number }[] = [
+    { budget: share('code_environments', 'environments', limits.environments), of: () => 1 },
+    {
+      budget: share('code_environment_bytes', 'bytes of environments', limits.rememberedBytes),
+      of: ({ memory }) => memory?.length ?? 0,
+    },
+    { budget: share('interpreters', 'interpreters', limits.interpreters), of: ({ child }) => (child ? 1 : 0) },
+  ]
 
   const remove = (key: string): Kept | undefined => {
     const found = kept.get(key)
+    if (!found) return undefined
     kept.delete(key)
-    found?.idle[Symbol.dispose]()
+    found.idle[Symbol.dispose]()
+    for (const { budget, of } of counts) budget.give(found.owner, of(found))
     return found
   }
 
@@ -42,13 +66,16 @@ export function createEnvironments({ limits, clock }: { limits: Limits; clock: C
     setBounded(reasons, key, why, maxReasons)
   }
 
-  /** Evicts the least recently used environments. */
-  const makeRoom = () => {
-    const bytes = () => [...kept.values()].reduce((sum, { memory }) => sum + (memory?.length ?? 0), 0)
-    while (kept.size > limits.environments || bytes() > limits.rememberedBytes)
-      forget(kept.keys().next().value as string, room)
-    const interpreters = [...kept].filter(([, { child }]) => child)
-    for (const [key] of interpreters.slice(0, Math.max(0, interpreters.length - limits.interpreters))) forget(key, room)
+  /** Evicts the least recently used environments: those of the owner, then those of all. */
+  const makeRoom = (owner: string) => {
+    for (const { budget, of } of counts) {
+      for (const [key, state] of kept) {
+        const isOver = budget.usedBy(owner) > budget.perCaller ? state.owner === owner : budget.used > budget.limit
+        if (!isOver || of(state) === 0) continue
+        budget.shed()
+        forget(key, room)
+      }
+    }
   }
 
   return {
@@ -59,13 +86,14 @@ export function createEnvironments({ limits, clock }: { limits: Limits; clock: C
       return { memory, child, reset }
     },
     hasChild: (key) => kept.get(key)?.child !== undefined,
-    keep(key, remembered) {
+    keep(key, owner, remembered) {
       remove(key)
       const idle = clock.after(limits.idleMs, () =>
         forget(key, `The environment was idle for ${limits.idleMs / 60_000} min.`),
       )
-      kept.set(key, { ...remembered, idle })
-      makeRoom()
+      kept.set(key, { ...remembered, owner, idle })
+      for (const { budget, of } of counts) budget.add(owner, of(remembered))
+      makeRoom(owner)
       const { child } = remembered
       void child?.ended.then(() => {
         if (kept.get(key)?.child === child) forget(key, 'The interpreter exited between two runs.')

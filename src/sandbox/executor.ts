@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import type { Budgets } from '../core/budgets.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import type { ExecutionOutcome, Executor, Program, Tier } from '../core/executor.ts'
@@ -16,6 +17,7 @@ export interface ExecutorOptions {
   readonly config: Config['sandbox']
   /** The module that children run: `sandbox/guest/main`. */
   readonly child: URL
+  readonly budgets?: Pick<Budgets, 'register'> | undefined
   readonly clock: Clock
   readonly log: Log
   /** Makes requests to the hosts in `allowNetwork` for JavaScript programs. Without it, they have no network access. */
@@ -37,7 +39,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     limit: maxMessageBytes(limits),
   }
   const runtimePool = createRuntimePool({ config, launch, tiers: options.tiers, limits, clock, log })
-  const environments = createEnvironments({ limits, clock })
+  const environments = createEnvironments({ limits, budgets: options.budgets, clock })
   const runProgram = createRunner({ runtimePool, environments, limits, clock, log })
   const environmentLock = createKeyedLock()
   const slots = createRunSlots(limits.runs)

@@ -4,6 +4,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { missing, provide } from '../../tests/fixtures/debian.ts'
 import { commandLine, descendants } from '../../tests/fixtures/processes.ts'
 import { until } from '../../tests/fixtures/until.ts'
+import { createBudgets } from '../core/budgets.ts'
 import type { Language } from '../core/executor.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { createEnvironments } from './environments.ts'
@@ -145,26 +146,38 @@ describe('kept environments', () => {
   test('S7: an idle environment is dropped', async () => {
     const clock = createManualClock()
     await using environments = createEnvironments({ limits: defaultLimits, clock })
-    environments.keep('a', bytes(1))
+    environments.keep('a', 'anna', bytes(1))
     clock.advance(defaultLimits.idleMs)
     expect(environments.take('a')).toEqual({ reset: expect.stringMatching(/idle for 10 min/) })
     expect(environments.take('a')).toEqual({})
-    environments.keep('a', bytes(1))
+    environments.keep('a', 'anna', bytes(1))
     await environments[Symbol.asyncDispose]()
     expect(clock.pending).toBe(0)
   })
 
   test('S7: environments stay within their limits; the oldest goes first', async () => {
-    const limits = { ...defaultLimits, rememberedBytes: 10, environments: 3 }
+    const limits = { ...defaultLimits, rememberedBytes: 4, environments: 3 }
     await using environments = createEnvironments({ limits, clock: createManualClock() })
-    for (const key of ['a', 'b', 'c', 'd']) environments.keep(key, bytes(1))
+    for (const key of ['a', 'b', 'c', 'd']) environments.keep(key, key, bytes(1))
     expect(environments.take('a').reset).toMatch(/make room/)
-    environments.keep('e', bytes(9))
+    environments.keep('e', 'e', bytes(3))
     expect(['b', 'c', 'd', 'e'].map((key) => environments.take(key).memory?.length)).toEqual([
       undefined,
       undefined,
       1,
-      9,
+      3,
     ])
+  })
+
+  test('V6: the environments of one owner make room for each other before they use up those of all', async () => {
+    const limits = { ...defaultLimits, environments: 4 }
+    const budgets = createBudgets()
+    await using environments = createEnvironments({ limits, budgets, clock: createManualClock() })
+    environments.keep('b', 'bert', bytes(1))
+    for (const key of ['a1', 'a2', 'a3', 'a4']) environments.keep(key, 'anna', bytes(1))
+    const counted = budgets.report().find(({ name }) => name === 'code_environments')
+    expect(counted).toMatchObject({ used: 4, perCaller: 3, largest: 3, refused: 1 })
+    expect(environments.take('a1').reset).toMatch(/make room/)
+    expect(environments.take('b').memory).toHaveLength(1)
   })
 })

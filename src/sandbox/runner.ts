@@ -57,11 +57,11 @@ export function createRunner(options: {
         // Limit the wait, because a child may report its result and then stall.
         const isSaved = await settles(childRun.memory, limits.startMs, clock)
         const memory = isSaved ? await childRun.memory : undefined
-        if (memory) environments.keep(key, { memory })
+        if (memory) environments.keep(key, program.owner, { memory })
         else environments.forget(key, 'The state could not be saved: it was too large, or saving it took too long.')
       } else if (child.freeze()) {
         // The child is frozen because the program may have left threads running.
-        environments.keep(key, { child })
+        environments.keep(key, program.owner, { child })
         return true
       } else environments.forget(key, 'The interpreter could not be kept for the next run.')
       return false

@@ -105,7 +105,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-const isPlainId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id)
+const isPlainId = (id: unknown): id is Id => (typeof id === 'string' ? id.length <= 128 : Number.isSafeInteger(id))
 
 /**
  * Whether an object has duplicate keys. Parsers disagree on which duplicate counts, so a server might run something

@@ -30,6 +30,24 @@ test('F13: the least recently used entry is evicted', () => {
   expect(store.usage()).toMatchObject({ entries: 3, evicted: 1 })
 })
 
+test('V6: the results of one owner make room for each other before they use up half of the cache', () => {
+  const { store, get } = open({ maxEntries: 4, maxBytes: 1 << 20 })
+  const put = (key: string, owner?: string) => {
+    const { mark } = store.get('files', '', start) as CacheLookup
+    void store.put('files', key, { bytes: Buffer.alloc(100), mark, ttlMs: 1_000, owner }, start)
+  }
+  put('b', 'bert')
+  put('c')
+  put('a1', 'anna')
+  put('a2', 'anna')
+  get('a1')
+  put('a3', 'anna')
+  expect(['b', 'c', 'a1', 'a2', 'a3'].map((key) => get(key) !== undefined)).toEqual([true, true, true, false, true])
+  expect(store.usage()).toMatchObject({ entries: 4, evicted: 1, largest: expect.any(Number) })
+  void store.drop('files')
+  expect(store.usage()).toMatchObject({ entries: 0, largest: 0 })
+})
+
 test('F13: removing an expired entry does not count as an eviction', () => {
   const { store, put } = open({ maxEntries: 1, maxBytes: 1 << 20 })
   put('a')

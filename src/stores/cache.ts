@@ -8,8 +8,16 @@ interface Item {
   readonly size: number
   readonly keptAt: number
   readonly expiresAt: number
+  readonly owner: Owner | undefined
   older: Item
   newer: Item
+}
+
+/** A caller that may use half of the cache. Its results are in order of last use. */
+interface Owner {
+  readonly name: string
+  bytes: number
+  readonly items: Set<Item>
 }
 
 interface Group {
@@ -17,12 +25,16 @@ interface Group {
   readonly items: Map<string, Item>
 }
 
+/** The part of the cache that one owner may use. */
+const share = 0.5
+
 /** Estimated size of an item besides its bytes and key: map slot, object, buffer and the buffer's backing store. */
 const overhead = 512
 
 /** An LRU cache without a timer: expired results are removed on access or to make room. Limits are read on each put. */
 export function memoryCache(limits: CacheLimits): CacheStore {
   const groups = new Map<string, Group>()
+  const owners = new Map<string, Owner>()
   let ends = emptyRing()
   let entries = 0
   let bytes = 0
@@ -39,17 +51,32 @@ export function memoryCache(limits: CacheLimits): CacheStore {
   }
 
   const remove = (item: Item) => {
-    item.group.items.delete(item.key)
+    const { group, key, size, owner } = item
+    group.items.delete(key)
     unlink(item)
     entries--
-    bytes -= item.size
+    bytes -= size
+    if (!owner?.items.delete(item)) return
+    owner.bytes -= size
+    if (owner.items.size === 0) owners.delete(owner.name)
   }
 
-  const makeRoom = (size: number, now: number) => {
-    while (entries > 0 && (entries >= limits.maxEntries || bytes + size > limits.maxBytes)) {
-      if (isFresh(ends.newer, now)) evicted++
-      remove(ends.newer)
+  const evict = (item: Item, now: number) => {
+    if (isFresh(item, now)) evicted++
+    remove(item)
+  }
+
+  const makeRoom = (size: number, now: number, owner: Owner | undefined) => {
+    for (const item of owner?.items ?? []) {
+      const { items, bytes } = owner as Owner
+      if (items.size < limits.maxEntries * share && bytes + size <= limits.maxBytes * share) break
+      evict(item, now)
     }
+    while (entries > 0 && (entries >= limits.maxEntries || bytes + size > limits.maxBytes)) evict(ends.newer, now)
+  }
+
+  const ownerOf = (name: string | undefined): Owner | undefined => {
+    return name === undefined ? undefined : (owners.get(name) ?? { name, bytes: 0, items: new Set() })
   }
 
   return {
@@ -63,6 +90,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       }
       unlink(item)
       linkBefore(ends, item)
+      if (item.owner?.items.delete(item)) item.owner.items.add(item)
       return { bytes: item.bytes, mark: group.mark }
     },
     put(name, key, answer, now) {
@@ -72,10 +100,17 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       if (before) remove(before)
       const size = answer.bytes.length + 2 * key.length + overhead
       if (!(answer.ttlMs > 0) || size > limits.maxBytes || limits.maxEntries < 1) return
-      makeRoom(size, now)
+      const owner = ownerOf(answer.owner)
+      makeRoom(size, now, owner)
       const expiresAt = now + answer.ttlMs
-      const kept = { group, key, bytes: alone(answer.bytes), size, keptAt: now, expiresAt, older: ends, newer: ends }
+      const own = { bytes: alone(answer.bytes), size, keptAt: now, expiresAt, owner }
+      const kept = { group, key, ...own, older: ends, newer: ends }
       group.items.set(key, kept)
+      if (owner) {
+        owner.items.add(kept)
+        owner.bytes += size
+        owners.set(owner.name, owner)
+      }
       linkBefore(ends, kept)
       entries++
       bytes += size
@@ -90,11 +125,17 @@ export function memoryCache(limits: CacheLimits): CacheStore {
     clear() {
       // Marks issued earlier become invalid, because they belong to groups that no longer exist.
       groups.clear()
+      owners.clear()
       ends = emptyRing()
       entries = 0
       bytes = 0
     },
-    usage: () => ({ entries, bytes, evicted }),
+    usage: () => ({
+      entries,
+      bytes,
+      evicted,
+      largest: Math.max(0, ...[...owners.values()].map((owner) => owner.bytes)),
+    }),
   }
 }
 

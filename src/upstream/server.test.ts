@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import type { Peer } from '../core/call.ts'
+import { profileOf } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { Json } from '../core/json.ts'
 import type { ScriptedPeer } from './peer.fixture.ts'
@@ -98,6 +99,23 @@ test.each(['shared', 'caller', 'call'])(
     expect(server.opening()).toBe(false)
   },
 )
+
+test('V6: lists for clients with capabilities that nobody uses any more make room for others', async () => {
+  const { server, clock } = serverWith()
+  const known = async (profile: number) => {
+    const capabilities = { experimental: { [profile]: {} } }
+    await server.seenBy?.(capabilities).ready?.()
+    return server.kinds?.().has(profileOf(capabilities))
+  }
+  await server.ready()
+  for (let profile = 1; profile < 32; profile++) expect(await known(profile)).toBe(true)
+  expect(await known(32)).toBe(false)
+  clock.advance(500_000)
+  await known(1)
+  clock.advance(100_000)
+  expect(await known(32)).toBe(true)
+  expect(server.kinds?.().size).toBe(3)
+})
 
 test('S1: a second start knows the tools at once, marked stale, without starting the server', async () => {
   const { store, server: first } = serverWith()

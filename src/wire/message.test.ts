@@ -59,6 +59,7 @@ describe('readMessage', () => {
     ['a line feed inside a string', '{"jsonrpc":"2.0","id":1,"result":{"a":"b\nc"}}', /not JSON/, true],
     ['a carriage return inside a string', '{"jsonrpc":"2.0",\n"id":1,"result":{"a":"b\rc"}}', /not JSON/, true],
     ['a line feed inside a name', '{"jsonrpc":"2.0","id":1,"method":"a","params":{"b\nc":1}}', /not JSON/, true],
+    ['an id without end', `{"jsonrpc":"2.0","id":"${'x'.repeat(1_024)}","method":"a"}`, /at most 1024 bytes/, false],
     ['no version', '{"id":1,"method":"a"}', /jsonrpc/, false],
     ['another version', '{"jsonrpc":"1.0","id":1,"method":"a"}', /jsonrpc/, false],
     ['a version that is a number', '{"jsonrpc":2.0,"id":1,"method":"a"}', /jsonrpc/, false],

@@ -81,7 +81,7 @@ export function readMessage(received: Buffer): Message {
   }
   if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
   if (idBytes !== undefined && id === undefined) {
-    return invalid('"id" must be a string or an exactly representable number')
+    return invalid(`"id" must be a string of at most ${maxIdBytes} bytes or an exactly representable number`)
   }
 
   if (methodBytes !== undefined) {
@@ -138,12 +138,15 @@ function readString(bytes: Buffer): string | undefined {
   return text.includes('\\') ? (jsonValue(`"${text}"`) as string) : text
 }
 
+/** Maximum length of an id in JSON. Ids are kept while requests wait, and repeated in each message of a stream. */
+const maxIdBytes = 1_024
+
 /** Reads an id; undefined if the bytes are not a valid id, or are a number too large to be repeated exactly. */
 function readId(bytes: Buffer): Id | null | undefined {
   const number = readDigits(bytes)
   if (number >= 0) return number
   const first = bytes[0]
-  if (first === 0x7b || first === 0x5b) return undefined
+  if (first === 0x7b || first === 0x5b || bytes.length > maxIdBytes) return undefined
   const value: unknown = jsonValue(bytes.toString('utf8'))
   if (value === null || typeof value === 'string') return value
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined

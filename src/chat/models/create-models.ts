@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts'
+import type { Budget } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Model } from './model.ts'
@@ -7,6 +8,8 @@ import type { createProfiles } from './server-profile.ts'
 type ModelConfig = Config['models'][string]
 
 export interface CreateModelsOptions {
+  /** The requests to models that run in this process, running and waiting. */
+  readonly requests?: Budget
   readonly clock: Clock
   readonly log: Log
   /** What Toolway has learned about model servers. It is shared, so that it outlives a reload. */
@@ -16,7 +19,7 @@ export interface CreateModelsOptions {
 
 /** The enabled models by name, in configuration order. Nothing is loaded or connected yet. */
 export function createModels(config: Config['models'], options: CreateModelsOptions): ReadonlyMap<string, Model> {
-  const { clock, log, profiles, gguf = embedded } = options
+  const { clock, log, profiles, requests, gguf = embedded } = options
   const made = Object.entries(config).filter(([, { disabled }]) => !disabled)
   return new Map(made.map(([name, model]) => [name, makeModel(name, model)]))
 
@@ -33,7 +36,7 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
   async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
     // Load the module on demand: few configurations use a model file, and the module is large.
     const { ggufModel } = await import('./gguf/gguf-model.ts')
-    return ggufModel({ name, config: own, clock, log })
+    return ggufModel({ name, config: own, requests, clock, log })
   }
 }
 

@@ -16,6 +16,8 @@ export interface Model extends AsyncDisposable {
 
 interface CommonRequest {
   readonly messages: readonly ChatMessage[]
+  /** The principal of the caller. No caller may fill the queue of a model that runs in this process. */
+  readonly owner?: string
   readonly signal: AbortSignal
   readonly stream?: boolean
   readonly maxTokens?: number

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Call, type Handler, type Interceptor, wrapPeer } from '../../core/call.ts'
+import { type Call, type Handler, hasShare, type Interceptor, wrapPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { endWith } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
@@ -164,7 +164,8 @@ function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Pl
     function keep({ body }: Result, ttlMs: number): void {
       // Build the key again if this result was the first to show that the results are private.
       const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, callersNow) ?? key)
-      void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.monotonic())
+      const owner = hasShare(call.caller) ? call.caller.principal : undefined
+      void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs, owner }, clock.monotonic())
     }
   }
 

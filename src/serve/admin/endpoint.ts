@@ -18,7 +18,7 @@ import {
   sendHttpError,
   toHttpError,
 } from '../errors.ts'
-import type { RequestBodies } from '../http/bodies.ts'
+import { createTurns, type RequestBodies } from '../http/bodies.ts'
 import { type Hosts, offendingHeader } from '../http/hosts.ts'
 import { abortOnClose } from '../http/sse-stream.ts'
 import { createDashboardFiles } from '../http/static-files.ts'
@@ -86,6 +86,8 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   const events = createLiveEvents(admin, { dashboards: options.budgets.dashboards, clock, log })
   const pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
   const find = createRouter(routes)
+  const turns = createTurns()
+  const readers = createReaders()
   let document: object | undefined
   let draining = false
 
@@ -118,6 +120,10 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     const sender = user?.identity.principal ?? 'anonymous'
     requests.claim(sender)
     try {
+      // One caller's reads must not keep others waiting: each takes milliseconds, and some hundreds of them.
+      using _ = route.method === 'GET' && !route.stream ? await readers(sender) : undefined
+      if (_) await turns(sender, () => requests.used > requests.usedBy(sender))
+      if (response.destroyed) return
       await run(route, { request, response, target, user })
     } catch (thrown) {
       // A service throws other errors, and audits them itself if it audits the action.
@@ -196,6 +202,27 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       draining = true
       events[Symbol.dispose]()
     },
+  }
+}
+
+/** How many reads of one caller run at a time. */
+const maxReads = 4
+
+/** Returns a function that waits until fewer than `maxReads` of a caller's reads run. Dispose of its result to end one. */
+export function createReaders(): (caller: string) => Promise<Disposable> {
+  const callers = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
+  return async (caller) => {
+    const own = callers.get(caller) ?? { running: 0, waiting: [] }
+    callers.set(caller, own)
+    if (own.running < maxReads) own.running++
+    else await new Promise<void>((resolve) => own.waiting.push(resolve))
+    return {
+      [Symbol.dispose]() {
+        const next = own.waiting.shift()
+        if (next) next()
+        else if (--own.running === 0) callers.delete(caller)
+      },
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import { createBudget } from '../../core/budgets.ts'
+import { createBudget, createBudgets } from '../../core/budgets.ts'
 import { Json } from '../../core/json.ts'
 import { type Answer, events } from '../http/server.fixture.ts'
 import { type Asked, openStatelessServer, type Sending } from '../mcp-stateless/stateless.fixture.ts'
@@ -237,14 +237,12 @@ describe('B2: resuming a call', () => {
   })
 
   test('pending calls are counted for each principal and for all, until they end', () => {
-    const parked = createPendingCalls(
-      createManualClock(),
-      createBudget('questions', { what: 'calls', limit: 2, perCaller: 1 }),
-    )
+    const questions = createBudget('questions', { what: 'calls', limit: 2, perCaller: 1 })
+    const parked = createPendingCalls(createManualClock(), { ...createBudgets(), questions })
     const begin = (principal: string) => {
       const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
       const call = new ResumableCall({ ...leg, send: () => true }, () => {})
-      parked.admit(call, { principal, method: 'tools/call', name: 'x' })
+      parked.admit(call, { principal, method: 'tools/call', name: 'x' }, 0, 0)
       return call
     }
     const anna = begin('anna')
@@ -253,6 +251,24 @@ describe('B2: resuming a call', () => {
     expect(() => begin('carl')).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
     parked.forget(anna)
     begin('carl')
+  })
+
+  test('V6: the bytes of pending calls and of their questions are counted, until the calls end', () => {
+    const { question_bytes, questions } = createBudgets()
+    const parked = createPendingCalls(createManualClock(), { questions, question_bytes })
+    const owner = { principal: 'anna', method: 'tools/call', name: 'x' }
+    const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
+    const begin = () => new ResumableCall({ ...leg, send: () => true }, () => {})
+    const [first, second] = [begin(), begin()]
+    const half = question_bytes.perCaller / 2
+    parked.admit(first, owner, half, 100)
+    parked.admit(first, owner, half, 200)
+    expect([question_bytes.used, questions.used]).toEqual([half + 300, 1])
+    expect(() => parked.admit(second, owner, half, 1)).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
+    expect([question_bytes.used, questions.used]).toEqual([half + 300, 1])
+    parked.forget(first)
+    expect([question_bytes.used, questions.used]).toEqual([0, 0])
+    parked.admit(second, owner, half, 1)
   })
 
   test('G3: a question that came through a call which ends meanwhile is still answered', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Budget } from '../../core/budgets.ts'
+import type { Budgets } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ownerOf } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -18,6 +18,8 @@ interface PendingCall {
   readonly id: string
   readonly call: ResumableCall
   readonly owner: CallOwner
+  /** The size of the call's params and of its questions. */
+  bytes: number
   /** Number of times that the call has been suspended. Each suspension has its own state. */
   round: number
   timer: Disposable | undefined
@@ -36,8 +38,11 @@ const prefix = 'toolway-call.'
 export const replicaOfState = (state: string): string =>
   ownerOf(state.startsWith(prefix) ? state.slice(prefix.length) : state)
 
-/** The suspended calls. Each one keeps a request to a server open, so they count against the budget `questions`. */
-export function createPendingCalls(clock: Clock, questions: Budget, replica?: string) {
+type QuestionBudgets = Pick<Budgets, 'questions' | 'question_bytes'>
+
+/** The suspended calls. Each one keeps a request to a server open, so they and their bytes count against budgets. */
+export function createPendingCalls(clock: Clock, budgets: QuestionBudgets, replica?: string) {
+  const { questions, question_bytes } = budgets
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
   // A new key for each process is sufficient, because calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))
@@ -52,6 +57,7 @@ export function createPendingCalls(clock: Clock, questions: Budget, replica?: st
     byCall.delete(call)
     byId.delete(pending.id)
     questions.give(pending.owner.principal)
+    question_bytes.give(pending.owner.principal, pending.bytes)
   }
 
   const cancel = (call: ResumableCall) => {
@@ -60,15 +66,26 @@ export function createPendingCalls(clock: Clock, questions: Budget, replica?: st
   }
 
   return {
-    /** Reserves a slot for a call that may have to be suspended; throws OVERLOADED if none is free. */
-    admit(call: ResumableCall, owner: CallOwner): void {
+    /**
+     * Reserves room for a call that may have to be suspended, and for a question; throws OVERLOADED if there is none.
+     * `callBytes` and `questionBytes` are the sizes of the two.
+     */
+    admit(call: ResumableCall, owner: CallOwner, callBytes: number, questionBytes: number): void {
       if (closed) throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and can no longer request input.')
-      if (byCall.has(call)) return
+      const known = byCall.get(call)
+      const bytes = questionBytes + (known ? 0 : callBytes)
+      if (!known) questions.check(owner.principal)
+      question_bytes.claim(owner.principal, bytes)
+      if (known) {
+        known.bytes += bytes
+        return
+      }
       questions.claim(owner.principal)
       const pending: PendingCall = {
         id: randomBytes(16).toString('base64url'),
         call,
         owner,
+        bytes,
         round: 0,
         timer: undefined,
       }

@@ -54,7 +54,7 @@ export class ResumableCall implements CallPeer {
   readonly rounds = true
   readonly #controller = new AbortController()
   readonly #questions = new Map<string, PendingInput>()
-  readonly #admit: () => void
+  readonly #admit: (bytes: number) => void
   readonly #progress = new CallProgress()
   #held: { readonly method: string; readonly params: Json }[] = []
   #current: RequestTurn
@@ -64,7 +64,7 @@ export class ResumableCall implements CallPeer {
   #missing: Error | undefined
 
   /** `admit` runs before each input request. It throws if the call may not be suspended. */
-  constructor(current: RequestTurn, admit: () => void) {
+  constructor(current: RequestTurn, admit: (bytes: number) => void) {
     this.#current = current
     this.#admit = admit
   }
@@ -135,7 +135,7 @@ export class ResumableCall implements CallPeer {
       const sentence = `The caller already has ${maxQuestions} unanswered input requests: try again when it has answered some.`
       throw new ToolwayError('OVERLOADED', sentence)
     }
-    this.#admit()
+    this.#admit(params.bytes.length)
     const { promise, resolve, reject } = Promise.withResolvers<Json>()
     const key = `q${++this.#asked}`
     const withdraw = () => question.drop(callEnded(method))

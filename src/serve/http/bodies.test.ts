@@ -1,9 +1,11 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { settledMemory } from '../../../tests/fixtures/memory.ts'
 import { until } from '../../../tests/fixtures/until.ts'
+import { configSchema } from '../../config/schema.ts'
+import { createBudgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
@@ -11,6 +13,7 @@ import { createTestAccess } from '../access.fixture.ts'
 import { openTestAdmin } from '../admin/admin.fixture.ts'
 import { openChatServer } from '../openai/openai.fixture.ts'
 import { serveStdio } from '../stdio.ts'
+import { createBodyReader, type RequestWork } from './bodies.ts'
 import { info, initializeWith, openTestServer } from './server.fixture.ts'
 
 let stack = new AsyncDisposableStack()
@@ -69,6 +72,25 @@ describe('V6: bodies that never end', () => {
       },
       { what: 'the share of the caller to be free again' },
     )
+  })
+
+  test('V6: count as long as their requests are handled, also if the client has disconnected', async () => {
+    const budgets = createBudgets()
+    const { read } = createBodyReader(configSchema.parse({}).server, budgets)
+    const used = () => budgets.report().find(({ name }) => name === 'request_bytes')?.used
+    const request = { headers: { 'content-type': 'application/json' }, socket: {}, body: Buffer.alloc(20_000, '1') }
+    const begin = (work: RequestWork) => {
+      const response = new EventEmitter()
+      void read({ request: request as never, response: response as never, identity: undefined, work })
+      response.emit('close')
+    }
+    const work: RequestWork = { active: true }
+    begin(work)
+    expect(used()).toBe(20_000)
+    work.ended?.()
+    expect(used()).toBe(0)
+    begin({ active: false })
+    expect(used()).toBe(0)
   })
 
   test('cost what they send, not a buffer for each byte', async () => {

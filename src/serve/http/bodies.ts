@@ -15,7 +15,15 @@ export interface RequestBodies {
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }
 
+/** The handling of a request, which may go on after its client has disconnected. Its body stays counted that long. */
+export interface RequestWork {
+  active: boolean
+  /** Set if the response was closed first. Must be called when the work ends. */
+  ended?: () => void
+}
+
 interface BodyRequest {
+  readonly work?: RequestWork | undefined
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   /** Undefined before authentication. */
@@ -95,10 +103,13 @@ export function createBodyReader(
   const budget = createBodyBudget(limits)
   budgets?.register('request_bytes', budget.use)
 
-  const accountOf = ({ request, response, identity }: BodyRequest): BodyAccount => {
+  const accountOf = ({ request, response, identity, work }: BodyRequest): BodyAccount => {
     const account = budget.open(callerOf(request, identity))
     if (response.closed) throw incomplete()
-    response.once('close', account.close)
+    response.once('close', () => {
+      if (work?.active) work.ended = account.close
+      else account.close()
+    })
     return account
   }
 

@@ -47,7 +47,7 @@ import { protocolOf } from '../mcp-stateless/envelope.ts'
 import type { StatelessHttp } from '../mcp-stateless/http.ts'
 import { statelessErrorResponse } from '../mcp-stateless/responses.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
-import type { RequestBodies } from './bodies.ts'
+import type { RequestBodies, RequestWork } from './bodies.ts'
 import type { ReceivedRequest } from './request.ts'
 import { type AcceptedTypes, PostResponse, readAccept } from './response.ts'
 import { SseStream, type UnreadResponses } from './sse-stream.ts'
@@ -57,6 +57,7 @@ interface Exchange {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly identity: AuthIdentity
+  readonly work?: RequestWork
 }
 
 /** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
@@ -145,8 +146,11 @@ export function createMcpEndpoint(options: {
       const agent = agentFor(access, { ...identity, address }, asked)
       const session = sessions.open({ ...identity, agent, asked }, client, address)
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
+      const welcome = await legacy.initializeResult(session).catch((error) => {
+        sessions.end(session)
+        throw error
+      })
       response.setHeader('Mcp-Session-Id', session.id)
-      const welcome = await legacy.initializeResult(session)
       responseTo(response, accepts, session).answer([resultBytes(inbound.id, welcome)])
     } catch (thrown) {
       throw toHttpError(thrown, log, inbound.id)
@@ -206,9 +210,12 @@ export function createMcpEndpoint(options: {
     const { principal } = exchange.identity
     checkUnread(principal)
     budgets.requests.claim(principal)
+    const work: RequestWork = { active: true }
     try {
-      await post(exchange)
+      await post({ ...exchange, work })
     } finally {
+      work.active = false
+      work.ended?.()
       budgets.requests.give(principal)
     }
   }

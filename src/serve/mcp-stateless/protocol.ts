@@ -59,7 +59,7 @@ export function createStatelessProtocol(options: {
   readonly access: Access
   readonly info: GatewayInfo
   readonly replica?: string | undefined
-  readonly budgets: Pick<Budgets, 'questions' | 'streams' | 'subscriptions'>
+  readonly budgets: Pick<Budgets, 'questions' | 'question_bytes' | 'streams' | 'subscriptions'>
   readonly clock: Clock
   readonly log: Log
 }) {
@@ -67,7 +67,7 @@ export function createStatelessProtocol(options: {
   const operations = createOperations(access, ({ body, plain }, reads) =>
     toModern(body.bytes, reads && readHint, plain),
   )
-  const pendingCalls = createPendingCalls(clock, budgets.questions, options.replica)
+  const pendingCalls = createPendingCalls(clock, budgets, options.replica)
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, budgets, clock, log })
 
@@ -131,7 +131,8 @@ export function createStatelessProtocol(options: {
     if (requestState !== undefined && typeof requestState !== 'string') throw invalidState()
     const owner = { principal: caller.principal, method, name: String(params.name ?? params.uri) }
     if (pendingCalls.recognises(requestState)) return { call: pendingCalls.resume(requestState, owner), begin: false }
-    const admit = mayRequestInput(method) ? () => pendingCalls.admit(call, owner) : neverAsked
+    const size = request.text?.bytes.length ?? 0
+    const admit = mayRequestInput(method) ? (bytes: number) => pendingCalls.admit(call, owner, size, bytes) : neverAsked
     const call = new ResumableCall(turn, admit)
     return { call, begin: true }
   }

@@ -50,10 +50,11 @@ export function generate(options: InferenceOptions): Tool | undefined {
       usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
     }),
     ...inferenceTraits(options),
-    async run({ prompt, messages, system, schema, model: name, max_tokens, temperature }, { signal }) {
+    async run({ prompt, messages, system, schema, model: name, max_tokens, temperature }, { caller, signal }) {
       const model = languageModel(options, choice, name)
       const request = {
         messages: messagesOf(prompt, messages, system),
+        owner: caller.principal,
         signal,
         maxTokens: max_tokens,
         temperature,

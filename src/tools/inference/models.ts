@@ -66,6 +66,7 @@ export interface LanguageModel {
 
 interface InferenceCompletionRequest {
   readonly messages: readonly ChatMessage[]
+  readonly owner?: string
   readonly signal: AbortSignal
   readonly maxTokens?: number | undefined
   readonly temperature?: number | undefined

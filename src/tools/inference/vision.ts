@@ -36,7 +36,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
       usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
     }),
     ...inferenceTraits(options),
-    async run({ prompt, images, max_tokens, model: asked }, { signal }) {
+    async run({ prompt, images, max_tokens, model: asked }, { caller, signal }) {
       const model = languageModel(options, choice, asked)
       const seen = await Promise.all(images.map((given, index) => dataUrl(given, `images[${index}]`, signal)))
       const content = [
@@ -45,6 +45,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
       ]
       const { restore: _, ...completion } = await completionOf(model, {
         messages: [{ role: 'user', content }],
+        owner: caller.principal,
         signal,
         maxTokens: max_tokens,
       })

@@ -382,6 +382,23 @@ test('G3: a question of a cancelled call is not sent to another caller', async (
   await connection[Symbol.asyncDispose]()
 })
 
+test('V6: at most a thousand cancelled calls without a response are remembered, the latest ones', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  const gone = new AbortController()
+  for (let call = 1; call <= 1_001; call++) {
+    connection.request({ ...ask('tools/call', gone.signal), peer: named('ann', log) }).catch(() => {})
+  }
+  await nextTurn()
+  gone.abort(new Error('too late'))
+  connection.request({ ...ask('tools/call'), peer: named('bob', log) }).catch(() => {})
+  for (let id = 2; id <= 1_001; id++) server.say({ id, result: {} })
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual(['bob asked elicitation/create'])
+  await connection[Symbol.asyncDispose]()
+})
+
 test('G3: a question is asked again where the call it was asked through ends first', async () => {
   const { connection, peer: server } = await open({})
   connection.owned = true

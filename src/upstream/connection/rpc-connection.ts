@@ -155,6 +155,8 @@ export async function openRpcConnection(
       if (!pending.delete(id)) return
       if (request.peer) {
         cancelledCalls.set(id, performance.now())
+        const [oldest] = cancelledCalls.keys()
+        if (oldest !== undefined && cancelledCalls.size > maxCancelled) cancelledCalls.delete(oldest)
         connection.cancelledSinceReceived++
       }
       if (connection.cancelsByMessage) sendCancellation(id)
@@ -359,6 +361,9 @@ const empty = Buffer.from('{}')
 
 /** The id of a response as we sent it: some servers return numbers as strings. */
 const ownId = (id: Id | null): Id | null => (typeof id === 'string' && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : id)
+
+/** How many of the cancelled calls that the server has not responded to are remembered. */
+const maxCancelled = 1_000
 
 /** How long a cancelled call is assumed to keep running on the server. */
 const goesOnMs = 300_000

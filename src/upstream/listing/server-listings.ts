@@ -40,14 +40,21 @@ export interface ServerListingsOptions {
   sessionChanged(session: string, capabilities: Capabilities): void
 }
 
-/** The maximum number of client profiles that have their own listing, and of bytes in the listings of them all. */
+/**
+ * The maximum number of client profiles that have their own listing, and of bytes in the listings of them all. A listing
+ * that was not used for `unusedMs` makes room for another one.
+ */
 const maxListings = 32
+const unusedMs = 600_000
 const maxListedBytes = 64 * 1024 * 1024
 /** How many sessions' connections are asked for their lists every time that a listing is refreshed. */
 const maxPolled = 16
 
 export function createServerListings({ common, store, pool, ...options }: ServerListingsOptions): ServerListings {
   const byProfile = new Map<string, ServerListing>()
+  /** When each listing was last used. */
+  const usedAt = new WeakMap<ServerListing, number>()
+  const { clock } = common
   const sessions = createSessionListings({
     sessionOf: (open) => pool.sessionOf(open),
     common: of,
@@ -80,9 +87,14 @@ export function createServerListings({ common, store, pool, ...options }: Server
   function of(capabilities: Capabilities): ServerListing {
     const profile = profileOf(capabilities)
     const known = byProfile.get(profile)
-    if (known) return known
+    if (known) {
+      usedAt.set(known, clock.monotonic())
+      return known
+    }
     // Beyond the limit, new client profiles get the plain profile's listing.
-    if (byProfile.size >= maxListings || listedBytes() > maxListedBytes) return plain
+    const isFull = () => byProfile.size >= maxListings || listedBytes() > maxListedBytes
+    if (isFull()) forgetUnused()
+    if (isFull()) return plain
     const listing: ServerListing = createServerListing({
       ...common,
       capabilities,
@@ -97,7 +109,17 @@ export function createServerListings({ common, store, pool, ...options }: Server
       },
     })
     byProfile.set(profile, listing)
+    usedAt.set(listing, clock.monotonic())
     return listing
+  }
+
+  function forgetUnused(): void {
+    const oldest = clock.monotonic() - unusedMs
+    for (const [profile, listing] of byProfile) {
+      if (listing === plain || (usedAt.get(listing) ?? 0) > oldest) continue
+      byProfile.delete(profile)
+      void listing[Symbol.asyncDispose]()
+    }
   }
 
   function listedBytes(): number {

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Config } from '../../../config/schema.ts'
+import type { Budget } from '../../../core/budgets.ts'
 import type { ChatMessage } from '../../../core/chat.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { deadline, waitFor } from '../../../core/deadline.ts'
@@ -20,6 +21,7 @@ type GgufModelConfig = Extract<Config['models'][string], { kind: 'gguf' }>
 export interface GgufModelOptions {
   readonly name: string
   readonly config: Pick<GgufModelConfig, 'path' | 'context' | 'threads' | 'idle' | 'timeout'>
+  readonly requests?: Budget | undefined
   readonly clock: Clock
   readonly log: Log
   load?(): Promise<LlamaLibrary>
@@ -72,10 +74,18 @@ export function ggufModel(options: GgufModelOptions): Model {
     using total = deadline(clock, config.timeout, () => tooSlow(name, config.timeout), request.signal)
     const signal = AbortSignal.any([total.signal, closing.signal, left.signal])
     const plan = plansFor(request, known).next().value as RequestPlan
-    const release = await queue.take(signal)
+    const { owner = '' } = request
+    options.requests?.claim(owner)
+    const release = await queue.take(signal).catch((error) => {
+      options.requests?.give(owner)
+      throw error
+    })
     const objects = createAsyncQueue<object>()
     // The consumer can stop waiting at once, but the slot stays taken until the model has stopped.
-    const work = answer(request, plan, signal, objects.push).finally(release)
+    const work = answer(request, plan, signal, objects.push).finally(() => {
+      options.requests?.give(owner)
+      release()
+    })
     work.then(objects.end, objects.fail)
     try {
       yield* deltasOf(objects.read(signal), plan)
