@@ -52,6 +52,7 @@ const collecting = [
   'src/serve/admin/live-events.test.ts',
   'src/serve/http/{bodies,connections,connections.closing}.test.ts',
   'src/stores/cache.test.ts',
+  'src/wire/bytes.lines.test.ts',
   'tests/e2e/overload/slow-reader.test.ts',
   'tests/e2e/reload/memory.test.ts',
 ]
