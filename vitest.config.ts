@@ -16,7 +16,7 @@ const properties = [
   'src/config/edit/{edit-text,json-edit,servers-text,servers-text.syntax,toml-edit}.test.ts',
   'src/lib/{canonical-json,json-text.scan,latency-histogram,parse-json,proxy,seal,wildcard}.test.ts',
   'src/pipeline/{cache/canonical,refusals}.test.ts',
-  'src/policy/{agents,patterns,arguments/{hostile,keyword-checks},guards/{path,sql-random}}.test.ts',
+  'src/policy/{agents,patterns,arguments/{hostile,keyword-checks},guards/{path,sql,sql-random}}.test.ts',
   'src/serve/http/{connections,request}.test.ts',
   'src/serve/mcp-legacy/tool-list.compilable.test.ts',
   'src/stores/{buckets,cache}.test.ts',
@@ -52,6 +52,7 @@ const collecting = [
   'src/serve/admin/live-events.test.ts',
   'src/serve/http/{bodies,connections,connections.closing}.test.ts',
   'src/stores/cache.test.ts',
+  'src/wire/bytes.lines.test.ts',
   'tests/e2e/overload/slow-reader.test.ts',
   'tests/e2e/reload/memory.test.ts',
 ]

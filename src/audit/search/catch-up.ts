@@ -10,6 +10,8 @@ import { createSegmentReader } from './segment-reader.ts'
 export interface CatchUpOptions {
   onProgress?(records: number): void
   readonly signal?: AbortSignal
+  /** The number of records that are entered in one transaction. */
+  readonly batchSize?: number
 }
 
 interface IndexPosition {
@@ -23,8 +25,6 @@ interface IndexedLane extends IndexPosition {
   readonly hash: string
 }
 
-const batchSize = 10_000
-
 /** Adds new records to the index and returns their number. */
 export async function catchUp(database: DatabaseSync, folder: string, options: CatchUpOptions = {}): Promise<number> {
   if (!isConsistent(database, folder)) emptyIndex(database)
@@ -34,7 +34,7 @@ export async function catchUp(database: DatabaseSync, folder: string, options: C
     let going = true
     while (going) {
       going = false
-      for await (const batch of batches(database, folder, lane)) {
+      for await (const batch of batches(database, folder, lane, options.batchSize)) {
         options.signal?.throwIfAborted()
         const fresh = enterBatch(database, lane, batch)
         // If another process emptied the index, read this lane again, from the position that is now in the index.
@@ -58,7 +58,12 @@ interface Batch {
   readonly from: IndexPosition | undefined
 }
 
-async function* batches(database: DatabaseSync, folder: string, lane: string): AsyncGenerator<Batch> {
+async function* batches(
+  database: DatabaseSync,
+  folder: string,
+  lane: string,
+  batchSize = 10_000,
+): AsyncGenerator<Batch> {
   let from: IndexPosition | undefined = indexedLane(database, lane)
   const start = from && { [lane]: { file: segmentFileName(from.file), offset: from.at } }
   let records: StoredRecord[] = []

@@ -206,7 +206,7 @@ describe('B6: a stream does not outlive what it was opened with', () => {
 describe('abuse: readers', () => {
   test('one that never reads costs a bounded amount of memory, and the others get everything', async () => {
     const fixture = await open()
-    fixture.pad(64 * 1024)
+    fixture.pad(256 * 1024)
     const deaf = connect(fixture.port, '127.0.0.1')
     await once(deaf, 'connect')
     deaf.pause()
@@ -216,10 +216,10 @@ describe('abuse: readers', () => {
     stack.defer(() => void deaf.destroy())
     await until(() => fixture.watched(), { what: 'the reader' })
     const { heard } = await follow(fixture)
-    // 400 overviews of 64 KiB: much more than sockets and the bound take together.
+    // 100 overviews of 256 KiB: much more than sockets and the bound take together.
     const limit = 16 * 1024 * 1024
     const before = await settledBuffers()
-    for (let second = 1; second <= 400; second++) {
+    for (let second = 1; second <= 100; second++) {
       await pass(fixture, 1_000)
       await heard('overview', second)
     }

@@ -125,9 +125,11 @@ const maxDropped = 32
  * The strictest possible grammar, cached by content. Keywords that cannot be expressed are dropped, so that one unusual
  * tool does not prevent a grammar for all tools. Throws `CannotExpress` if dropping does not help.
  */
-export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => {
+export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => findBestGrammar(schema))
+
+/** The same without the cache. */
+export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createBudget()): Grammar {
   const dropped: { at: string; keyword: string }[] = []
-  const budget = createBudget()
   let looser = schema
   for (;;) {
     try {
@@ -140,7 +142,7 @@ export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((sch
       looser = next
     }
   }
-})
+}
 
 /** A copy of the schema without the keyword at this position; `undefined` if the keyword is not there. */
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {

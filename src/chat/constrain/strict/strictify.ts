@@ -1,4 +1,4 @@
-import { CannotExpress, createBudget, step } from '../conversion.ts'
+import { CannotExpress, createBudget, step, type WorkBudget } from '../conversion.ts'
 import { createFlatten, merge } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
@@ -30,13 +30,16 @@ export interface StrictSchema {
  * `oneOf` becomes `anyOf`, and unsupported keywords move into descriptions. Throws `CannotExpress` for maps, tuples and
  * untyped values, whose meaning would change.
  */
-export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiLimits): StrictSchema {
+export function strictify(
+  root: JsonSchemaObject,
+  limits: StrictLimits = openaiLimits,
+  budget: WorkBudget = createBudget(),
+): StrictSchema {
   const dropped: { at: string; keyword: string }[] = []
   const definitions = {}
   const names = new Map<string, string>()
   const taken = new Set<string>()
   const optional = new WeakMap<object, ReadonlySet<string>>()
-  const budget = createBudget()
   const flatten = createFlatten(root, budget)
   const cycles = findCycles(root, budget)
   const meter = createMeter(limits, (why) => refuse('', 'the schema', why))
