@@ -32,16 +32,22 @@ const properties = [
 /** Tests beside the code that start programs: servers, sandboxes, databases, the command line. */
 const programs = ['src/**/*.program.test.ts', 'tests/{,contract/}*.program.test.ts']
 
+/** Stories that take the most time: `npm run test:long`. */
+const long = ['tests/**/*.long.test.ts']
+
 /** Small files that take long: without results of an earlier run, vitest starts large files first. */
-const long = ['tests/e2e/chaos/chaos.test.ts', 'tests/e2e/fleet/outage.test.ts', 'src/sandbox/abuse.program.test.ts']
+const early = [
+  'tests/e2e/chaos/chaos.long.test.ts',
+  'tests/e2e/fleet/outage.long.test.ts',
+  'src/sandbox/abuse.program.test.ts',
+]
 
 /** Stories that wait for many seconds: they would run alone at the end. */
-const longStories = [
+const waiting = [
   'tests/conformance/{client,server}.test.ts',
-  'tests/browser/real/{first-run,history,inbox-items,keys,sign-in}.test.ts',
-  'tests/browser/states/{every-page,live}.test.ts',
-  'tests/e2e/{docs/docs,overload/adversary,package/package,restarts/server}.test.ts',
-  'tests/e2e/fleet/{fleet,kill,streams}.test.ts',
+  'tests/browser/real/{first-run,keys}.test.ts',
+  'tests/e2e/{docs/docs,restarts/server}.test.ts',
+  'tests/e2e/fleet/{fleet,ownership,streams}.test.ts',
   'tests/e2e/real-servers/{pagination,timeouts}.test.ts',
 ]
 
@@ -53,7 +59,7 @@ const collecting = [
   'src/serve/http/{bodies,connections,connections.closing}.test.ts',
   'src/stores/cache.test.ts',
   'src/wire/bytes.lines.test.ts',
-  'tests/e2e/overload/slow-reader.test.ts',
+  'tests/e2e/overload/slow-reader.long.test.ts',
   'tests/e2e/reload/memory.test.ts',
 ]
 
@@ -62,8 +68,8 @@ const isAmong =
   ({ moduleId }: TestSpecification): boolean =>
     globs.some((glob) => matchesGlob(moduleId, `**/${glob}`))
 
-const isFirst = isAmong([...collecting, ...long])
-const isLongStory = isAmong(longStories)
+const isFirst = isAmong([...collecting, ...early])
+const isWaiting = isAmong(waiting)
 
 /** Tests with real servers or a browser: they wait most of their time. */
 const isStory = isAmong(['tests/browser/**/*.test.ts', 'tests/e2e/**/*.test.ts', 'tests/conformance/**/*.test.ts'])
@@ -82,7 +88,7 @@ class LongFirst extends BaseSequencer {
       return [
         ...own.filter(isFirst),
         ...spread(
-          [...stories.filter(isLongStory), ...stories.filter((file) => !isLongStory(file))],
+          [...stories.filter(isWaiting), ...stories.filter((file) => !isWaiting(file))],
           rest.filter((file) => !isStory(file)),
         ),
       ]
@@ -95,6 +101,8 @@ function spread<T>(one: readonly T[], other: readonly T[]): T[] {
   const placed = [one, other].flatMap((list) => list.map((item, index) => ({ item, place: (index + 1) / list.length })))
   return placed.sort((a, b) => a.place - b.place).map(({ item }) => item)
 }
+
+const isMany = process.env.TOOLWAY_TEST_RUNS === 'many'
 
 const beside = {
   // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
@@ -118,13 +126,19 @@ const beside = {
   ],
   // A hang, not slowness: a busy machine takes a multiple of the usual time, and processes take a while to start.
   expect: { poll: { timeout: 40_000 } },
-  testTimeout: 120_000,
+  // With many cases, a page is shown to axe at all sizes and in both themes.
+  testTimeout: isMany ? 900_000 : 120_000,
   hookTimeout: 180_000,
 }
 
-const isMany = process.env.TOOLWAY_TEST_RUNS === 'many'
+interface Kind {
+  readonly name: string
+  readonly include: string[]
+  readonly exclude?: string[]
+  readonly setup?: string[]
+}
 
-const kinds = [
+const kinds: Kind[] = [
   // Fast tests beside the code.
   { name: 'unit', include: ['src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'], exclude: programs },
   { name: 'web', include: ['web/src/**/*.test.ts'] },
@@ -132,23 +146,18 @@ const kinds = [
   // Stories with real servers, the official conformance suite, and the dashboard in a real browser.
   { name: 'e2e', include: ['tests/e2e/**/*.test.ts'], setup: ['tests/e2e.setup.ts'] },
   { name: 'conformance', include: ['tests/conformance/**/*.test.ts'] },
-  {
-    name: 'browser',
-    include: ['tests/browser/**/*.test.ts'],
-    setup: ['tests/browser/build.setup.ts'],
-    // axe at all sizes and in both themes takes minutes.
-    testTimeout: isMany ? 900_000 : 120_000,
-  },
+  { name: 'browser', include: ['tests/browser/**/*.test.ts'], setup: ['tests/browser/build.setup.ts'] },
 ]
 
-/** All of them as one: a worker belongs to one project, and a new one loads and compiles everything again. */
-const all = {
-  name: 'all',
+/** As one project: a worker belongs to one project, and a new one loads and compiles everything again. */
+const together = {
   include: kinds.flatMap(({ include }) => include),
   setup: kinds.flatMap(({ setup = [] }) => setup),
 }
 
-// `npm test` runs all of them as one project. The last project has the long loops of `npm run test:deep`.
+const withoutLong = (kind: Kind): Kind => ({ ...kind, exclude: [...(kind.exclude ?? []), ...long] })
+
+// `npm test` runs all kinds as one project. The last project has the long loops of `npm run test:deep`.
 export default defineConfig({
   test: {
     // A test often waits for processes of its own: more at once than cores keep these busy.
@@ -162,7 +171,10 @@ export default defineConfig({
       thresholds: { lines: 90 },
     },
     projects: [
-      ...(process.env.TOOLWAY_TEST_TOGETHER ? [all] : kinds).map(({ setup = [], ...settings }) => ({
+      ...[
+        ...(process.env.TOOLWAY_TEST_TOGETHER ? [{ name: 'all', ...together }] : kinds).map(withoutLong),
+        { name: 'long', ...together, include: long },
+      ].map(({ setup = [], ...settings }) => ({
         test: {
           ...beside,
           ...settings,

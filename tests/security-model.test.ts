@@ -76,7 +76,7 @@ describe('the threat model', () => {
     expect(row.cells[3]?.split('"').length).toBe(named.length * 2 + 1)
     for (const { label, path, title } of named) {
       expect(path).toMatch(/^(src|web\/src|tests)\/.*\.test\.ts$/)
-      expect(basename(path).replace('.program.', '.')).toBe(`${label}.test.ts`)
+      expect(basename(path).replace(/\.(program|long)\./, '.')).toBe(`${label}.test.ts`)
       expect(
         titlesIn(textOf(path)).filter((one) => one.includes(title)),
         `${path}: ${title}`,

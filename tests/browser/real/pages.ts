@@ -75,7 +75,7 @@ export async function expectWhole(visit: Visit): Promise<void> {
 
 const place = (page: Page): string => page.url().slice(new URL(page.url()).origin.length)
 
-/** The same without axe, for pages that `operating.test.ts` shows to axe in the same state. */
+/** The same without axe, for pages that `operating.long.test.ts` shows to axe in the same state. */
 export async function expectFits({ page, overflow, troubles }: Visit): Promise<void> {
   await expect.poll(() => page.locator('.loading').count()).toBe(0)
   const where = place(page)
