@@ -33,6 +33,17 @@ test('G2: a source is paused beyond the limit, until the next second', () => {
   expect(clock.pending).toBe(0)
 })
 
+test('G2: messages with many values are limited by their values, which cost more to parse than their bytes', () => {
+  let paused = 0
+  const source = { pause: () => void paused++, resume() {} }
+  const limit = createReadLimit(source, createManualClock())
+  const dense = Buffer.from(`[${'0,'.repeat(99_999)}0]`)
+  for (let message = 0; message < 2; message++) limit.message(dense)
+  expect(paused).toBe(0)
+  limit.message(dense)
+  expect(paused).toBe(1)
+})
+
 describe('G2: a flood of notifications waits', () => {
   test("on the stream of a request, and the server's response follows", async () => {
     const clock = createManualClock()

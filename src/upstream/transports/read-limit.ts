@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { countValues } from '../../lib/json-text.ts'
 
 /**
  * Limits how much unrequested data is read from a server: notifications, and output outside the protocol. A server that
@@ -18,6 +19,8 @@ export const maxPerSecond = 16 * 1024 * 1024
 /** What handling costs beyond the bytes, expressed in bytes: about 8,000 short messages or 64,000 short lines per second. */
 const messageCost = 2 * 1024
 const lineCost = 256
+/** For messages with many values, which cost more to parse than their bytes: about 260,000 values per second. */
+const valueCost = 64
 
 /** Stops reading a source for the rest of a second in which too much has come from it. `exceeded` is called once. */
 export function createReadLimit(
@@ -52,7 +55,8 @@ export function createReadLimit(
   }
 
   return {
-    message: ({ length }) => add(length + messageCost),
+    message: (bytes) =>
+      add(Math.max(bytes.length + messageCost, valueCost * countValues(bytes, maxPerSecond / valueCost))),
     line: ({ length }) => add(length + lineCost),
     bytes: add,
     end() {
