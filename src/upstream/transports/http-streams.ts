@@ -13,7 +13,8 @@ export interface ResponseStreamOptions {
   /** A signal that aborts when the call is over. It is created only when needed. */
   signal(): AbortSignal
   deliver(data: Buffer): void
-  reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
+  /** Resumes the stream after the event with this id; undefined if the protocol does not support that. */
+  reopen: ((lastEventId: string, receive: ReceiveBody) => Promise<ResponseHead>) | undefined
   /** Called if the server sends more than is read. */
   flooded(): void
   /** Called once: without an argument when the response has arrived, or with the reason why it will not arrive. */
@@ -75,13 +76,14 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
   async function resume(): Promise<void> {
     const signal = exchange.signal()
     if (signal.aborted) return finish()
-    if (lastId === undefined) return finish('ended the stream without a response')
+    const { reopen } = exchange
+    if (lastId === undefined || !reopen) return finish('ended the stream without a response')
     if (++fruitless > maxFailedReconnects) return finish('closed the stream and could not be reached again')
     const backoff = { firstMs: Math.max(pauseMs, minPauseMs), maxMs: maxPauseMs }
     await pause(clock, backoffMs(fruitless - 1, backoff), signal).catch(() => {})
     if (signal.aborted) return finish()
     try {
-      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
+      const head = await reopen(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
       if (isStream(head)) return
       if (head.status < 500 && head.status !== 429) return finish(`did not resume its response (HTTP ${head.status})`)
     } catch {

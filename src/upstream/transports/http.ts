@@ -4,6 +4,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { maxMessage, methodNotFound, readMessage } from '../../wire/message.ts'
+import { modernErrors } from '../../wire/revisions.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
@@ -126,6 +127,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     established(protocolVersion, era = 'legacy') {
       version = protocolVersion
       stateless = era === 'modern'
+      // The stateless protocol has no sessions. Callers must not share one that the server made up.
+      if (stateless) session = undefined
       probedAt = clock.monotonic()
       remember()
       if (stateless) return
@@ -172,20 +175,22 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     const all = message.headers ? { ...headers.post, ...message.headers } : headers.post
     const { head, text } = await asked(channel, body, all, until, (head) => answer(head, message))
     if (head.status < 300) {
-      if (exchange !== undefined && !isReadable(head))
+      if (exchange !== undefined && !isReadable(head, stateless))
         throw connectionLost(state(), `responded with ${what(head)} instead of a message`)
       return
     }
     const forgotten = within !== undefined && forgets(head, text)
     const found = within !== undefined && !forgotten && mayForget(head, text) && (await isLost())
-    if (!forgotten && !found && passOn(text, body, exchange)) return
+    const mayHaveChanged = stateless && mayBeOtherProtocol(head)
+    const isRefused = mayHaveChanged && refusesVersion(text) && (await hasChangedProtocol())
+    if (!forgotten && !found && !isRefused && passOn(text, body, exchange)) return
     settled(exchange)
     if (forgotten || found) {
       const error = rejectedSession(name, head.status, fresh && !found, repeatable)
       endSession()
       throw error
     }
-    if (stateless && mayBeOtherProtocol(head) && (await hasChangedProtocol())) throw over
+    if (isRefused || (mayHaveChanged && (await hasChangedProtocol()))) throw over
     if (isUnusable && version !== undefined && (head.status === 400 || head.status === 404))
       throw unusableSession(state(), head)
     throw rejectedRequest(state(), head, text?.toString('latin1'))
@@ -259,7 +264,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     return true
   }
 
-  /** Whether a server that was stateless rejects even the handshake now, because an older version has replaced it. */
+  /** Whether a server that was stateless rejects even the handshake now, because another version has replaced it. */
   async function hasChangedProtocol(): Promise<boolean> {
     checking ??= greetAgain()
       .catch((error) => log.debug({ server: name, err: error }, 'could not check which protocol the server speaks'))
@@ -286,7 +291,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     }
     if (version === undefined) isUnusable = id !== undefined && !isHeaderValue(id)
     if (exchange !== undefined && version !== undefined) fresh = false
-    if (exchange === undefined || !isReadable(head) || head.status === 202) {
+    if (exchange === undefined || !isReadable(head, stateless) || head.status === 202) {
       settled(exchange)
       return discardBody(head, clock)
     }
@@ -309,7 +314,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
         deliver,
         flooded: () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond)),
-        reopen: (lastEventId, receive) => get(lastEventId, receive, signal),
+        // The stateless protocol has no GET.
+        reopen: stateless ? undefined : (lastEventId, receive) => get(lastEventId, receive, signal),
         done,
       })
     }
@@ -480,12 +486,20 @@ function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void)
   return { data: reader.push, end: nothing, lost: nothing }
 }
 
+/** Whether a rejection says that the server does not support the protocol revision of the request. */
+function refusesVersion(text: Buffer | undefined): boolean {
+  const error = text && readMessage(text)
+  return (
+    error?.kind === 'error' && Json.raw<{ code: number }>(error.error).value.code === modernErrors.unsupportedVersion
+  )
+}
+
 /** Whether a server of another revision may respond like this. */
 const mayBeOtherProtocol = ({ status }: ResponseHead): boolean => [400, 404, 405].includes(status)
 
-/** Whether a response contains messages, or announces them for later. */
-const isReadable = (head: ResponseHead): boolean =>
-  head.status === 202 ||
+/** Whether a response contains messages, or announces them for later, which the stateless protocol does not allow. */
+const isReadable = (head: ResponseHead, stateless: boolean): boolean =>
+  (head.status === 202 && !stateless) ||
   (head.status === 200 &&
     (head.type === 'application/json' || head.type === 'text/event-stream') &&
     unknownEncoding(head) === undefined)
