@@ -5,7 +5,7 @@ import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
-import { createReadLimit, maxPerSecond } from './read-limit.ts'
+import { createReadLimit, maxPerSecond, type ReadBudget } from './read-limit.ts'
 import { LimitExceeded } from './transport-errors.ts'
 
 export interface ResponseStreamOptions {
@@ -17,6 +17,7 @@ export interface ResponseStreamOptions {
   reopen: ((lastEventId: string, receive: ReceiveBody) => Promise<ResponseHead>) | undefined
   /** Called if the server sends more than is read. */
   flooded(): void
+  readonly reading: ReadBudget
   /** Called once: without an argument when the response has arrived, or with the reason why it will not arrive. */
   done(failure?: string, cause?: unknown): void
 }
@@ -41,7 +42,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
   function read(head: ResponseHead): ResponseBodyReader {
     let linger: Disposable | undefined
-    const limit = createReadLimit(head, clock, exchange.flooded)
+    const limit = createReadLimit(head, clock, exchange.flooded, exchange.reading)
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ id, event, data }) {
@@ -121,6 +122,7 @@ export async function keepServerStream(options: {
   deliver(data: Buffer): void
   /** Called if the server sends more than is read, or an event that is too long. */
   exceeded(limit: LimitExceeded): void
+  readonly reading: ReadBudget
   /** Called if the server had a stream before, but no longer knows the session. */
   forgotten(): void
   /** Called if the server had a stream before and now rejects it for another reason, which may be a lost session. */
@@ -136,7 +138,7 @@ export async function keepServerStream(options: {
     const ended = Promise.withResolvers<void>()
     const read = (head: ResponseHead): ResponseBodyReader => {
       const flooded = () => options.exceeded(new LimitExceeded('flood', maxPerSecond))
-      const limit = createReadLimit(head, clock, flooded)
+      const limit = createReadLimit(head, clock, flooded, options.reading)
       const reader = createEventReader({
         maxLength: maxMessage,
         event({ id, event, data }) {

@@ -1,10 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { maxMessage, methodNotFound, readMessage } from '../../wire/message.ts'
-import { modernErrors } from '../../wire/revisions.ts'
+import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
@@ -21,9 +19,10 @@ import {
   UndecodableBody,
   unknownEncoding,
 } from './http-channel.ts'
+import { forgets, maxRefusal, mayBeOtherProtocol, mayForget, refusesVersion } from './http-rejections.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
-import { maxPerSecond } from './read-limit.ts'
+import { createReadBudget, maxPerSecond, type ReadBudget } from './read-limit.ts'
 import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
@@ -46,14 +45,14 @@ export interface HttpTransportOptions {
   readonly authorize?: RequestAuthorizer | undefined
   /** Called if the server exceeds a limit, without a request that fails for it. */
   exceeded?(limit: LimitExceeded): void
+  /** What all streams of the server may use together; by default, each connection has a budget of its own. */
+  readonly reading?: ReadBudget | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
 type Headers = Readonly<Record<string, string>>
 
-/** Maximum length of a rejection's body, in bytes. */
-const maxRefusal = 64 * 1024
 /** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 const promptlyMs = 10_000
 /** How long to wait for pending responses when a session ends, and for the response to the request that ends it. */
@@ -68,7 +67,7 @@ const sessionProbe = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method"
 
 /** Streamable HTTP: one POST per message, and one stream for messages from the server. */
 export function httpTransport(options: HttpTransportOptions): Transport {
-  const { name, clock, log } = options
+  const { name, reading = createReadBudget(), clock, log } = options
   const url = new URL(options.url)
   const path = url.pathname + url.search
   const configured = configuredHeaders(url, options.headers)
@@ -140,6 +139,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         open: get,
         deliver: (data) => receiver?.message(data),
         exceeded: (limit) => options.exceeded?.(limit),
+        reading,
         forgotten: endSession,
         rejected: () => void isLost(),
       })
@@ -314,6 +314,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
         deliver,
         flooded: () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond)),
+        reading,
         // The stateless protocol has no GET.
         reopen: stateless ? undefined : (lastEventId, receive) => get(lastEventId, receive, signal),
         done,
@@ -437,36 +438,6 @@ export async function postAndRead(
   return { head, text: prompt ? await read : undefined }
 }
 
-/**
- * Whether a rejection means that the server does not know the session. Many servers respond with 400 although the
- * protocol requires 404, and some respond with 404 to an unknown method.
- */
-export function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
-  const message = readMessage(text)
-  if (message.kind === 'error' && message.id !== null) {
-    return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound
-  }
-  return status === 404 || (status === 400 && aboutSession.test(text.toString('latin1')))
-}
-
-const aboutSession = /session|not initialized/i
-
-/**
- * Whether a response may mean that the server has lost the session, although the protocol does not say so: any rejection
- * but those for too many requests or with a challenge for the credential, or a JSON-RPC error about the session.
- */
-function mayForget({ status, header }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
-  if (status === 429 || status === 503) return false
-  if (status >= 400 && header('www-authenticate') !== undefined && !aboutSession.test(text.toString('latin1')))
-    return false
-  const mayBeError = text.length <= maxRefusal && text.includes('"error"')
-  if (status < 400 && !(mayBeError && aboutSession.test(text.toString('latin1')))) return false
-  const message = readMessage(text)
-  if (message.kind !== 'error') return status >= 400
-  const { code } = Json.raw<{ code: number }>(message.error).value
-  return code !== methodNotFound && (status >= 400 || aboutSession.test(message.error.toString('latin1')))
-}
-
 /** Reads a short body, or the response in a stream; undefined if it is too long or incomplete. */
 function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void): ResponseBodyReader {
   const nothing = () => done(undefined)
@@ -485,17 +456,6 @@ function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void)
   })
   return { data: reader.push, end: nothing, lost: nothing }
 }
-
-/** Whether a rejection says that the server does not support the protocol revision of the request. */
-function refusesVersion(text: Buffer | undefined): boolean {
-  const error = text && readMessage(text)
-  return (
-    error?.kind === 'error' && Json.raw<{ code: number }>(error.error).value.code === modernErrors.unsupportedVersion
-  )
-}
-
-/** Whether a server of another revision may respond like this. */
-const mayBeOtherProtocol = ({ status }: ResponseHead): boolean => [400, 404, 405].includes(status)
 
 /** Whether a response contains messages, or announces them for later, which the stateless protocol does not allow. */
 const isReadable = (head: ResponseHead, stateless: boolean): boolean =>
