@@ -27,6 +27,12 @@ export const maxMessage = 16 * 1024 * 1024
 export const maxBlocks = 20_000
 export const maxResultValues = 1_000_000
 
+/**
+ * Limit for the values in any other message of a server: an error, a notification, a request, or questions to a client.
+ * Unlike results, these are parsed, which takes up to a microsecond for each value.
+ */
+export const maxMessageValues = 100_000
+
 export const methodNotFound = -32601
 const internalError = -32603
 

@@ -8,6 +8,7 @@ import type { Log } from '../../core/log.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { httpTransport } from '../transports/http.ts'
+import { createReadBudget, type ReadBudget } from '../transports/read-limit.ts'
 import { sseTransport } from '../transports/sse.ts'
 import { createRecentLines, type OutputLine, type RedactLine } from '../transports/stderr.ts'
 import { stdioTransport } from '../transports/stdio.ts'
@@ -78,9 +79,10 @@ export function createConnector(options: ConnectorOptions): Connector {
   /** Until when new clients do not wait for a session, because the server did not answer when asked for one. */
   let silentUntil = 0
   const stderr = createRecentLines()
+  const reading = createReadBudget()
 
   const open = (scope: ConnectionScope, method: HandshakeMethod, signal: AbortSignal) =>
-    openAndInitialize(transportFor(options, transport, scope, stderr.push), options, scope, method, signal)
+    openAndInitialize(transportFor(options, transport, scope, stderr.push, reading), options, scope, method, signal)
 
   const detect = async (scope: ConnectionScope, signal: AbortSignal) => {
     const attempt = (method: HandshakeMethod) => open(scope, method, signal)
@@ -208,14 +210,15 @@ function transportFor(
   kind: ServerConfig['transport'],
   { principal, exceeded }: ConnectionScope,
   wrote: (line: OutputLine) => void,
+  reading: ReadBudget,
 ): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
-    return stdioTransport({ name, command, args, cwd, env, orphanReaper, redact, wrote, exceeded, clock, log })
+    return stdioTransport({ name, command, args, cwd, env, orphanReaper, redact, wrote, exceeded, reading, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}
   const authorize = oauth?.authorize(name, config, principal)
-  const options = { name, url, headers: { ...token, ...config.headers }, authorize, exceeded, clock, log }
+  const options = { name, url, headers: { ...token, ...config.headers }, authorize, exceeded, reading, clock, log }
   return kind === 'sse' ? sseTransport(options) : httpTransport(options)
 }

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { ServerError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { negotiate, openSession } from './handshake.ts'
@@ -63,4 +64,43 @@ test.each(['stdio', 'http'] as const)('B2: a stateless server that is slow is wa
   await clock.pass(20_000)
   started.resolve()
   expect(await opening).toMatchObject({ era: 'modern' })
+})
+
+test('B2: a stateless server that is slow and ignores `initialize` is used', async () => {
+  const started = Promise.withResolvers<void>()
+  const { clock, connection, options } = await opened(
+    { 'server/discover': () => started.promise.then(() => discovery) },
+    'http',
+  )
+  const opening = negotiate(connection, options)
+  await clock.pass(7_000)
+  started.resolve()
+  await clock.pass(5_000)
+  expect(await opening).toMatchObject({ era: 'modern' })
+  expect(clock.pending).toBe(0)
+})
+
+describe('F5: the error about a server that supports other protocol versions only names both sides', () => {
+  const refused = { error: { code: -32601, message: 'Method not found' } }
+  const unsupported = { code: -32022, message: 'Unsupported', data: { supported: ['2099-01-01'] } }
+  const failure = async (answers: Parameters<typeof scriptedPeer>[0]) => {
+    const { connection, options } = await opened(answers, 'http')
+    return negotiate(connection, options).catch((thrown: unknown) => thrown)
+  }
+  const both = { code: 'SERVER_UNAVAILABLE', message: expect.stringMatching(/"2099-01-01".*2026-07-28.*2024-11-05/) }
+
+  test.each([
+    ['a result', { supportedVersions: ['2099-01-01'], capabilities: {} }],
+    ['an error', { error: unsupported }],
+  ])('if server/discover is answered with %s', async (_, answer) => {
+    expect(await failure({ 'server/discover': () => answer, initialize: () => refused })).toMatchObject(both)
+  })
+
+  test('but not if it lists a version that should have worked, or lists none', async () => {
+    for (const supportedVersions of [['2099-01-01', '2025-11-25'], [7], undefined]) {
+      const discover = () => ({ supportedVersions, capabilities: {} })
+      const thrown = await failure({ 'server/discover': discover, initialize: () => refused })
+      expect(thrown).toBeInstanceOf(ServerError)
+    }
+  })
 })

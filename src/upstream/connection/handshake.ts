@@ -1,15 +1,17 @@
 import { type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, pause, waitFor } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { asRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/message-text.ts'
 import { encodeHeaderValue } from '../../wire/param-headers.ts'
 import {
   headerNames,
   isKnownRevision,
   latestLegacy,
+  legacyRevisions,
   metaKeys,
   modernErrors,
   modernRevision,
@@ -78,30 +80,47 @@ async function detectEra(
   options: HandshakeOptions & { clock: Clock },
 ): Promise<HandshakeResult> {
   const { kind } = connection.transport
-  const discovery = new AbortController()
-  const signal = AbortSignal.any([options.signal, discovery.signal])
-  const modern = discoverServer(connection, { ...options, signal })
+  const { server, clock } = options
+  const probes = new AbortController()
+  const until = { ...options, signal: AbortSignal.any([options.signal, probes.signal]) }
+  const modern = discoverServer(connection, until)
   modern.catch(() => {})
   try {
     let first: unknown
     try {
-      using limit = deadline(options.clock, silenceMs[kind], () => new Silence(), options.signal)
+      using limit = deadline(clock, silenceMs[kind], () => new Silence(), options.signal)
       return await waitFor(modern, limit.signal)
     } catch (error) {
       if (!mayBeOtherEra(error)) throw error
       first = error
     }
     try {
-      return await initialize(connection, options)
+      const session = initialize(connection, until)
+      // A slow server may support both, or ignore `initialize`.
+      return await (first instanceof Silence
+        ? Promise.race([session, lastResort(modern, silenceMs[kind], until)])
+        : session)
     } catch (error) {
       // A stateless server that is slow: its response to `server/discover` has arrived or is on its way.
       if (first instanceof Silence && mayBeOtherEra(error)) return await modern.catch(() => Promise.reject(error))
+      if (first instanceof NotModern && refusesSession(error)) throw first.unsupported(server) ?? error
       // If every request to the server is failing, the first error explains more.
       throw (statusOf(first) ?? 0) >= 500 ? first : error
     }
   } finally {
-    discovery.abort(new Silence())
+    probes.abort(new Silence())
   }
+}
+
+/** The result of `server/discover`, some time after it has arrived; stays pending if that fails. */
+async function lastResort(
+  modern: Promise<HandshakeResult>,
+  ms: number,
+  { clock, signal }: HandshakeOptions & { clock: Clock },
+): Promise<HandshakeResult> {
+  const found = await modern.catch(() => new Promise<never>(() => {}))
+  await pause(clock, ms, signal).catch(() => {})
+  return found
 }
 
 class Silence extends Error {
@@ -123,7 +142,27 @@ export function refusesSession(error: unknown): boolean {
 /** Thrown if the server does not speak the stateless protocol, which is not a failure. */
 class NotModern extends Error {
   override readonly name = 'NotModern'
+  readonly #versions: readonly string[]
+
+  /** `versions` is what the server says it supports, if it does. */
+  constructor(versions?: unknown) {
+    super()
+    this.#versions = Array.isArray(versions) ? versions.filter((version) => typeof version === 'string') : []
+  }
+
+  /** The error for a server that supports other revisions only, and opens no session either; undefined for others. */
+  unsupported(server: string): ToolwayError | undefined {
+    const versions = this.#versions
+    if (versions.length === 0 || versions.some((version) => isKnownRevision(version, 'legacy'))) return undefined
+    const named = versions.slice(0, maxNamedVersions).map((version) => quote(version))
+    const all = [...named, ...(versions.length > named.length ? ['…'] : [])].join(', ')
+    const sentence = `${server} supports only protocol versions that Toolway does not: ${all}. Toolway supports ${modernRevision} and ${legacyRevisions.join(', ')}.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
+  }
 }
+
+/** How many of a server's protocol versions an error names. */
+const maxNamedVersions = 5
 
 /**
  * Sends `server/discover`. Only a list of versions proves that the server is stateless: session-based servers may
@@ -137,7 +176,8 @@ async function discoverServer(connection: RpcConnection, options: HandshakeOptio
   const { result } = await ask().catch((error) => again(error, ask))
   const { body, described } = readHandshakeResult('server/discover', result)
   const { supportedVersions } = body
-  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision)) throw new NotModern()
+  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision))
+    throw new NotModern(supportedVersions)
   return { era: 'modern', protocolVersion: modernRevision, ...described }
 }
 
@@ -147,7 +187,7 @@ function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
   const { code, data } = error.error.value
   const { supported } = asRecord(data)
   if (code !== modernErrors.unsupportedVersion || !Array.isArray(supported) || !supported.includes(modernRevision))
-    throw new NotModern()
+    throw new NotModern(code === modernErrors.unsupportedVersion ? supported : undefined)
   return ask()
 }
 

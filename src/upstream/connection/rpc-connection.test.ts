@@ -38,6 +38,49 @@ test('T2: an error of the server keeps its code, message and data', async () => 
   expect((thrown as ServerError).error.value).toEqual(error)
 })
 
+describe('G2, V6: of messages with more values than can be parsed without delaying others', () => {
+  const values = (count: number) => Array.from({ length: count }, () => 0)
+  const openReporting = async () => {
+    const found: unknown[] = []
+    const exceeded = ({ kind, limit }: LimitExceeded) => void found.push({ kind, limit })
+    const peer = scriptedPeer({})
+    const options = { server: 's', owned: true, exceeded, log: silentLog }
+    return { found, peer, connection: await openRpcConnection(peer.transport, options, never) }
+  }
+  const tooMany = { kind: 'too-many-values', limit: 100_000 }
+
+  test('a notification is dropped, and reported', async () => {
+    const { found, peer: server, connection } = await openReporting()
+    const heard: unknown[] = []
+    const client = peer({ notify: (method) => heard.push(method) })
+    void connection.request({ ...ask('tools/call'), peer: client }).catch(() => {})
+    const news = (count: number) => ({
+      method: 'notifications/message',
+      params: { level: 'info', data: values(count) },
+    })
+    server.say(news(50_000), 1)
+    server.say(news(100_000), 1)
+    expect(heard).toEqual(['notifications/message'])
+    expect(found).toEqual([tooMany])
+  })
+
+  test('a request is refused, and reported', async () => {
+    const { found, peer: server } = await openReporting()
+    server.say({ id: 'q', method: 'sampling/createMessage', params: { messages: values(100_000) } })
+    expect(server.heard).toMatchObject([{ id: 'q', error: { code: -32602 } }])
+    expect(found).toEqual([tooMany])
+  })
+
+  test('an error fails its call with the reason', async () => {
+    const { peer: server, connection } = await openReporting()
+    const asked = connection.request(ask('tools/call'))
+    server.say({ id: 1, error: { code: -32000, message: 'no', data: values(100_000) } })
+    const thrown = await asked.catch((thrown: unknown) => thrown)
+    expect(thrown).toMatchObject({ code: 'OUTCOME_UNKNOWN', message: expect.stringContaining('100,000 values') })
+    expect(LimitExceeded.in(thrown)).toMatchObject(tooMany)
+  })
+})
+
 test('G3: responses that arrive out of order are matched to their requests', async () => {
   const { connection, peer } = await open({})
   const first = connection.request(ask('a'))

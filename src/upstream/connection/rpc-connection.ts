@@ -3,11 +3,19 @@ import type { Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { integerMember, maxDepth } from '../../lib/json-text.ts'
+import { hasMoreValues, integerMember, maxDepth } from '../../lib/json-text.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { serverNotifications } from '../../wire/defined-members.ts'
-import { type Id, notificationBytes, type ResultMessage, readMessage, requestBytes } from '../../wire/message.ts'
+import {
+  type Id,
+  maxMessageValues,
+  notificationBytes,
+  type ResultMessage,
+  readMessage,
+  requestBytes,
+} from '../../wire/message.ts'
 import { metaKeys, modernRevision } from '../../wire/revisions.ts'
+import { written } from '../listing/list-reader.ts'
 import type { CallTurns } from '../requests/call-turns.ts'
 import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
 import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
@@ -214,14 +222,16 @@ export async function openRpcConnection(
       }
       case 'error': {
         const waiting = answered(message.id ?? exchange ?? null, exchange)
-        waiting?.reject(new ServerError(Json.raw(message.error)))
+        const isLarge = hasMoreValues(message.error, maxMessageValues)
+        waiting?.reject(isLarge ? largeError(waiting.request.method) : new ServerError(Json.raw(message.error)))
         return waiting !== undefined
       }
       case 'notification':
-        notified(message.method, message.params, exchange)
+        if (isWithinLimit(message.params)) notified(message.method, message.params, exchange)
         break
       case 'request':
-        asked(message, exchange)
+        if (isWithinLimit(message.params)) asked(message, exchange)
+        else void questions.refuse(message.id, 'The request has too many values.')
         break
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored an invalid JSON-RPC message')
@@ -235,6 +245,18 @@ export async function openRpcConnection(
         }
     }
     return false
+  }
+
+  /** Whether a message without a request of ours has few enough values to be parsed. Reports it if not. */
+  function isWithinLimit(params: Buffer | undefined): boolean {
+    if (params === undefined || !hasMoreValues(params, maxMessageValues)) return true
+    options.exceeded?.(tooManyValues())
+    return false
+  }
+
+  function largeError(method: string): ToolwayError {
+    const sentence = `${server} responded with an error of more than ${written(maxMessageValues)} values (a fixed limit).`
+    return unansweredError(method, sentence, { server, cause: tooManyValues() })
   }
 
   function answered(responseId: Id | null, exchange: number | undefined): Pending | undefined {
@@ -358,6 +380,8 @@ function definedNotification(method: string, params: Buffer = empty): Buffer | u
 }
 
 const empty = Buffer.from('{}')
+
+const tooManyValues = (): LimitExceeded => new LimitExceeded('too-many-values', maxMessageValues)
 
 /** The id of a response as we sent it: some servers return numbers as strings. */
 const ownId = (id: Id | null): Id | null => (typeof id === 'string' && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : id)

@@ -91,7 +91,7 @@ const limitTexts: Readonly<Record<LimitExceeded['kind'], (limit: number) => stri
   'large-message': (limit) => `a message of more than ${limit / 1024 / 1024} MiB`,
   'deep-nesting': (limit) => `a message nested deeper than ${limit} levels`,
   'too-many-blocks': (limit) => `a result with more than ${written(limit)} content blocks`,
-  'too-many-values': (limit) => `a result with more than ${written(limit)} values`,
+  'too-many-values': (limit) => `a message with more than ${written(limit)} values`,
   'unusable-response': () => 'a response that is not valid JSON-RPC, or whose id is not that of a request',
   flood: (limit) => `notifications or other output faster than ${limit / 1024 / 1024} MiB a second`,
 }

@@ -49,6 +49,8 @@ export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 's
   readonly limits?: ListLimits | undefined
   /** Removes secrets from a server's error. */
   redact?(text: string): string
+  /** Called for each list that was read, even if only in part, with its `costMs`. */
+  spent?(costMs: number): void
   readonly log: Log
 }
 
@@ -67,6 +69,7 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
     const { kind, method } = spec
     const reader = createListReader(spec, options.limits ?? defaultListLimits)
     const outcome = await readAll(open, spec, reader, options)
+    options.spent?.(reader.costMs)
     const isBroken = outcome instanceof ToolwayError
     if (isBroken) broken.push(outcome)
     else answered++

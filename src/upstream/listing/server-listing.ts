@@ -83,9 +83,11 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   let listedAt = Number.NEGATIVE_INFINITY
   /** When the last fetch began, by the monotonic clock. */
   let requestedAt = Number.NEGATIVE_INFINITY
+  /** How long to wait before large lists are fetched again, so that a server's changes do not delay calls to others. */
+  let costMs = 0
   let running: Promise<void> | undefined
   let following: Promise<void> | undefined
-  const throttle = createRefreshThrottle(clock)
+  const throttle = createRefreshThrottle(clock, () => costMs)
   let isBehind = false
   let again: Disposable | undefined
   let timer: Disposable | undefined
@@ -166,7 +168,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 
   /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
   function refetchExpired(): void {
-    const ttlMs = Math.max(minTtlMs, Math.min(...Object.values(listing.ttls)))
+    const ttlMs = Math.max(minTtlMs, costMs, Math.min(...Object.values(listing.ttls)))
     const isExpired = refreshMs > 0 && clock.monotonic() - requestedAt > ttlMs
     const open = isExpired && !running ? options.current() : undefined
     if (open) list(open).catch(() => {})
@@ -205,9 +207,14 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     using limit = deadline(clock, listWithinMs, tooSlow)
     isBehind = false
     requestedAt = clock.monotonic()
+    let spentMs = 0
+    const spent = (ms: number) => {
+      spentMs += ms
+    }
     try {
       const { limits, redact } = options
-      const offer = await fetchLists(open, { server, capabilities, limits, redact, log, signal: limit.signal })
+      const { signal } = limit
+      const offer = await fetchLists(open, { server, capabilities, limits, redact, spent, log, signal })
       const { failure, missing, fetched, descriptors } = listing
       const recovered = failure !== undefined || JSON.stringify(missing) !== JSON.stringify(offer.failed)
       listing.missing = offer.failed
@@ -227,6 +234,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       options.news()
       throw thrown
     } finally {
+      costMs = spentMs
       schedule()
     }
   }
@@ -308,24 +316,29 @@ function recordName(server: string, capabilities: Capabilities): string {
 
 /** How many refreshes are allowed without a pause, because changes come in small bursts. */
 const atOnce = 2
+/** The cost of lists for which changes in a small burst need no pauses. */
+const maxFreeMs = 1_000
 const firstPauseMs = 100
 const maxPauseMs = 30_000
 /** The length of a quiet period, as a multiple of the current pause. */
 const quietPauses = 10
 
-/** Limits how often a listing is refreshed after change notifications. */
-function createRefreshThrottle(clock: Clock) {
+/** Limits how often a listing is refreshed after change notifications: the less often, the more a refresh costs. */
+function createRefreshThrottle(clock: Clock, costMs: () => number) {
   let inARow = 0
   let doneAt = Number.NEGATIVE_INFINITY
 
+  const firstMs = (): number => Math.max(firstPauseMs, costMs())
   const pauseMs = (): number =>
-    inARow <= atOnce ? 0 : backoffMs(inARow - atOnce - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs })
+    inARow <= atOnce
+      ? Math.max(0, costMs() - maxFreeMs)
+      : backoffMs(inARow - atOnce - 1, { firstMs: firstMs(), maxMs: maxPauseMs })
 
   return {
     /** Milliseconds to wait before the next refresh. Grows with each notification until there is a quiet period. */
     next(): number {
       const sinceMs = clock.monotonic() - doneAt
-      const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstPauseMs)
+      const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstMs())
       inARow = isQuiet ? 0 : inARow + 1
       return Math.max(0, pauseMs() - sinceMs)
     },

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
@@ -49,12 +49,13 @@ async function fetchedListing({ hints, era = 'modern', refreshMs = 60_000 }: Set
   return {
     listing,
     names,
-    /** How often the list is fetched if it is asked for `times` times, every `everyMs`. */
-    async fetches(times: number, everyMs: number) {
+    change: () => open && listing.changed(open),
+    /** How often the list is fetched if it is asked for, or something else happens, `times` times, every `everyMs`. */
+    async fetches(times: number, everyMs: number, happens: () => unknown = () => listing.known()) {
       const before = heard.length
       for (let time = 0; time < times; time++) {
         await clock.pass(everyMs)
-        expect(listing.known()).toBe(true)
+        happens()
         await clock.pass(0)
       }
       return heard.length - before
@@ -80,6 +81,20 @@ test.each([{ ttlMs: 0 }, { ttlMs: -1 }, { ttlMs: 'soon' }])(
     expect(await fetches(100, 101)).toBe(10)
   },
 )
+
+describe('G2, F4: a large list is fetched less often, because each fetch delays calls to other servers', () => {
+  const hints = () => ({ ttlMs: 0, _meta: { padding: 'x'.repeat(4 * 1024 * 1024) } })
+
+  test('if its TTL is short', async () => {
+    const { fetches } = await fetchedListing({ hints })
+    expect(await fetches(40, 1_001)).toBe(8)
+  })
+
+  test('if it changes steadily, however long the pauses between the changes', async () => {
+    const { change, fetches } = await fetchedListing({ hints })
+    expect(await fetches(40, 1_050, change)).toBeLessThan(8)
+  })
+})
 
 test('F4: the shortest TTL of all pages counts', async () => {
   const pages = [{ ttlMs: 30_000, nextCursor: '2' }, { ttlMs: 3_000 }]

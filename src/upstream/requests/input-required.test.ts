@@ -146,6 +146,7 @@ describe('V1: input that a server asks for', () => {
     ['nothing', {}, /neither/],
     ['a list', { inputRequests: [question] }, /not an object/],
     ['a state that is a number', { requestState: 7 }, /not a string/],
+    ['too many values', { inputRequests: { a: { ...question, _meta: Array(100_001).fill(0) } } }, /100,000 values/],
     ['a state that is too long to be sent back', { requestState: 'x'.repeat(1024 * 1024 + 1) }, /1024 KiB/],
     [
       'more questions than a client answers',

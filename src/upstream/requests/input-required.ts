@@ -4,12 +4,15 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { hasMoreValues } from '../../lib/json-text.ts'
 import { quote } from '../../lib/message-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, splice, textOf } from '../../wire/bytes.ts'
 import { AmbiguousMember, definedBytes, unambiguous } from '../../wire/check-members.ts'
 import { capabilityFor, inputRequired, isInputRequest, tasksExtension } from '../../wire/defined-members.ts'
+import { maxMessageValues } from '../../wire/message.ts'
 import { modernRevision } from '../../wire/revisions.ts'
+import { written } from '../listing/list-reader.ts'
 
 type Rest = Readonly<Record<string, unknown>> | undefined
 
@@ -42,6 +45,8 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   const { server } = entry
   const refused = (why: string) =>
     new ToolwayError('INVALID_ARGUMENTS', `${server} asked for input, but ${why}`, { server })
+  if (hasMoreValues(result, maxMessageValues))
+    throw refused(`with more than ${written(maxMessageValues)} values (a fixed limit).`)
   let defined: Buffer
   try {
     defined = definedBytes(result, inputRequired, { revision: modernRevision }, [])

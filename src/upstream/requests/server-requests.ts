@@ -19,6 +19,8 @@ export interface ServerRequest {
 export interface ServerRequests {
   /** Answers a request through the first of `addressees` that responds. Resolves when the response has been sent. */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
+  /** Replies with an error, without asking anybody. */
+  refuse(id: Id, message: string): Promise<void>
   cancelled(params: Buffer | undefined): void
   cancelAll(): void
 }
@@ -92,6 +94,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
       if (addressees().length > 0) return ask(defined, addressees)
       return remark(errorBytes(id, { code: -32603, message: `No caller to forward ${method} to.` }))
     },
+    refuse: (id, message) => remark(errorBytes(id, { code: invalidParams, message })),
     cancelled(params) {
       const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value
       if (requestId !== undefined) open.get(requestId)?.abort()
@@ -111,9 +114,11 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
     return { ...question, params: params && definedBytes(params, level, { revision: latestLegacy }, []) }
   } catch (thrown) {
     if (!(thrown instanceof AmbiguousMember)) throw thrown
-    return { code: -32602, message: thrown.message }
+    return { code: invalidParams, message: thrown.message }
   }
 }
+
+const invalidParams = -32602
 
 const sizeOf = ({ id, params }: ServerRequest): number => String(id).length + (params?.length ?? 0)
 

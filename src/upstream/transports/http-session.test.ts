@@ -247,6 +247,29 @@ describe('sessions', () => {
     },
   )
 
+  test('F5, F12: a server without sessions that no longer supports the protocol revision is connected to again', async () => {
+    let isSupported = true
+    const refusal = (id: unknown) =>
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        error: { code: -32022, message: 'no', data: { supported: ['2099-01-01'] } },
+      })
+    const server = await serving((got, response) => {
+      const { method, id } = got.message ?? {}
+      if (method === 'server/discover' && isSupported) return json(response, result(id))
+      return json(response, refusal(id), 400)
+    })
+    const { transport, heard } = await opened(server.url)
+    await ask(transport, heard, 0, 'server/discover')
+    transport.established('2026-07-28', 'modern')
+    await call(transport)
+    expect(heard.heard.at(-1)).toMatchObject({ kind: 'error', id: 1 })
+    isSupported = false
+    expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+    expect(transport.usable).toBe(false)
+  })
+
   test('F12: calls in flight when a session ends may still be answered, and are OUTCOME_UNKNOWN otherwise', async () => {
     const answers: (() => void)[] = []
     const { server, transport, heard } = await rogue(
@@ -462,5 +485,46 @@ describe('ending', () => {
     await ask(transport, heard, 1, 'initialize')
     await transport[Symbol.asyncDispose]()
     expect(server.got.at(-1)?.method).toBe('DELETE')
+  })
+})
+
+describe('B2: what the stateless protocol does not have', () => {
+  const stateless = async (script: Script) => {
+    const server = await serving((got, response, socket) => {
+      const { method, id } = got.message ?? {}
+      if (method !== 'server/discover') return script(got, response, socket)
+      return json(response, result(id), 200, { 'mcp-session-id': 'made-up' })
+    })
+    const { transport, heard } = await opened(server.url)
+    await ask(transport, heard, 0, 'server/discover')
+    transport.established('2026-07-28', 'modern')
+    return { server, transport, heard }
+  }
+
+  test('is not used: a session id is not sent back', async () => {
+    const { server, transport } = await stateless((got, response) => json(response, result(got.message?.id)))
+    await call(transport)
+    await transport[Symbol.asyncDispose]()
+    expect(server.got.map(({ method, headers }) => [method, headers['mcp-session-id']])).toEqual([
+      ['POST', undefined],
+      ['POST', undefined],
+    ])
+  })
+
+  test('is not used: a stream that ends without a response is not resumed', async () => {
+    const { server, transport, heard } = await stateless(
+      (_, response) => void stream(response).end('id: 1\ndata: {}\n\n'),
+    )
+    await call(transport)
+    expect(await heard.failure(1)).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      message: expect.stringContaining('without a response'),
+    })
+    expect(server.got.filter(({ method }) => method === 'GET')).toEqual([])
+  })
+
+  test('ends the call at once: a response that is announced for later', async () => {
+    const { transport } = await stateless((_, response) => response.writeHead(202).end())
+    expect(await thrown(call(transport))).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
   })
 })

@@ -5,7 +5,7 @@ import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
-import { createReadLimit, maxPerSecond } from './read-limit.ts'
+import { createReadLimit, maxPerSecond, type ReadBudget } from './read-limit.ts'
 import { LimitExceeded } from './transport-errors.ts'
 
 export interface ResponseStreamOptions {
@@ -13,9 +13,11 @@ export interface ResponseStreamOptions {
   /** A signal that aborts when the call is over. It is created only when needed. */
   signal(): AbortSignal
   deliver(data: Buffer): void
-  reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
+  /** Resumes the stream after the event with this id; undefined if the protocol does not support that. */
+  reopen: ((lastEventId: string, receive: ReceiveBody) => Promise<ResponseHead>) | undefined
   /** Called if the server sends more than is read. */
   flooded(): void
+  readonly reading: ReadBudget
   /** Called once: without an argument when the response has arrived, or with the reason why it will not arrive. */
   done(failure?: string, cause?: unknown): void
 }
@@ -40,7 +42,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
   function read(head: ResponseHead): ResponseBodyReader {
     let linger: Disposable | undefined
-    const limit = createReadLimit(head, clock, exchange.flooded)
+    const limit = createReadLimit(head, clock, exchange.flooded, exchange.reading)
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ id, event, data }) {
@@ -75,13 +77,14 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
   async function resume(): Promise<void> {
     const signal = exchange.signal()
     if (signal.aborted) return finish()
-    if (lastId === undefined) return finish('ended the stream without a response')
+    const { reopen } = exchange
+    if (lastId === undefined || !reopen) return finish('ended the stream without a response')
     if (++fruitless > maxFailedReconnects) return finish('closed the stream and could not be reached again')
     const backoff = { firstMs: Math.max(pauseMs, minPauseMs), maxMs: maxPauseMs }
     await pause(clock, backoffMs(fruitless - 1, backoff), signal).catch(() => {})
     if (signal.aborted) return finish()
     try {
-      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
+      const head = await reopen(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
       if (isStream(head)) return
       if (head.status < 500 && head.status !== 429) return finish(`did not resume its response (HTTP ${head.status})`)
     } catch {
@@ -119,6 +122,7 @@ export async function keepServerStream(options: {
   deliver(data: Buffer): void
   /** Called if the server sends more than is read, or an event that is too long. */
   exceeded(limit: LimitExceeded): void
+  readonly reading: ReadBudget
   /** Called if the server had a stream before, but no longer knows the session. */
   forgotten(): void
   /** Called if the server had a stream before and now rejects it for another reason, which may be a lost session. */
@@ -134,7 +138,7 @@ export async function keepServerStream(options: {
     const ended = Promise.withResolvers<void>()
     const read = (head: ResponseHead): ResponseBodyReader => {
       const flooded = () => options.exceeded(new LimitExceeded('flood', maxPerSecond))
-      const limit = createReadLimit(head, clock, flooded)
+      const limit = createReadLimit(head, clock, flooded, options.reading)
       const reader = createEventReader({
         maxLength: maxMessage,
         event({ id, event, data }) {

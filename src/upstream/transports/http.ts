@@ -1,9 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { maxMessage, methodNotFound, readMessage } from '../../wire/message.ts'
+import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
@@ -20,9 +19,10 @@ import {
   UndecodableBody,
   unknownEncoding,
 } from './http-channel.ts'
+import { forgets, maxRefusal, mayBeOtherProtocol, mayForget, refusesVersion } from './http-rejections.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
-import { maxPerSecond } from './read-limit.ts'
+import { createReadBudget, maxPerSecond, type ReadBudget } from './read-limit.ts'
 import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
@@ -45,14 +45,14 @@ export interface HttpTransportOptions {
   readonly authorize?: RequestAuthorizer | undefined
   /** Called if the server exceeds a limit, without a request that fails for it. */
   exceeded?(limit: LimitExceeded): void
+  /** What all streams of the server may use together; by default, each connection has a budget of its own. */
+  readonly reading?: ReadBudget | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
 type Headers = Readonly<Record<string, string>>
 
-/** Maximum length of a rejection's body, in bytes. */
-const maxRefusal = 64 * 1024
 /** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 const promptlyMs = 10_000
 /** How long to wait for pending responses when a session ends, and for the response to the request that ends it. */
@@ -67,7 +67,7 @@ const sessionProbe = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method"
 
 /** Streamable HTTP: one POST per message, and one stream for messages from the server. */
 export function httpTransport(options: HttpTransportOptions): Transport {
-  const { name, clock, log } = options
+  const { name, reading = createReadBudget(), clock, log } = options
   const url = new URL(options.url)
   const path = url.pathname + url.search
   const configured = configuredHeaders(url, options.headers)
@@ -126,6 +126,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     established(protocolVersion, era = 'legacy') {
       version = protocolVersion
       stateless = era === 'modern'
+      // The stateless protocol has no sessions. Callers must not share one that the server made up.
+      if (stateless) session = undefined
       probedAt = clock.monotonic()
       remember()
       if (stateless) return
@@ -137,6 +139,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         open: get,
         deliver: (data) => receiver?.message(data),
         exceeded: (limit) => options.exceeded?.(limit),
+        reading,
         forgotten: endSession,
         rejected: () => void isLost(),
       })
@@ -172,20 +175,22 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     const all = message.headers ? { ...headers.post, ...message.headers } : headers.post
     const { head, text } = await asked(channel, body, all, until, (head) => answer(head, message))
     if (head.status < 300) {
-      if (exchange !== undefined && !isReadable(head))
+      if (exchange !== undefined && !isReadable(head, stateless))
         throw connectionLost(state(), `responded with ${what(head)} instead of a message`)
       return
     }
     const forgotten = within !== undefined && forgets(head, text)
     const found = within !== undefined && !forgotten && mayForget(head, text) && (await isLost())
-    if (!forgotten && !found && passOn(text, body, exchange)) return
+    const mayHaveChanged = stateless && mayBeOtherProtocol(head)
+    const isRefused = mayHaveChanged && refusesVersion(text) && (await hasChangedProtocol())
+    if (!forgotten && !found && !isRefused && passOn(text, body, exchange)) return
     settled(exchange)
     if (forgotten || found) {
       const error = rejectedSession(name, head.status, fresh && !found, repeatable)
       endSession()
       throw error
     }
-    if (stateless && mayBeOtherProtocol(head) && (await hasChangedProtocol())) throw over
+    if (isRefused || (mayHaveChanged && (await hasChangedProtocol()))) throw over
     if (isUnusable && version !== undefined && (head.status === 400 || head.status === 404))
       throw unusableSession(state(), head)
     throw rejectedRequest(state(), head, text?.toString('latin1'))
@@ -259,7 +264,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     return true
   }
 
-  /** Whether a server that was stateless rejects even the handshake now, because an older version has replaced it. */
+  /** Whether a server that was stateless rejects even the handshake now, because another version has replaced it. */
   async function hasChangedProtocol(): Promise<boolean> {
     checking ??= greetAgain()
       .catch((error) => log.debug({ server: name, err: error }, 'could not check which protocol the server speaks'))
@@ -286,7 +291,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     }
     if (version === undefined) isUnusable = id !== undefined && !isHeaderValue(id)
     if (exchange !== undefined && version !== undefined) fresh = false
-    if (exchange === undefined || !isReadable(head) || head.status === 202) {
+    if (exchange === undefined || !isReadable(head, stateless) || head.status === 202) {
       settled(exchange)
       return discardBody(head, clock)
     }
@@ -309,7 +314,9 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
         deliver,
         flooded: () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond)),
-        reopen: (lastEventId, receive) => get(lastEventId, receive, signal),
+        reading,
+        // The stateless protocol has no GET.
+        reopen: stateless ? undefined : (lastEventId, receive) => get(lastEventId, receive, signal),
         done,
       })
     }
@@ -431,36 +438,6 @@ export async function postAndRead(
   return { head, text: prompt ? await read : undefined }
 }
 
-/**
- * Whether a rejection means that the server does not know the session. Many servers respond with 400 although the
- * protocol requires 404, and some respond with 404 to an unknown method.
- */
-export function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
-  const message = readMessage(text)
-  if (message.kind === 'error' && message.id !== null) {
-    return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound
-  }
-  return status === 404 || (status === 400 && aboutSession.test(text.toString('latin1')))
-}
-
-const aboutSession = /session|not initialized/i
-
-/**
- * Whether a response may mean that the server has lost the session, although the protocol does not say so: any rejection
- * but those for too many requests or with a challenge for the credential, or a JSON-RPC error about the session.
- */
-function mayForget({ status, header }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
-  if (status === 429 || status === 503) return false
-  if (status >= 400 && header('www-authenticate') !== undefined && !aboutSession.test(text.toString('latin1')))
-    return false
-  const mayBeError = text.length <= maxRefusal && text.includes('"error"')
-  if (status < 400 && !(mayBeError && aboutSession.test(text.toString('latin1')))) return false
-  const message = readMessage(text)
-  if (message.kind !== 'error') return status >= 400
-  const { code } = Json.raw<{ code: number }>(message.error).value
-  return code !== methodNotFound && (status >= 400 || aboutSession.test(message.error.toString('latin1')))
-}
-
 /** Reads a short body, or the response in a stream; undefined if it is too long or incomplete. */
 function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void): ResponseBodyReader {
   const nothing = () => done(undefined)
@@ -480,12 +457,9 @@ function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void)
   return { data: reader.push, end: nothing, lost: nothing }
 }
 
-/** Whether a server of another revision may respond like this. */
-const mayBeOtherProtocol = ({ status }: ResponseHead): boolean => [400, 404, 405].includes(status)
-
-/** Whether a response contains messages, or announces them for later. */
-const isReadable = (head: ResponseHead): boolean =>
-  head.status === 202 ||
+/** Whether a response contains messages, or announces them for later, which the stateless protocol does not allow. */
+const isReadable = (head: ResponseHead, stateless: boolean): boolean =>
+  (head.status === 202 && !stateless) ||
   (head.status === 200 &&
     (head.type === 'application/json' || head.type === 'text/event-stream') &&
     unknownEncoding(head) === undefined)

@@ -4,7 +4,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { call, opened, rogue, serving } from './http.fixture.ts'
 import { receiveDecoded } from './http-channel.ts'
-import { createReadLimit } from './read-limit.ts'
+import { createReadBudget, createReadLimit } from './read-limit.ts'
 import { sseTransport } from './sse.ts'
 
 const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'again' } })
@@ -31,6 +31,67 @@ test('G2: a source is paused beyond the limit, until the next second', () => {
   limit.end()
   expect(calls).toEqual(['pause', 'resume', 'pause', 'resume'])
   expect(clock.pending).toBe(0)
+})
+
+test('G2: messages with many values are limited by their values, which cost more to parse than their bytes', () => {
+  let paused = 0
+  const source = { pause: () => void paused++, resume() {} }
+  const limit = createReadLimit(source, createManualClock())
+  const dense = Buffer.from(`[${'0,'.repeat(99_999)}0]`)
+  for (let message = 0; message < 2; message++) limit.message(dense)
+  expect(paused).toBe(0)
+  limit.message(dense)
+  expect(paused).toBe(1)
+})
+
+describe('G2: the streams of one server have a common limit', () => {
+  const setup = (count: number) => {
+    const clock = createManualClock()
+    const budget = createReadBudget()
+    const paused = new Set<number>()
+    const resumed: number[] = []
+    const limits = Array.from({ length: count }, (_, stream) => {
+      const source = {
+        pause: () => void paused.add(stream),
+        resume() {
+          paused.delete(stream)
+          resumed.push(stream)
+        },
+      }
+      return createReadLimit(source, clock, undefined, budget)
+    })
+    return { clock, paused, resumed, limits }
+  }
+  const megabyte = 1024 * 1024
+
+  test('so many streams together are not read more than one', () => {
+    const { paused, limits } = setup(64)
+    for (const limit of limits) limit.bytes(megabyte)
+    expect(paused.size).toBe(64 - 16)
+  })
+
+  test('a stream that brings little is read although others flood', () => {
+    const { paused, limits } = setup(3)
+    limits[0]?.bytes(17 * megabyte)
+    limits[1]?.message(Buffer.from('{}'))
+    limits[2]?.bytes(megabyte)
+    expect([...paused]).toEqual([0, 2])
+  })
+
+  test('all continue, one after the other, and wait again if those before them bring too much', () => {
+    const { clock, paused, resumed, limits } = setup(4)
+    for (const limit of limits) limit.bytes(17 * megabyte)
+    expect(paused.size).toBe(4)
+    clock.advance(1_000)
+    expect(resumed).toEqual([0])
+    limits[0]?.bytes(17 * megabyte)
+    clock.advance(990)
+    expect(resumed).toEqual([0])
+    for (let second = 0; second < 4; second++) clock.advance(1_000)
+    expect(new Set(resumed).size).toBe(4)
+    for (const limit of limits) limit.end()
+    expect(clock.pending).toBe(0)
+  })
 })
 
 describe('G2: a flood of notifications waits', () => {

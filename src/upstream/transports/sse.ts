@@ -3,8 +3,9 @@ import { ToolwayError } from '../../core/errors.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel } from '../oauth/authorization.ts'
-import { forgets, type HttpTransportOptions, postAndRead } from './http.ts'
+import { type HttpTransportOptions, postAndRead } from './http.ts'
 import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
+import { forgets } from './http-rejections.ts'
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
 import { createReadLimit, maxPerSecond } from './read-limit.ts'
@@ -99,7 +100,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
 
   function read(head: ResponseHead): ResponseBodyReader {
     const flooded = () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
-    const limit = createReadLimit(head, clock, flooded)
+    const limit = createReadLimit(head, clock, flooded, options.reading)
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ event, data }) {

@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
-import { createReadLimit, maxPerSecond } from './read-limit.ts'
+import { createReadLimit, maxPerSecond, type ReadBudget } from './read-limit.ts'
 import { createByteTail, createProcessOutput, maxStderr, type OutputLine, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import { brokenConnectionCode, closedByUs, LimitExceeded, unsentError } from './transport-errors.ts'
@@ -13,6 +13,8 @@ import { brokenConnectionCode, closedByUs, LimitExceeded, unsentError } from './
 export interface StdioTransportOptions extends ServerProcessOptions {
   /** Called if the server exceeds a limit, without a request that fails for it. */
   exceeded?(limit: LimitExceeded): void
+  /** What the output of all processes of the server may use together; by default, each stream has a budget of its own. */
+  readonly reading?: ReadBudget | undefined
   readonly log: Log
   /** Redacts output that is not part of the protocol, before it reaches an error or the log. */
   readonly redact?: RedactLine | undefined
@@ -84,8 +86,8 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   function listen({ streams, ended, drained }: ServerProcessHandle): void {
     const { stdin, stdout, stderr } = streams
     const flooded = () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
-    const limitStdout = createReadLimit(stdout, clock, flooded)
-    const limitStderr = createReadLimit(stderr, clock, flooded)
+    const limitStdout = createReadLimit(stdout, clock, flooded, options.reading)
+    const limitStderr = createReadLimit(stderr, clock, flooded, options.reading)
     let early = 0
     const other = (bytes: Buffer) => {
       output.line('stdout', bytes)
