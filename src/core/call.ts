@@ -102,10 +102,12 @@ export interface Peer {
   notify(method: string, params: Json): void
   /** Asks the caller, for the server by default. */
   ask(method: string, params: Json, signal: AbortSignal, from?: 'server' | 'toolway'): Promise<Json>
+  /** Runs work with the call's timeout paused, for at most the time that a person may take to answer a question. */
+  readonly paused?: (<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal) => Promise<T>) | undefined
 }
 
 /** A peer that forwards everything to another one, except what `changes` replaces. */
-export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask' | 'rounds'>>): Peer => ({
+export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask' | 'rounds' | 'paused'>>): Peer => ({
   rounds: peer.rounds,
   get logLevel() {
     return peer.logLevel
@@ -113,6 +115,7 @@ export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask
   request: peer.request,
   notify: (method, params) => peer.notify(method, params),
   ask: (...params) => peer.ask(...params),
+  paused: peer.paused,
   ...changes,
 })
 

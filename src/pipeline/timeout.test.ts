@@ -84,6 +84,26 @@ function running(call: Partial<Call> = {}) {
   return { clock, answer, progress: () => progressed?.(), hasProgress: () => progressed !== undefined }
 }
 
+test('F10: while the caller is asked on behalf of one of several calls, the time of none runs, for ten minutes', async () => {
+  const clock = createManualClock()
+  const caller = { ...callOf().caller, capabilities: { elicitation: {} } }
+  const outer = timeout(clock)(callOf({ caller }), (call) =>
+    timeout(clock)(call, async (inner) => {
+      const work = (until: AbortSignal) =>
+        new Promise<void>((_, reject) => until.addEventListener('abort', () => reject(until.reason)))
+      await inner.peer.paused?.(work, inner.signal).catch(() => {})
+      return deaf(inner)
+    }),
+  )
+  const caught = expect(outer).rejects.toMatchObject({ code: 'TIMEOUT' })
+  await clock.pass(600_000)
+  await clock.pass(29_999)
+  expect(clock.pending).toBe(2)
+  await clock.pass(1)
+  await caught
+  expect(clock.pending).toBe(0)
+})
+
 test('V4: progress starts the time again, and the error says what then stopped', async () => {
   const { clock, answer, progress } = running()
   for (let times = 0; times < 3; times++) {

@@ -78,11 +78,15 @@ const unanswered = () =>
   )
 
 /** Pauses the call's deadline while a person answers the server's question. */
-const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer =>
-  wrapPeer(peer, {
-    async ask(method, params, signal, from) {
-      using _ = limit.pause()
-      using patience = deadline(clock, personMs, unanswered, signal)
-      return await peer.ask(method, params, patience.signal, from)
-    },
+const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => {
+  const pausedHere = async <T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> => {
+    using _ = limit.pause()
+    using patience = deadline(clock, personMs, unanswered, signal)
+    return await work(patience.signal)
+  }
+  return wrapPeer(peer, {
+    ask: (method, params, signal, from) => pausedHere((until) => peer.ask(method, params, until, from), signal),
+    // If a meta-tool made the call, its own call waits too.
+    paused: (work, signal) => pausedHere((until) => peer.paused?.(work, until) ?? work(until), signal),
   })
+}

@@ -99,3 +99,16 @@ describe('B6: a body is JSON in UTF-8', () => {
     expect((await raw({ body: initializeWith(), headers: { 'content-type': type } })).status).toBe(415)
   })
 })
+
+test('B6: a whole URL as the target is accepted, and its host counts instead of the Host header', async () => {
+  const { server } = stack.use(await openTestServer())
+  const { port } = server
+  const status = async (target: string, [host = '', ...others] = good(port)) =>
+    (await ask(port, `POST ${target}`, [host, ...others], body)).status
+  expect(await status(`http://127.0.0.1:${port}/mcp`)).toBe(200)
+  expect(await status(`HTTP://localhost:${port}/mcp?agent=default`)).toBe(200)
+  expect(await status(`http://127.0.0.1:${port}/mcp`, ['Host: evil.example.com', ...good(port).slice(1)])).toBe(200)
+  expect(await status('http://evil.example.com/mcp')).toBe(403)
+  expect(await status(`http://evil@127.0.0.1:${port}/mcp`)).toBe(403)
+  expect(await status(`http://127.0.0.1:${port}`)).toBe(404)
+})

@@ -186,6 +186,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   const route = (request: IncomingMessage, response: ServerResponse) => {
     checkSingleHeaders(request)
+    readAbsoluteForm(request)
     const path = pathOf(request.url ?? '/')
     if (endpoints.has(path)) enter(request, response)
     else if (path === '/livez') probe(request, response, true)
@@ -331,6 +332,14 @@ function probe(request: IncomingMessage, response: ServerResponse, good: boolean
   const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
   response.writeHead(good ? 200 : 503, { 'Content-Type': 'application/json', 'Content-Length': body.length })
   response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** If the request's target is a whole URL, as clients send it to proxies, its host replaces the Host header (RFC 9112). */
+function readAbsoluteForm(request: IncomingMessage): void {
+  const [, host, target = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(request.url ?? '') ?? []
+  if (host === undefined) return
+  request.headers.host = host
+  request.url = target.startsWith('/') ? target : `/${target}`
 }
 
 function pathOf(url: string): string {

@@ -108,7 +108,8 @@ export const createSessionPeer = (session: () => ClientState, tell: Tell, ended:
   ask(method, params, signal) {
     const refused = undeclaredRequest(session(), method)
     if (refused !== undefined) return Promise.reject(refused)
-    const send = (message: Buffer) => tell(message, method === 'roots/list')
+    // The server may have asked during any of the client's calls, and that call waits for the response.
+    const send = (message: Buffer) => tell(message, true)
     return session().clientRequests.ask(send, method, params, AbortSignal.any([signal, ended]))
   },
 })

@@ -289,6 +289,51 @@ test('G3: on a line of one caller everything is for that caller, also outside a 
   expect(log).toEqual(['ann asked roots/list'])
 })
 
+test('G3, F10: while an owner is asked for one of several calls, the times of all of them are paused', async () => {
+  const { connection, peer: server, hosts } = await open({})
+  connection.owned = true
+  const answer = Promise.withResolvers<Json>()
+  hosts.push(peer({ ask: () => answer.promise }))
+  let paused = 0
+  const patient = peer({
+    paused: async (work, signal) => {
+      paused++
+      return await work(signal).finally(() => paused--)
+    },
+  })
+  const calls = [patient, patient, peer({})].map((peer) => connection.request({ ...ask('tools/call'), peer }))
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(paused).toBe(2)
+  answer.resolve(Json.of({ action: 'accept' }))
+  await nextTurn()
+  expect(paused).toBe(0)
+  for (const id of [1, 2, 3]) server.say({ id, result: {} })
+  await Promise.all(calls)
+})
+
+test('F10: a single call that cannot be asked itself is not paused while its session is asked', async () => {
+  const { connection, peer: server, hosts } = await open({})
+  connection.owned = true
+  let asked = false
+  hosts.push(
+    peer({
+      ask: () => {
+        asked = true
+        return new Promise(() => {})
+      },
+    }),
+  )
+  const gone = () => Promise.reject(new ToolwayError('CANCELLED', 'disconnected'))
+  const only = peer({ ask: gone, paused: () => expect.unreachable() })
+  const call = connection.request({ ...ask('tools/call'), peer: only })
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(asked).toBe(true)
+  server.say({ id: 1, result: {} })
+  await call
+})
+
 test('G3: a caller that wants no log messages does not stop those of another', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []

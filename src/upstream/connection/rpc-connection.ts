@@ -308,11 +308,15 @@ export async function openRpcConnection(
     }
     const { turns } = connection
     const speaker = exchange === undefined ? turns?.speaker() : undefined
-    void questions.answer(question, () => {
+    // Any of several calls may have caused the request. A single call is asked itself, and pauses its own timeout.
+    const calls = exchange === undefined && !speaker && connection.owned ? peersOf(pending) : []
+    const suspects = calls.length > 1 ? calls : []
+    const routes = () => {
       if (!speaker) return addressees(method, exchange)
       // Since we know which call triggered this request, the request ends when that call does.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
-    })
+    }
+    void questions.answer(question, routes, suspects)
   }
 
   /**
@@ -326,7 +330,7 @@ export async function openRpcConnection(
       return peer ? [peer] : []
     }
     const logs = method === 'notifications/message'
-    const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
+    const peers = peersOf(pending)
     if (transport.kind === 'http' && peers.length > 0) connection.onOutOfStream()
     if (connection.owned) {
       const { turns } = connection
@@ -366,6 +370,9 @@ export async function openRpcConnection(
     return waiting !== undefined
   }
 }
+
+const peersOf = (pending: ReadonlyMap<number, Pending>): Peer[] =>
+  [...pending.values()].flatMap(({ request }) => request.peer ?? [])
 
 /** A notification's params, reduced to the defined members; undefined if the notification must be ignored (V1). */
 function definedNotification(method: string, params: Buffer = empty): Buffer | undefined {

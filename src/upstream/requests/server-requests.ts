@@ -17,8 +17,11 @@ export interface ServerRequest {
 
 /** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
 export interface ServerRequests {
-  /** Answers a request through the first of `addressees` that responds. Resolves when the response has been sent. */
-  answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
+  /**
+   * Answers a request through the first of `addressees` that responds. Resolves when the response has been sent. The
+   * timeouts of `suspects`, the calls that may have caused the request, are paused meanwhile.
+   */
+  answer(question: ServerRequest, addressees: () => readonly Peer[], suspects?: readonly Peer[]): Promise<void>
   /** Replies with an error, without asking anybody. */
   refuse(id: Id, message: string): Promise<void>
   cancelled(params: Buffer | undefined): void
@@ -46,7 +49,12 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   }
 
   /** Asks the caller. If the call used for that ends first, asks again through the caller's next call. */
-  const answered = async (question: ServerRequest, addressees: () => readonly Peer[], signal: AbortSignal) => {
+  const answered = async (
+    question: ServerRequest,
+    addressees: () => readonly Peer[],
+    suspects: readonly Peer[],
+    signal: AbortSignal,
+  ) => {
     const { method, params = Buffer.from('{}') } = question
     const tried = new Set<Peer>()
     let failure: unknown
@@ -55,7 +63,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
       if (!peer) throw failure
       tried.add(peer)
       try {
-        return await peer.ask(method, Json.raw(params), signal)
+        return await withPaused(suspects, signal, (until) => peer.ask(method, Json.raw(params), until))
       } catch (thrown) {
         if (!(thrown instanceof ToolwayError && thrown.code === 'CANCELLED') || signal.aborted) throw thrown
         failure = thrown
@@ -63,14 +71,14 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
     }
   }
 
-  const ask = async (question: ServerRequest, addressees: () => readonly Peer[]) => {
+  const ask = async (question: ServerRequest, addressees: () => readonly Peer[], suspects: readonly Peer[]) => {
     const { id } = question
     const bytes = sizeOf(question)
     const controller = new AbortController()
     open.set(id, controller)
     openBytes += bytes
     try {
-      const answer = await answered(question, addressees, controller.signal)
+      const answer = await answered(question, addressees, suspects, controller.signal)
       if (!controller.signal.aborted) await reply(resultBytes(id, answer))
     } catch (thrown) {
       if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
@@ -81,7 +89,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   }
 
   return {
-    answer(question, addressees) {
+    answer(question, addressees, suspects = []) {
       const { id, method } = question
       if (method === 'ping') return remark(resultBytes(id, Buffer.from('{}')))
       const defined = definedQuestion(question)
@@ -91,7 +99,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
       }
       const isTooMuch = openBytes > 0 && openBytes + sizeOf(defined) > maxOpenBytes
       if (open.has(id) || open.size >= maxOpen || isTooMuch) return remark(errorBytes(id, tooMany))
-      if (addressees().length > 0) return ask(defined, addressees)
+      if (addressees().length > 0) return ask(defined, addressees, suspects)
       return remark(errorBytes(id, { code: -32603, message: `No caller to forward ${method} to.` }))
     },
     refuse: (id, message) => remark(errorBytes(id, { code: invalidParams, message })),
@@ -119,6 +127,17 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
 }
 
 const invalidParams = -32602
+
+/** Runs work while the timeouts of these calls are paused. */
+function withPaused<T>(
+  [first, ...others]: readonly Peer[],
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (!first) return work(signal)
+  const rest = (until: AbortSignal) => withPaused(others, until, work)
+  return first.paused ? first.paused(rest, signal) : rest(signal)
+}
 
 const sizeOf = ({ id, params }: ServerRequest): number => String(id).length + (params?.length ?? 0)
 
