@@ -47,6 +47,8 @@ function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2
   if (fence.text.trim() === '') return { unreadable: 'is empty' }
   const strict = parseStrictly(fence.text)
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
+  const inner = strict && layers > 0 && fromString(strict, accepts, layers - 1)
+  if (inner && inner !== strict) return { ...inner, repairs: [...before, ...inner.repairs] }
   if (fence.text.length > maxLength) return { unreadable: `is too long to repair (${fence.text.length} characters)` }
   const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
   const deeper = plainer === undefined ? undefined : repaired(plainer, accepts, layers - 1)
@@ -98,13 +100,16 @@ function doubt(candidate: Candidate, text: string, all: readonly Candidate[] = [
   const at = all.indexOf(candidate)
   const before = text.slice(all[at - 1]?.past ?? 0, from)
   const rest = text.slice(past, all[at + 1]?.from)
-  // After a valid value, the rest may be prose, but not the end of a value on the same line: `{"a": "b"} "c", "d": 1}`.
-  const isTorn = repairs.length === 0 ? endsValueOnLine(rest) : rest.includes('"')
+  // After a valid value, the rest may be prose, but not the end of a value: `{"a": "b"} "c", "d": 1}`, `{"a": "b"}[\"c\"]"}`.
+  const isTorn = repairs.length === 0 ? endsValue(rest) : rest.includes('"')
   return isTorn || isNested(before) ? unclear : undefined
 }
 
-const endsValueOnLine = (rest: string): boolean =>
-  /[}\]]$/.test(rest.trimEnd().slice(-1)) && rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"'))
+const endsValue = (rest: string): boolean =>
+  /[}\]]$/.test(rest.trimEnd().slice(-1)) &&
+  (rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"')) || rest.split(unescapedQuote).length % 2 === 0)
+
+const unescapedQuote = /(?<!\\)(?:\\\\)*"/
 
 /** Whether a value after this text is part of an object that could not be read. */
 const isNested = (before: string): boolean =>
@@ -119,10 +124,10 @@ function parseStrictly(text: string): RepairResult | undefined {
 }
 
 /** Handles valid JSON that does not have the expected shape, such as a string that contains JSON. */
-function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): RepairResult | RepairFailure {
+function fromString(whole: RepairResult, accepts: (value: unknown) => boolean, layers = 2): RepairResult {
   let found = whole
-  for (let layer = 0; layer < 3 && typeof found.value === 'string'; layer++) {
-    const inner = parseStrictly(found.value) ?? repaired(found.value, accepts)
+  for (let layer = layers; layer >= 0 && typeof found.value === 'string'; layer--) {
+    const inner = parseStrictly(found.value) ?? repaired(found.value, accepts, layer)
     if ('unreadable' in inner) break
     found = { ...inner, repairs: ['decoded it again', ...inner.repairs] }
   }
