@@ -99,6 +99,7 @@ describe('unescaped quotes', () => {
     `{"a": "f({\\"b\\": \\"c\\"});\n}`,
     '{"a": "x", "b" "y"}',
     '{"a": null"b": 1}',
+    String.raw`{"a": [say \"no\", then \"yes\""]}`,
     '{"a": ["x", true"y"]}',
     '{"a": ["x""y"]}',
     '{"a": f(1) twice"}',

@@ -120,12 +120,13 @@ export function readWord(reader: TextReader): unknown {
   reader.damaged = true
   reader.unquoted += word.length
   const inner = isClosed ? word.slice(0, -1) : word
-  // The next value, or text between unescaped quotes: `null"b": 2`.
-  if (unescapedQuote.test(inner)) reader.uncertain = true
+  // The next value, or text between unescaped quotes: `null"b": 2`. Text goes on after an escaped quote: `a \"b\", c"`.
+  if (unescapedQuote.test(inner) || (isClosed && openEscape.test(inner))) reader.uncertain = true
   return isClosed ? decode(inner, word.at(-1) as string, reader.repairs) : word
 }
 
 const unescapedQuote = /(?<!\\)(?:\\\\)*"/
+const openEscape = /(?<!\\)(?:\\\\)*\\$/
 
 /** Keeps the part of a URL that looks like a comment because it starts with two slashes; removes real comments. */
 function keepUrls(tail: string, offset: number, text: string): string {
