@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { startHttpServer } from '../../tests/fixtures/http-server.ts'
 import { compiled, toolwayMain } from '../../tests/fixtures/programs.ts'
+import { logFolder } from '../audit/search/log.fixture.ts'
 import { twoServers } from './everything.fixture.ts'
 import { folder } from './folder.fixture.ts'
 
@@ -129,10 +130,19 @@ test('B10: if the port is in use, no worker is restarted', async () => {
 
 test('B11: a closed output is not a failure', async () => {
   await using place = await folder()
-  const child = start(['tools', '--json'], place)
-  child.stdout.destroy()
-  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  await using log = await logFolder()
+  // Larger than the buffer of a pipe, so that the command waits for its reader.
+  const rule = 'r'.repeat(1000)
+  log.atOnce(() => Array.from({ length: 500 }, (_, index) => log.write({ call: String(index), rule })))
+  for (const words of [
+    ['tools', '--json'],
+    ['audit', 'export', '--path', log.folder],
+  ]) {
+    const child = start(words, place)
+    child.stdout.destroy()
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  }
 })
 
 test.skipIf(process.platform !== 'linux')(

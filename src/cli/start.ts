@@ -10,6 +10,8 @@ process.on('SIGTERM', interrupt.receive)
 if (!isDeafToHangup()) process.on('SIGHUP', interrupt.receive)
 
 let crashed = false
+/** Whether nobody reads the output any more. */
+let unread = false
 
 /** Errors of plugins and libraries may quote a secret of the configuration, as soon as one is loaded. */
 let conceal = (text: string): string => text
@@ -17,7 +19,8 @@ const textOf = (thrown: unknown): string => conceal(String(thrown instanceof Err
 
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The program that reads our output may close it early (`| head`); that is not an error.
-  if (error.code !== 'EPIPE' && !crashed) {
+  if (error.code === 'EPIPE') unread = true
+  else if (!crashed) {
     crashed = true
     stderr.write(`error: The output cannot be written to stdout (${error.message}).\n`)
   }
@@ -82,7 +85,7 @@ async function runToEnd(): Promise<never> {
     },
   })
   await new Promise<void>((resolve) => stdout.write('', () => resolve()))
-  process.exit(crashed ? exit.failed : code)
+  process.exit(crashed ? exit.failed : unread && code === exit.interrupted ? exit.ok : code)
 }
 
 // Exit without waiting: `run` never rejects, so no command is running.

@@ -27,6 +27,22 @@ test('G8: rules and limits about servers that do not exist are warnings with a n
   }
 })
 
+test('V8: an approval that is never asked for, and other lists that name no tool, are warnings', () => {
+  const server = { command: 'x', approve: ['files.write', 'write', '*'], tools: { exclude: ['files__edit'] } }
+  expect(
+    doubtsOf({
+      mcpServers: { files: server },
+      agents: { a: { allow: { servers: ['*'] }, approve: ['write', 'files.*', 'writes'] } },
+      chat: { approve: ['delete_*', '*.delete_*', 'writes'] },
+    }),
+  ).toEqual([
+    expect.stringMatching(/^mcpServers\.files\.approve\[0\].*write it as write$/),
+    expect.stringMatching(/^mcpServers\.files\.tools\.exclude\[0\].*write it as edit$/),
+    'agents.a.approve[0]: write matches nothing; write it as server.tool',
+    'chat.approve[0]: delete_* matches nothing; write it as server.tool',
+  ])
+})
+
 test('G7: an agent that a key or a default names and that has no rules is a warning', () => {
   const agents = { researcher: { allow: { servers: ['*'] } } }
   const keys = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, agents: ['researcher', 'resercher'] }]

@@ -1,13 +1,15 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { skeletonOf } from '../lib/lookalikes.ts'
 import { didYouMean } from '../lib/similar-text.ts'
-import { knownServers, serversMeant, unknownServerWarning } from './rule-warnings.ts'
+import { knownServers, patternWarnings, serversMeant, toolNameWarnings, unknownServerWarning } from './rule-warnings.ts'
 import { compileRules } from './rules.ts'
 
 /** Warnings about valid but probably unintended policy settings, such as rules for servers that do not exist. */
 export const policyWarnings = (config: Config): readonly string[] => [
   ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
   ...limitWarnings({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
+  ...misspeltTools(config),
+  ...withoutApproval(config),
   ...unknownAgents(config),
   ...openAgents(config),
   ...readsNothing(config),
@@ -25,6 +27,25 @@ function unknownAgents({ agents, defaults, auth }: Config): string[] {
   return named
     .filter(([, agent]) => !known.includes(agent))
     .map(([key, agent]) => `${key}: there is no agent ${agent}${didYouMean(agent, known, '')}`)
+}
+
+/** Warnings about names in the servers' own lists that none of their tools can have. */
+const misspeltTools = ({ mcpServers }: Config): string[] =>
+  Object.entries(mcpServers).flatMap(([name, { approve, readTools, idempotentTools, tools }]) => {
+    const { include, exclude } = tools
+    const lists = { approve, readTools, idempotentTools, 'tools.include': include, 'tools.exclude': exclude }
+    return Object.entries(lists).flatMap(([list, names]) => toolNameWarnings(`mcpServers.${name}.${list}`, name, names))
+  })
+
+/** Warnings about approvals that are never asked for. */
+function withoutApproval({ agents, chat, mcpServers }: Config): string[] {
+  const servers = knownServers(Object.keys(mcpServers))
+  const lists = Object.entries(agents).map(([name, { approve = [] }]) => [`agents.${name}.approve`, approve] as const)
+  return [...lists, ['chat.approve', chat.approve] as const].flatMap(([key, patterns]) =>
+    patterns.flatMap((pattern, index) =>
+      pattern === 'writes' ? [] : patternWarnings(`${key}[${index}]`, 'approve', pattern, servers),
+    ),
+  )
 }
 
 const alikeServers = (names: readonly string[]): string[] =>

@@ -43,6 +43,19 @@ test('G8: a rule about a server that does not exist is a warning that names its 
   ])
 })
 
+test('G6, F7: a rule whose pattern cannot match any tool is a warning', () => {
+  const tools = ['everything.echo', 'everything__echo', 'ec?o', 'everything_echo', 'get.*']
+  const agents = { a: agentOf({ allow: { servers: ['*'] }, deny: { tools: { everything: tools } } }) }
+  const policy = { blockedTools: ['delete_*', '*.delete_*', '*delete*', 'everything.get_[ab]', 'every*'] }
+  expect(warnings(agents, policy)).toEqual([
+    "agents.a.deny.tools.everything[0]: everything.echo includes the server's name; if its tool is called echo, write it as echo",
+    "agents.a.deny.tools.everything[1]: everything__echo includes the server's name; if its tool is called echo, write it as echo",
+    'agents.a.deny.tools.everything[2]: ec?o matches nothing, because only * is a wildcard',
+    'policy.blockedTools[0]: delete_* matches nothing; write it as server.tool',
+    'policy.blockedTools[3]: everything.get_[ab] matches nothing, because only * is a wildcard',
+  ])
+})
+
 test('G7: a parent that does not exist is a warning, which names the ancestor that replaces it', () => {
   expect(warnings({ 'a.b': all, c: all, 'c.d.e': agentOf({}) })).toEqual([
     'agents.a.b: there is no agent a, so it inherits no rules',

@@ -20,6 +20,7 @@ export function ruleWarnings({ agents, families, policy, servers }: RuleWarnings
   return [
     ...Object.entries(agents).flatMap(([agent, written]) => [
       ...unknownServers(agent, written, servers),
+      ...misspeltTools(agent, written),
       ...missingParent(agent, families),
       ...withoutEffect(agent, written, families.get(agent)!.family, servers),
       ...usesNothing(agent, written, families.get(agent)!.family, servers),
@@ -52,6 +53,26 @@ const unknownServers = (agent: string, written: WrittenAgent, servers: ReadonlyS
       unknownServerWarning(`agents.${agent}.${effect}.tools.${name}`, name, servers),
     ),
   ])
+
+const misspeltTools = (agent: string, written: WrittenAgent): string[] =>
+  (['allow', 'deny'] as const).flatMap((effect) =>
+    Object.entries(written[effect].tools).flatMap(([server, tools]) =>
+      toolNameWarnings(`agents.${agent}.${effect}.tools.${server}`, server, tools),
+    ),
+  )
+
+/** Warnings about tools that a list for one server names as if it were for all, or with wildcards other than `*`. */
+export const toolNameWarnings = (key: string, server: string, tools: readonly string[]): string[] =>
+  tools.flatMap((tool, index) => {
+    const separator = ['.', '__', '::', '/'].find((one) => tool.startsWith(server + one))
+    if (separator === undefined) return wildcardWarnings(`${key}[${index}]`, tool)
+    const name = tool.slice(server.length + separator.length)
+    return [`${key}[${index}]: ${tool} includes the server's name; if its tool is called ${name}, write it as ${name}`]
+  })
+
+/** No tool is named with these characters, so that whoever writes them expects them to match others. */
+const wildcardWarnings = (key: string, pattern: string): string[] =>
+  /[?[\]{}|^$]/.test(pattern) ? [`${key}: ${pattern} matches nothing, because only * is a wildcard`] : []
 
 function missingParent(agent: string, families: ReadonlyMap<string, unknown>): string[] {
   const parent = parentName(agent)
@@ -114,16 +135,20 @@ function usesNothing(
   return some ? [] : [`agents.${agent} may use only the meta-tools: its rules allow no server`]
 }
 
-function patternWarnings(
+export function patternWarnings(
   key: string,
-  list: 'allowedTools' | 'blockedTools' | 'requireAuth',
+  list: 'allowedTools' | 'blockedTools' | 'requireAuth' | 'approve',
   pattern: string,
   servers: ReadonlySet<string>,
 ): string[] {
   const plain = pattern.split('*', 1)[0] as string
-  if (!plain.includes('.'))
-    return plain === pattern ? [`${key}: ${pattern} matches nothing; write it as server.tool`] : []
-  if (list !== 'blockedTools' && plain.startsWith('toolway.'))
+  const wildcards = wildcardWarnings(key, pattern)
+  if (wildcards.length > 0) return wildcards
+  if (!plain.includes('.')) {
+    const matchesNothing = plain === pattern || serversMeant(pattern, servers).length === 0
+    return matchesNothing ? [`${key}: ${pattern} matches nothing; write it as server.tool`] : []
+  }
+  if (list !== 'blockedTools' && list !== 'approve' && plain.startsWith('toolway.'))
     return [`${key} has no effect: meta-tools are allowed unless blocked or denied`]
   const meant = serversMeant(pattern, servers)
   if (meant.length === 0) return unknownServerWarning(key, plain.split('.', 1)[0] as string, servers)

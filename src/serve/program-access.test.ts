@@ -29,6 +29,24 @@ function programWith(run: (call: Call) => Promise<Result> | Result, { isClosed =
 const echo = ({ input }: Call) => resultOf({ content: [], structuredContent: input.arguments.value })
 
 describe('V26: the calls of a program', () => {
+  test.each([{ agnet: 'a' }, { agent: 5 }, { agent: '' }, { principal: '' }, { timeout: 5 }, 'a', null])(
+    'options that would be ignored are refused: %j',
+    async (options) => {
+      const { list, call, batch } = programWith(echo)
+      await expect(list(options as never)).rejects.toThrow(TypeError)
+      await expect(call('t', {}, options as never)).rejects.toThrow(TypeError)
+      await expect(batch([], options as never)).rejects.toThrow(TypeError)
+    },
+  )
+
+  test('what is not a call is refused in a batch, and the others run', async () => {
+    const { batch } = programWith(echo)
+    await expect(batch('x' as never)).rejects.toThrow(TypeError)
+    const { results } = await batch([{ tool: 't' } as never, null as never, { server: 's', tool: 't' }])
+    const refused = { ok: false, error: { code: 'INVALID_ARGUMENTS' } }
+    expect(results).toMatchObject([refused, refused, { ok: true }])
+  })
+
   test('V5: arguments are what their JSON says, when the call is made', async () => {
     const { call } = programWith(echo)
     const at = new Date(0)

@@ -135,6 +135,7 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
 
   return {
     async list(options = {}) {
+      checkOptions('list', options, ['agent', 'principal', 'server'])
       const view = access.view(callerFor(options))
       using _ = holdOpen()
       await view.ready()
@@ -149,16 +150,22 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
     },
     async call(tool, args = {}, options = {}) {
       if (typeof tool !== 'string') throw new TypeError('The first argument of call must be the name of a tool.')
+      checkOptions('call', options, callOptions)
       const caller = callerFor(options)
       return run(caller, () => access.view(caller).resolve('tool', tool), args, options)
     },
     async batch(calls, options = {}) {
+      if (!Array.isArray(calls)) throw new TypeError('The first argument of batch must be a list of calls.')
+      checkOptions('batch', options, callOptions)
       const caller = callerFor(options)
       const { onProgress, ...others } = options
       checkTimeout(options.timeoutMs)
       let answered = 0
-      const answer = async ({ server, tool, args = {} }: BatchCall): Promise<BatchAnswer> => {
+      const answer = async (call: BatchCall): Promise<BatchAnswer> => {
+        const { server, tool, args = {} } = isRecord(call) ? call : ({} as BatchCall)
         try {
+          if (typeof server !== 'string' || typeof tool !== 'string')
+            throw invalidArguments('Each call of a batch needs the names of a server and a tool.')
           const result = await run(caller, () => access.view(caller).find('tool', server, tool), args, others)
           return { server, tool, ok: result.isError !== true, result }
         } catch (thrown) {
@@ -188,6 +195,21 @@ function holdOpen(): Disposable {
 }
 
 const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
+
+const callOptions = ['agent', 'principal', 'timeoutMs', 'signal', 'onProgress']
+
+/** With a mistyped option ignored, a call would be made as another agent or user. */
+function checkOptions(method: string, options: ListOptions & CallOptions, names: readonly string[]): void {
+  if (!isRecord(options)) throw new TypeError(`The options of ${method} must be an object.`)
+  const unknown = Object.keys(options).find((name) => !names.includes(name))
+  if (unknown !== undefined)
+    throw new TypeError(`${method} has no option "${unknown}"; its options are ${names.join(', ')}.`)
+  for (const name of ['agent', 'principal', 'server'] as const) {
+    const value: unknown = options[name] ?? undefined
+    if (value !== undefined && (typeof value !== 'string' || value === ''))
+      throw new TypeError(`The option "${name}" of ${method} must be a name.`)
+  }
+}
 
 function checkTimeout(ms: number | undefined | null): void {
   if (ms === undefined || ms === null || (typeof ms === 'number' && ms > 0)) return

@@ -358,6 +358,8 @@ describe('V26: tools with inputSchema and handler', () => {
     expect(bodyOf(await runTool(answering(answer), {}))).toMatchObject(body)
   })
 
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
   test.each<[string, unknown]>([
     ['a date', new Date(0)],
     ['a map', new Map([['a', 1]])],
@@ -365,6 +367,8 @@ describe('V26: tools with inputSchema and handler', () => {
     ['a stream', new ReadableStream()],
     ['an object that is text in JSON', { toJSON: () => 'x' }],
     ['an object that is nothing in JSON', { toJSON: () => undefined }],
+    ['an object with a bigint', { n: 1n }],
+    ['an object that contains itself', circle],
     ['a text block without text', [{ type: 'text' }]],
     ['an error flag that is text', { content: [], isError: 'yes' }],
     ['structured content that is a list', { content: [], structuredContent: [] }],

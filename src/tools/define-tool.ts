@@ -284,18 +284,27 @@ async function resultFrom(name: string, answer: unknown, output: CompiledSchema 
   if (isResult(answer)) return answer
   if (output !== undefined) {
     const read = output.read ? await output.read(answer) : { value: answer }
-    if ('value' in read && isRecord(read.value)) return structuredResult(read.value)
+    if ('value' in read && isRecord(read.value)) return jsonResult(name, read.value)
     const cause = 'refusal' in read ? read.refusal : undefined
     throw new ToolwayError('INTERNAL', `${name} returned a result that violates its output schema.`, { cause })
   }
   if (typeof answer === 'string') return textResult(answer)
   if (areBlocks(answer)) return resultOf({ content: answer.map(wellFormedBlock) })
   if (isRecord(answer) && areBlocks(answer.content)) return resultOf(checkedBody(name, answer))
-  if (isRecord(answer) && isObjectInJson(answer)) return structuredResult(answer)
+  if (isRecord(answer) && isObjectInJson(answer)) return jsonResult(name, answer)
   throw new ToolwayError(
     'INTERNAL',
     `${name} returned ${kindOf(answer)}; it must return text, content blocks, an object or a result.`,
   )
+}
+
+/** An object as a result. That it cannot be written as JSON is a mistake in the tool, not an answer for the caller. */
+function jsonResult(name: string, value: Readonly<Record<string, unknown>>): Result {
+  try {
+    return structuredResult(value)
+  } catch (cause) {
+    throw new ToolwayError('INTERNAL', `${name} returned an object that cannot be written as JSON.`, { cause })
+  }
 }
 
 const kindOf = (value: unknown): string => {

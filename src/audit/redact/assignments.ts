@@ -81,12 +81,23 @@ const line = /[\r\n"'`\\]/g
 
 function afterEquals(text: string, at: number): Value | undefined {
   const next = text[at + 1]
-  if (next === '=' || next === '>') return undefined
+  if (next === '=') return undefined
+  if (next === '>') return afterArrow(text, at)
   const end = skip(text, at - 1, -1, isSpace) + 1
   const start = skip(text, at + 1, 1, isSpace)
   const name = nameBefore(text, end)
   if (end !== at || start !== at + 1) return spacedValue(name, end, start)
   return name === '' ? undefined : { name, start, until: word }
+}
+
+/** The string after `'name' =>` or `:name =>`, as in PHP and Ruby. Without the quotes or the colon, it may be a function. */
+function afterArrow(text: string, at: number): Value | undefined {
+  const end = skip(text, at - 1, -1, isSpace)
+  const quoted = skip(text, end, -1, isQuote)
+  const name = nameBefore(text, quoted + 1)
+  const start = skip(text, at + 2, 1, isSpace)
+  const isKey = quoted < end || text[quoted - name.length] === ':'
+  return isKey && isQuote(text.charCodeAt(start)) ? { name, start, until: member } : undefined
 }
 
 function afterColon(text: string, at: number): Value | undefined {

@@ -201,6 +201,11 @@ const patterns: readonly Pattern[] = [
     find: starting('(basic(?: |%20|\\+|\\t){1,4})[A-Za-z0-9+/_-]{6,}={0,2}', 'gi', '\\w'),
     sure: (credential) => Buffer.from(credential, 'base64').includes(':'),
   },
+  {
+    hints: ['PASSWORD', 'assword', 'DENTIFIED', 'dentified'],
+    // SQL: `ALTER ROLE bob WITH PASSWORD 'x'`, `CREATE USER bob IDENTIFIED BY 'x'`.
+    find: /(\b(?:(?:(?:with|encrypted|login)|(?:user|role)\s{1,8}\S{1,64})\s{1,8}password|identified\s{1,8}(?:with\s{1,8}\S{1,64}\s{1,8})?(?:by|as)(?:\s{1,8}password)?)\s{1,8}["'])[^"'\r\n]+(?=["'])/gi,
+  },
   { hints: ['eyJ'], find: starting('eyJ[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){1,3}') },
   { hints: ['://'], find: /(:\/\/[^\s/?#@:"'<>]{0,256}:)[^\s/?#"'<>]+(?=@)/g },
   // A token that stands alone before the host, as in a Sentry DSN.

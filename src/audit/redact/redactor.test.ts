@@ -34,6 +34,44 @@ describe('F11: redaction of arguments', () => {
     })
   })
 
+  test('values beside their names are redacted', () => {
+    const pairs: readonly (readonly [secret: unknown, public_: unknown])[] = [
+      [
+        { name: 'DB_PASSWORD', value: 'hunter2' },
+        { name: 'DB_HOST', value: 'hunter2' },
+      ],
+      [
+        { Key: 'ApiToken', Value: 'hunter2' },
+        { Key: 'Stage', Value: 'hunter2' },
+      ],
+      [
+        { name: 'Confirm password: *', ref: 'e4', value: 'hunter2' },
+        { name: 'The secret garden', value: 'hunter2' },
+      ],
+      [
+        { name: 'Your API key', value: { is: 'hunter2' } },
+        { name: 'Sort key', value: { is: 'hunter2' } },
+      ],
+      [[['Authorization', 'Bearer hunter2']], [['Accept', 'hunter2']]],
+      [
+        ['--password', 'hunter2'],
+        ['--user', 'hunter2'],
+      ],
+      ["['password' => 'hunter2']", "['user' => 'hunter2', tokens.map(token => 'hunter2')]"],
+      ['{ :api_key => "hunter2" }', '{ :user => "hunter2" }'],
+      ["ALTER USER bob WITH PASSWORD 'hunter2'", "SELECT password FROM users WHERE name = 'hunter2'"],
+      ["CREATE USER 'bob'@'%' IDENTIFIED WITH sha2 BY 'hunter2'", "the customer is identified by 'name' in hunter2"],
+    ]
+    for (const [secret, other] of pairs) {
+      const text = JSON.stringify(clean(secret))
+      expect(text).toContain('[redacted]')
+      expect(text).not.toContain('hunter2')
+      expect(JSON.stringify(clean(other))).toContain('hunter2')
+    }
+    const plain = { args: ['--max-tokens', '500'], order: [['token', 'asc']], columns: ['password', 'username'] }
+    expect(clean(plain)).toBe(plain)
+  })
+
   test('passwords are hidden, whatever the configured names are; a working directory is not a password', () => {
     const { value } = createRedactor({ secrets: [], keys: [] })
     expect(value({ passwd: 'hunter2', PassPhrase: 'a b', pwd: 'hunter2', deep: [{ PWD: 1234 }] })).toEqual({

@@ -5,7 +5,7 @@ import { ExactNumber } from '../../lib/exact-number.ts'
 import { maxDepth, repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { concealAssignments, createKeyMatcher, createNameMatcher, isCount, isSecretArgument } from './assignments.ts'
-import { type Conceal, createConceal, redacted } from './conceal.ts'
+import { type Conceal, createConceal, minSecretLength, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
 export interface RedactorOptions {
@@ -213,9 +213,11 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
   const items = (list: readonly unknown[], depth: number): unknown => {
     const kept: unknown[] = []
     let changed = false
+    let before: unknown
     for (const item of list) {
       if (left-- <= 0) return [...kept, `[${list.length - kept.length} more]`]
-      const clean = part(item, depth + 1)
+      const clean = isOptionValue(before, item, visit) ? redacted : (secretPair(item, visit) ?? part(item, depth + 1))
+      before = item
       changed ||= clean !== item
       if (clean !== dropped) kept.push(clean)
     }
@@ -230,7 +232,8 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (left-- <= 0) return Object.fromEntries([...kept, ['…', `[${names.length - kept.length} more]`]])
       const member = memberOf(record, name)
       const key = visit.key(name)
-      const clean = visit.hides(name, member) ? redacted : part(member, depth + 1)
+      const isSecret = visit.hides(name, member) || (isValue(name) && visit.hides(nameIn(record), member))
+      const clean = isSecret ? redacted : part(member, depth + 1)
       changed ||= clean !== member || key !== name
       if (clean !== dropped) kept.push([key, clean])
     }
@@ -238,6 +241,42 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
   }
 
   return part(value, from)
+}
+
+/** Whether an item is the value of a secret option before it, as in `["--password", "…"]`. */
+const isOptionValue = (before: unknown, item: unknown, { hides }: Visit): boolean =>
+  typeof before === 'string' &&
+  before.startsWith('--') &&
+  typeof item === 'string' &&
+  !item.startsWith('-') &&
+  hides(before.slice(2), /^\d{1,12}$/.test(item) ? Number(item) : item)
+
+/** An item of a list such as `[["Authorization", "Bearer …"], …]`, if its name is secret. `["token", "asc"]` is not. */
+function secretPair(item: unknown, { hides, key }: Visit): unknown {
+  if (!Array.isArray(item) || item.length !== 2) return undefined
+  const [name, value] = item
+  const isText = typeof name === 'string' && typeof value === 'string' && value.length >= minSecretLength
+  return isText && hides(name, value) ? [key(name), redacted] : undefined
+}
+
+const isValue = (name: string): boolean => name.length === 5 && name.toLowerCase() === 'value'
+
+/** The name beside a value, as in `{ "name": "DB_PASSWORD", "value": "…" }`; empty if there is none. */
+function nameIn(record: object): string {
+  for (const member of ['name', 'key', 'Name', 'Key']) {
+    const name = Object.hasOwn(record, member) ? memberOf(record, member) : undefined
+    if (typeof name === 'string') return nameOfLabel(name)
+  }
+  return ''
+}
+
+/** `Password` for the label `Confirm Password:`, and `API_key` for `Your API key`. `The secret garden` is no secret. */
+function nameOfLabel(label: string): string {
+  const words = label
+    .slice(0, bounds.name)
+    .replace(/[:*\s]+$/, '')
+    .split(/\s+/)
+  return words.slice(/^key$/i.test(words.at(-1)!) ? -2 : -1).join('_')
 }
 
 /** An object with these members. Numbers those whose names redaction made equal, so that none is lost. */

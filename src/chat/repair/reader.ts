@@ -18,6 +18,8 @@ export interface TextReader {
   damaged: boolean
   /** Whether a string may well end elsewhere. */
   uncertain: boolean
+  /** Whether an object has two members of the same name. */
+  repeated: boolean
   /** How many more unterminated strings may be reread. */
   rescues: number
   readonly budget: StepBudget
@@ -60,6 +62,7 @@ export const readerAt = (text: string, at: number, budget: StepBudget): TextRead
   guessed: false,
   damaged: false,
   uncertain: false,
+  repeated: false,
   rescues: maxRescues,
   budget,
 })

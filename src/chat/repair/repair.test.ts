@@ -94,8 +94,40 @@ describe('unescaped quotes', () => {
     '{"a": "x", "b"}',
     '{"a": {"b": "x" # note }, "c": 1 }',
     '{"a": "x"} y "z", "b": 1}',
+    String.raw`{"a": "x"}[\"y\"] z"}`,
+    String.raw`{"a": "say \"hi\"}`,
+    `{"a": "f({\\"b\\": \\"c\\"});\n}`,
+    '{"a": "x", "b" "y"}',
+    '{"a": null"b": 1}',
+    String.raw`{"a": [say \"no\", then \"yes\""]}`,
+    '{"a": ["x", true"y"]}',
+    '{"a": ["x""y"]}',
+    '{"a": f(1) twice"}',
   ])('S4: %s is unclear', (text) => {
     expect(read(text)).toEqual({ problem: expect.stringContaining('unclear where its strings end') })
+  })
+})
+
+test.each(['{"a": "x", "a": "y"}', '[{"n": {"a": 1, "a": 2}}]', '{a: "x", a: "y"}', '{"a": "x", "\\u0061": "y",}'])(
+  'S4: %s repeats a member, so it is not acted upon',
+  (text) => {
+    const read = parseObject(text, { accepts: () => true, ended: true })
+    expect(read).toEqual({ problem: expect.stringContaining('occurs twice') })
+  },
+)
+
+describe('escapes', () => {
+  const read = (text: string) => parseObject(text, { accepts: () => true, ended: true })
+
+  test.each([
+    [String.raw`{"a": one\ntwo", "b": 1}`, { a: 'one\ntwo', b: 1 }],
+    [String.raw`{"a": say \"hi\"", "b": 1}`, { a: 'say "hi"', b: 1 }],
+    [String.raw`{"a": "C:\Users\ada\run.exe \"x y\"", "b": 1}`, { a: String.raw`C:\Users\ada\run.exe "x y"`, b: 1 }],
+    [String.raw`{"a": "C:\Users\ada\"}`, { a: 'C:\\Users\\ada\\' }],
+    [`<think>so</think>${JSON.stringify('{"a": "“x”"}')}`, { a: '“x”' }],
+    ['{"a": ["x",\n  true\n  "y"]}', { a: ['x', true, 'y'] }],
+  ])('S4: %s is read exactly', (text, value) => {
+    expect(read(text)).toEqual({ value })
   })
 })
 

@@ -1,4 +1,5 @@
 import { isRecord } from '../../lib/is-record.ts'
+import { repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import {
   budgetFor,
@@ -47,6 +48,8 @@ function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2
   if (fence.text.trim() === '') return { unreadable: 'is empty' }
   const strict = parseStrictly(fence.text)
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
+  const inner = strict && layers > 0 && fromString(strict, accepts, layers - 1)
+  if (inner && inner !== strict) return { ...inner, repairs: [...before, ...inner.repairs] }
   if (fence.text.length > maxLength) return { unreadable: `is too long to repair (${fence.text.length} characters)` }
   const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
   const deeper = plainer === undefined ? undefined : repaired(plainer, accepts, layers - 1)
@@ -89,6 +92,7 @@ const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
     .filter(({ from, past }) => !candidates.some((other) => other.from < from && past <= other.past))
     .toSorted((one, other) => one.from - other.from)
 
+const repeated = 'has a member that occurs twice in one object'
 const unclear = 'has quotes that are not escaped or not closed, so it is unclear where its strings end'
 
 /** Why the value may not be what was meant; undefined if it is certain. */
@@ -98,13 +102,16 @@ function doubt(candidate: Candidate, text: string, all: readonly Candidate[] = [
   const at = all.indexOf(candidate)
   const before = text.slice(all[at - 1]?.past ?? 0, from)
   const rest = text.slice(past, all[at + 1]?.from)
-  // After a valid value, the rest may be prose, but not the end of a value on the same line: `{"a": "b"} "c", "d": 1}`.
-  const isTorn = repairs.length === 0 ? endsValueOnLine(rest) : rest.includes('"')
+  // After a valid value, the rest may be prose, but not the end of a value: `{"a": "b"} "c", "d": 1}`, `{"a": "b"}[\"c\"]"}`.
+  const isTorn = repairs.length === 0 ? endsValue(rest) : rest.includes('"')
   return isTorn || isNested(before) ? unclear : undefined
 }
 
-const endsValueOnLine = (rest: string): boolean =>
-  /[}\]]$/.test(rest.trimEnd().slice(-1)) && rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"'))
+const endsValue = (rest: string): boolean =>
+  /[}\]]$/.test(rest.trimEnd().slice(-1)) &&
+  (rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"')) || rest.split(unescapedQuote).length % 2 === 0)
+
+const unescapedQuote = /(?<!\\)(?:\\\\)*"/
 
 /** Whether a value after this text is part of an object that could not be read. */
 const isNested = (before: string): boolean =>
@@ -115,14 +122,16 @@ const isRivalled = (best: Candidate, candidates: readonly Candidate[]): boolean 
 
 function parseStrictly(text: string): RepairResult | undefined {
   const value = parseJson(text.trim())
-  return value === undefined || isTooDeep(value) ? undefined : { value, repairs: [], complete: true }
+  if (value === undefined || isTooDeep(value)) return undefined
+  const isRepeated = repeatsKey(Buffer.from(text), value)
+  return { value, repairs: [], complete: true, ambiguous: isRepeated ? repeated : undefined }
 }
 
 /** Handles valid JSON that does not have the expected shape, such as a string that contains JSON. */
-function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): RepairResult | RepairFailure {
+function fromString(whole: RepairResult, accepts: (value: unknown) => boolean, layers = 2): RepairResult {
   let found = whole
-  for (let layer = 0; layer < 3 && typeof found.value === 'string'; layer++) {
-    const inner = parseStrictly(found.value) ?? repaired(found.value, accepts)
+  for (let layer = layers; layer >= 0 && typeof found.value === 'string'; layer--) {
+    const inner = parseStrictly(found.value) ?? repaired(found.value, accepts, layer)
     if ('unreadable' in inner) break
     found = { ...inner, repairs: ['decoded it again', ...inner.repairs] }
   }
@@ -259,7 +268,7 @@ function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Can
     const value = read(reader)
     const { at: past, repairs, complete, lacks, unquoted, guessed, damaged, uncertain } = reader
     if (repairs.size === 0 && !parseStrictly(reader.text.slice(from, past))) repairs.add('replaced unusual characters')
-    const ambiguous = uncertain || (guessed && damaged) ? unclear : undefined
+    const ambiguous = uncertain || (guessed && damaged) ? unclear : reader.repeated ? repeated : undefined
     return { value, repairs: [...repairs], complete, lacks, ambiguous, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error

@@ -1,5 +1,6 @@
 import { atEnd, cutOff, noValue, spend, type TextReader } from './reader.ts'
 import { endsAnswer, endsValue, isPlainKey, isQuote, isSpace, pastSpaces, signAt } from './scan.ts'
+import { decode } from './strings.ts'
 
 const plain = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const loose = /[+-]?(?:0[xX][\da-fA-F]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d*)?)n?/y
@@ -118,8 +119,14 @@ export function readWord(reader: TextReader): unknown {
   reader.repairs.add('quoted text')
   reader.damaged = true
   reader.unquoted += word.length
-  return isClosed ? word.slice(0, -1) : word
+  const inner = isClosed ? word.slice(0, -1) : word
+  // The next value, or text between unescaped quotes: `null"b": 2`. Text goes on after an escaped quote: `a \"b\", c"`.
+  if (unescapedQuote.test(inner) || (isClosed && openEscape.test(inner))) reader.uncertain = true
+  return isClosed ? decode(inner, word.at(-1) as string, reader.repairs) : word
 }
+
+const unescapedQuote = /(?<!\\)(?:\\\\)*"/
+const openEscape = /(?<!\\)(?:\\\\)*\\$/
 
 /** Keeps the part of a URL that looks like a comment because it starts with two slashes; removes real comments. */
 function keepUrls(tail: string, offset: number, text: string): string {

@@ -67,6 +67,8 @@ interface End {
   readonly open?: true
   /** Whether the string certainly ends here, because another member follows with its key and the start of its value. */
   readonly certain?: boolean
+  /** Whether the string may well have more text, because the quote at its end is escaped. */
+  readonly uncertain?: boolean
 }
 
 function findEnd(reader: TextReader, role: StringRole, quote: string): End {
@@ -108,11 +110,15 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
 }
 
-/** The end of a string such as `"C:\"}`, whose closing quote is escaped. Something valid must follow that quote. */
+/**
+ * The end of a string such as `"C:\"}`, whose closing quote is escaped. Something valid must follow that quote. In text
+ * that is not a path, the quote is more likely part of the string, and the closing quote is missing: `"say \"hi\"}`.
+ */
 function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
   const { text } = reader
   if (text[at] !== quote || !closes(reader, at, role) || pastSpaces(text, at + 1) === text.length) return undefined
-  return { end: at, past: at + 1 }
+  const raw = text.slice(reader.at + 1, Math.min(at, reader.at + 1 + lookBack))
+  return { end: at, past: at + 1, uncertain: !windowsPath.test(raw) || raw.includes(`\\${quote}`) }
 }
 
 /** What may be between the end of an unterminated string and the next key. */
@@ -159,6 +165,7 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   spend(reader.budget, reader.text.length - reader.at)
   reader.repairs.add('fixed quotes')
   reader.guessed = true
+  if (rescue.uncertain) reader.uncertain = true
   return rescue
 }
 
@@ -185,17 +192,18 @@ const escaped = /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S])|$)/g
 const control = /[\x00-\x1f]/
 const invalid = /\\(?:u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[^"\\/bfnrtux'`$\r\n])/
 const drive = /^[A-Za-z]:\\(?!\\)/
+const windowsPath = /^(?:[A-Za-z]:\\|\\\\)/
 
 /**
  * Decodes a string literal. Backslashes that escape nothing are kept. In a string with such backslashes, `\b` and `\f`
- * are also kept as written; in a Windows path, all escapes are.
+ * are also kept as written; in a Windows path, all escapes except quotes are.
  */
-function decode(raw: string, quote: string, repairs: Set<Repair>): string {
+export function decode(raw: string, quote: string, repairs: Set<Repair>): string {
   if (control.test(raw)) repairs.add('escaped control characters')
   if (!raw.includes('\\')) return raw
   const isSloppy = invalid.test(raw.replaceAll('\\\\', ''))
   if (isSloppy) repairs.add('kept backslashes')
-  if (isSloppy && drive.test(raw)) return raw
+  if (isSloppy && drive.test(raw)) return raw.replaceAll(`\\${quote}`, quote)
   return raw.replace(escaped, (whole, unicode?: string, byte?: string, sign?: string) => {
     if (unicode !== undefined) return String.fromCharCode(Number.parseInt(unicode, 16))
     if (byte !== undefined) {
@@ -265,14 +273,22 @@ function endsMember(reader: TextReader, at: number, next: number, sign: string):
 function mayBeKey(reader: TextReader, at: number): boolean {
   spend(reader.budget, 16)
   const after = signAfterQuoted(reader.text, at)
+  // A key and its value without a colon between them, or text between unescaped quotes.
+  if (after !== undefined && isQuote(after)) reader.uncertain = true
   return after === undefined || ':=}'.includes(after)
 }
 
-const plainItem = /(?:[-+.]{0,2}(?:\d|$)|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
+const plainItem =
+  /(?:[-+.]{0,2}(?:\d|$)|(?:true|false|null)(?:[^\S\n]{0,64}\n|")|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
 
-function endsItem({ text, budget }: TextReader, at: number, next: number, sign: string): boolean {
+function endsItem(reader: TextReader, at: number, next: number, sign: string): boolean {
+  const { text, budget } = reader
   // If two quotes are adjacent at the end of an item, the first one is part of the text.
-  if (isQuote(sign)) return next > at + 1 || !endsValue(signAt(text, pastSpaces(text, next + 1)))
+  if (isQuote(sign) && next === at + 1) {
+    if (endsValue(signAt(text, pastSpaces(text, next + 1)))) return false
+    reader.uncertain = true
+  }
+  if (isQuote(sign)) return true
   if (sign !== ',' && sign !== ';') return (sign === '{' || sign === '[') && next > at + 1
   const after = pastGap(text, next + 1)
   spend(budget, after - next + 8)

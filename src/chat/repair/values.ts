@@ -1,7 +1,7 @@
 import { setMember } from '../constrain/schema.ts'
 import { atEnd, cutOff, enter, noValue, type Opener, spend, type TextReader, unclosed } from './reader.ts'
 import { readNumber, readWord } from './scalars.ts'
-import { endsAnswer, isProseLine, isQuote, isQuotedKey, signAt, skipGap } from './scan.ts'
+import { endsAnswer, endsValue, isProseLine, isQuote, isQuotedKey, pastSpaces, signAt, skipGap } from './scan.ts'
 import { readString, type StringRole } from './strings.ts'
 
 /** Reads the value at this position; `undefined` if the text was cut off before it. */
@@ -34,6 +34,8 @@ function readCall(reader: TextReader, head: string): unknown {
   reader.repairs.add('replaced a call with its argument')
   reader.damaged = true
   const args = readArray(reader)
+  // Text that begins like a call, whose opening quote is missing: `print(x) twice"`.
+  if (!endsValue(signAt(reader.text, pastSpaces(reader.text, reader.at)))) reader.uncertain = true
   return args.length === 1 ? args[0] : args
 }
 
@@ -165,6 +167,7 @@ function readMember(reader: TextReader, members: Members): boolean {
     reader.repairs.add('used null for a missing value')
     reader.damaged = true
   } else value = readValue(reader, 'member')
+  if (Object.hasOwn(members, key)) reader.repeated = true
   // As in JSON.parse, `__proto__` is an ordinary name.
   if (value !== undefined) setMember(members, key, value)
   return true

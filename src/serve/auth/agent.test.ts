@@ -7,6 +7,7 @@ describe('G7: which agent a message asks for', () => {
   test('by header, else by query', () => {
     expect(agentOfRequest({ headers: { 'toolway-agent': 'a' }, url: '/mcp?agent=b' })).toBe('a')
     expect(agentOfRequest({ headers: {}, url: '/mcp?x=1&agent=b%2Ec' })).toBe('b.c')
+    expect(agentOfRequest({ headers: {}, url: '/mcp?agent=a&agent=b' })).toBe('a, b')
     expect(agentOfRequest({ headers: {}, url: '/mcp' })).toBeUndefined()
   })
 

@@ -59,7 +59,9 @@ export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'hea
   const named = headers['toolway-agent']
   if (typeof named === 'string') return named
   const query = url.indexOf('?')
-  return query < 0 ? undefined : (new URLSearchParams(url.slice(query + 1)).get('agent') ?? undefined)
+  const asked = query < 0 ? [] : new URLSearchParams(url.slice(query + 1)).getAll('agent')
+  // Like a repeated header, a repeated parameter is not the name of an agent: a proxy may have checked either value.
+  return asked.length === 0 ? undefined : asked.join(', ')
 }
 
 /** The agent named in a message's `_meta`. It takes precedence over the agent named in the HTTP request. */

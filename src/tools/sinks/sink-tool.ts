@@ -6,6 +6,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, type ResultBody, resultOf, structuredResult } from '../../core/result.ts'
 import type { TtlStore } from '../../core/stores.ts'
+import { canonical } from '../../lib/canonical-json.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Seal } from '../../lib/seal.ts'
@@ -39,9 +40,18 @@ export function sinkTool(sink: Sink, clock: Clock, shared?: SharedWrites): Tool 
       const timestamp = new Date(clock.now()).toISOString()
       const artifact = { id: own ?? randomUUID(), sink: sink.name, agent, content, metadata, timestamp }
       const write = () => written(sink, artifact, context)
-      return own === undefined ? write() : once(`${principal}\n${agent}`, own, content, context.signal, write)
+      return own === undefined
+        ? write()
+        : once(`${principal}\n${agent}`, own, digestOf(content, metadata), context.signal, write)
     },
   })
+}
+
+/** Identifies what is written under an ID. Metadata without any other member than the ID does not count. */
+function digestOf(content: string, { id: _, ...metadata }: Readonly<Record<string, unknown>>): string {
+  const digest = createHash('sha256').update(content)
+  if (Object.keys(metadata).length > 0) digest.update(`\0${canonical(metadata)}`)
+  return digest.digest('base64')
 }
 
 /** The ID that the caller chose. Its characters are restricted, because it becomes part of file names and headers. */
@@ -83,13 +93,14 @@ interface SharedWrite {
  */
 function createOnce(sink: string, shared: SharedWrites | undefined) {
   const known = new Map<string, { readonly digest: string; readonly answer: Promise<Result> }>()
-  return (owner: string, id: string, content: string, signal: AbortSignal, write: () => Promise<Result>) => {
+  return (owner: string, id: string, digest: string, signal: AbortSignal, write: () => Promise<Result>) => {
     const key = `${owner}\n${id}`
-    const digest = createHash('sha256').update(content).digest('base64')
     const before = known.get(key)
     const check = (stored: string) => {
       if (stored === digest) return
-      throw invalidArguments(`Different content was already stored with the id ${id}; use another metadata.id.`)
+      throw invalidArguments(
+        `Different content or metadata was already stored with the id ${id}; use another metadata.id.`,
+      )
     }
     if (before) {
       check(before.digest)

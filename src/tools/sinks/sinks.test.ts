@@ -152,7 +152,11 @@ describe('writing the same again', () => {
   test('J4: something else under a used id is refused, and without an id everything is new', async () => {
     const { tool, written } = counting()
     await write(tool, { content: 'a', metadata: { id: 'mine' } })
-    expect((await refusalOf(runTool(tool, { content: 'b', metadata: { id: 'mine' } }))).code).toBe('INVALID_ARGUMENTS')
+    for (const other of [
+      { content: 'b', metadata: { id: 'mine' } },
+      { content: 'a', metadata: { id: 'mine', title: 'x' } },
+    ])
+      expect((await refusalOf(runTool(tool, other))).code).toBe('INVALID_ARGUMENTS')
     await write(tool, { content: 'a' })
     await write(tool, { content: 'a' })
     expect(new Set(written).size).toBe(3)
