@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { keptToken } from './secret-file.ts'
+import { keptAuditKey, keptToken } from './secret-file.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -64,6 +64,15 @@ test.skipIf(process.platform === 'win32')(
     // Kubernetes gives the group of a volume access to its files.
     await chmod(join(folder, 'token'), 0o660)
     expect(await keptToken(folder)).toBe(token)
+  },
+)
+
+test.skipIf(process.platform === 'win32')(
+  'V25, F11: whoever may remove the audit key is told what that costs',
+  async () => {
+    await keptAuditKey(folder)
+    await chmod(join(folder, 'audit-key'), 0o644)
+    await expect(keptAuditKey(folder)).rejects.toThrow(/run chmod 600.*remove it.*`audit verify`/)
   },
 )
 

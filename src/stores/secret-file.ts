@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { writeAtomic, writeNew } from '../lib/atomic-write.ts'
 
 /** Reads a secret from a file that only its owner can read. The file is created on the first start. */
@@ -40,15 +40,24 @@ async function read(file: string, made = newSecret()): Promise<string | undefine
   const prefix = made.startsWith(tokenPrefix) ? tokenPrefix : ''
   const isCutOff = secret.startsWith(prefix) && secret.length < made.length && !text.endsWith('\n')
   if (/^[\x21-\x7e]{16,}$/.test(secret) && !isCutOff) return secret
-  throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
+  throw new Error(`${file} does not contain a valid secret; ${renewal(file)}`)
 }
+
+/** What is lost with a secret. */
+const losses: Readonly<Record<string, string>> = {
+  'audit-key': '; `audit verify` then rejects the records so far',
+  'vault-key': '; the OAuth grants are then lost',
+}
+
+const renewal = (file: string): string =>
+  `remove it and restart Toolway to create a new one${losses[basename(file)] ?? ''}`
 
 async function readPrivate(file: string): Promise<string> {
   await using handle = await open(file)
   const text = await handle.readFile('utf8')
   const fault = faultOf(await handle.stat())
   if (fault === undefined) return text
-  throw new Error(`${file} ${fault}, who may know the secret; remove it and restart Toolway to create a new one`)
+  throw new Error(`${file} ${fault}, who may know the secret; ${renewal(file)}`)
 }
 
 /** Why others may know the secret. The group may have access: Kubernetes grants it to the group of a volume. */

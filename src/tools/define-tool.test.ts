@@ -93,6 +93,14 @@ test('S2: a tool may answer with text, with an object or with a result of its ow
   expect(await runTool(draw, {})).toBe(own)
 })
 
+test.each([[{ content: [] }], [{ content: [{ type: 'text', text: 'a' }] }]])(
+  'S2, V25: an object that `run` returns is structured content, as in 0.1.0, even if it looks like a result: %j',
+  async (answer) => {
+    const tool = defineTool({ name: 'search', description: '', input: z.object({}), run: () => answer })
+    expect(structuredOf(await runTool(tool, {}))).toEqual(answer)
+  },
+)
+
 test('S2: an answer is checked against the output schema, which is part of the definition', async () => {
   const output = z.object({ total: z.int() })
   const add = (answer: unknown) =>
@@ -354,6 +362,7 @@ describe('V26: tools with inputSchema and handler', () => {
     ['an object', { a: 1 }, { content: [{ type: 'text', text: '{"a":1}' }], structuredContent: { a: 1 } }],
     ['a result', { content: [], isError: true }, { content: [], isError: true }],
     ['an object with other content', { content: ['a'] }, { structuredContent: { content: ['a'] } }],
+    ['an object with an empty list', { content: [], total: 0 }, { structuredContent: { content: [], total: 0 } }],
   ])('it may answer with %s', async (_, answer, body) => {
     expect(bodyOf(await runTool(answering(answer), {}))).toMatchObject(body)
   })

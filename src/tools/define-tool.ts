@@ -145,7 +145,7 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   }
   const problem = problemOf(options)
   if (problem !== undefined) throw new TypeError(`The tool "${name}" ${problem}.`)
-  const { inputSchema, outputSchema, run, explain } = partsOf(options)
+  const { inputSchema, outputSchema, run, isBody, explain } = partsOf(options)
   const input = compileSchema(inputSchema, name, 'input')
   const output = outputSchema && compileSchema(outputSchema, name, 'output')
   const definition = {
@@ -176,7 +176,7 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       const read = reading instanceof Promise ? await reading : reading
       if ('refusal' in read) throw read.refusal
       try {
-        return await resultFrom(name, await run(read.value, contextOf(name, call)), output)
+        return await resultFrom(await run(read.value, contextOf(name, call)), { name, output, isBody })
       } catch (thrown) {
         // The tool itself exists, so the error is about something that its arguments name. Return a result, because
         // many agents would stop at a JSON-RPC error.
@@ -233,6 +233,8 @@ interface Parts {
   readonly inputSchema: ToolSchema
   readonly outputSchema: ToolSchema | undefined
   run(args: unknown, context: ToolContext): unknown
+  /** Whether an answer is a whole result. Other objects are structured content. */
+  isBody(answer: unknown): answer is ResultBody
   explain(thrown: unknown): Result
 }
 
@@ -246,13 +248,15 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
       const text = thrownText(thrown) || 'The tool failed.'
       return resultOf({ content: [{ type: 'text', text: text.toWellFormed() }], isError: true })
     }
-    return { inputSchema, outputSchema, run, explain }
+    return { inputSchema, outputSchema, run, isBody: isResultBody, explain }
   }
   const { name, input, output } = options
   return {
     inputSchema: input as unknown as ToolSchema,
     outputSchema: output as unknown as ToolSchema | undefined,
     run: (args, context) => options.run(args as never, context),
+    // As in 0.1.0: only `resultOf` and the like make whole results.
+    isBody: (_): _ is ResultBody => false,
     // The message of any other exception may hold secrets, so the caller only gets Toolway's own errors.
     explain(thrown) {
       const sentence = `${name} failed unexpectedly; see Toolway's log for the cause.`
@@ -280,7 +284,12 @@ function contextOf(name: string, call: Call): ToolContext {
   }
 }
 
-async function resultFrom(name: string, answer: unknown, output: CompiledSchema | undefined): Promise<Result> {
+interface Expected extends Pick<Parts, 'isBody'> {
+  readonly name: string
+  readonly output: CompiledSchema | undefined
+}
+
+async function resultFrom(answer: unknown, { name, output, isBody }: Expected): Promise<Result> {
   if (isResult(answer)) return answer
   if (output !== undefined) {
     const read = output.read ? await output.read(answer) : { value: answer }
@@ -290,7 +299,7 @@ async function resultFrom(name: string, answer: unknown, output: CompiledSchema 
   }
   if (typeof answer === 'string') return textResult(answer)
   if (areBlocks(answer)) return resultOf({ content: answer.map(wellFormedBlock) })
-  if (isRecord(answer) && areBlocks(answer.content)) return resultOf(checkedBody(name, answer))
+  if (isBody(answer)) return resultOf(checkedBody(name, answer))
   if (isRecord(answer) && isObjectInJson(answer)) return jsonResult(name, answer)
   throw new ToolwayError(
     'INTERNAL',
@@ -328,6 +337,12 @@ const isBlock = (block: unknown): block is Content => {
 }
 
 const areBlocks = (value: unknown): value is readonly Content[] => Array.isArray(value) && value.every(isBlock)
+
+const bodyMembers = ['content', 'structuredContent', 'isError', '_meta']
+
+/** An object with other members, too, is data: an empty list of its own could be mistaken for content blocks. */
+const isResultBody = (answer: unknown): answer is ResultBody =>
+  isRecord(answer) && areBlocks(answer.content) && Object.keys(answer).every((member) => bodyMembers.includes(member))
 
 /** Replaces lone surrogates, such as half of a character that was cut: many JSON parsers refuse the whole message. */
 const wellFormedBlock = (block: Content): Content =>

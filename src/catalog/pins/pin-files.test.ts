@@ -9,6 +9,10 @@ import { readPins } from './pins.ts'
 
 const file = (folder: string) => join(folder, 'pins', fileName('files'))
 
+const snapshot = { hash: 'a'.repeat(64), at: 1, flags: [], high: false, scanner: 1 }
+const seen = { hash: snapshot.hash, at: 1 }
+const pin = { kind: 'tool', name: 'out', approved: [{ ...snapshot, by: 'first sight' }], pending: [snapshot], seen }
+
 describe('B5: pins on disk', () => {
   test('one file per server, for its owner alone, and nothing besides', async () => {
     await using place = await pinsPlace()
@@ -82,6 +86,23 @@ describe('B5: pins on disk', () => {
     expect(pins.check(toolEntry('read')).usable).toBe(false)
     await expect(pins.settled()).rejects.toThrow('cannot be read')
     expect(await readFile(file(place.folder), 'utf8')).toBe('{"version":99}')
+  })
+
+  test('V25: pins of sinks, which 0.1.0 wrote, are ignored and left unchanged', async () => {
+    await using place = await pinsPlace()
+    const path = join(place.folder, 'pins', fileName('sink'))
+    await mkdir(join(place.folder, 'pins'), { recursive: true })
+    const record = { version: 1, server: 'sink', origins: [], acknowledged: 0, distrusted: 0, pins: [pin] }
+    const text = JSON.stringify(record)
+    await writeFile(path, text)
+    const pins = await place.open('quarantine')
+    expect(pins.check(toolEntry('out', {}, 'sink')).usable).toBe(true)
+    await pins.settled()
+    expect(pins.list()).toEqual([])
+    const { states } = await readPins({ folder: place.folder, mode: 'quarantine', now: 0, log: place.log })
+    expect(states).toEqual([])
+    expect(await readFile(path, 'utf8')).toBe(text)
+    expect(place.warnings()).toEqual([])
   })
 
   test('a disk that cannot be written costs a warning and nothing else, and is tried again', async () => {

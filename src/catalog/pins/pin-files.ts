@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { builtInSources } from '../../core/source.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { parseRecord, recordText, type ServerPins } from './pin-record.ts'
@@ -38,6 +39,8 @@ export function openPinFiles(folder: string, log: Log) {
         )
         return 'unreadable'
       }
+      // 0.1.0 pinned sinks, too.
+      if (record && builtInSources.includes(record.server)) return undefined
       if (record && fileName(record.server) === name) return record
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { entryOf } from '../../core/call.fixture.ts'
+import { builtInSources } from '../../core/source.ts'
 import { fileName, pinsFolder } from './pin-files.ts'
 import { pinsPlace, toolEntry } from './pins.fixture.ts'
 import { readPins } from './pins.ts'
@@ -130,7 +131,7 @@ describe('B5: pinned definitions', () => {
     expect((await place.open('quarantine')).check({ ...hidden }).usable).toBe(false)
   })
 
-  test('prompts and instructions are pinned, resources and built-in tools are not, and volatile _meta is ignored', async () => {
+  test('prompts and instructions are pinned, resources, built-in tools and sinks are not, and volatile _meta is ignored', async () => {
     await using place = await pinsPlace()
     const pins = await place.open('quarantine')
     const prompt = (description: string) =>
@@ -147,7 +148,8 @@ describe('B5: pinned definitions', () => {
       expect(
         pins.check(entryOf({ kind: 'resource', name: 'file:///a', definition: { uri: 'file:///a', size } })).usable,
       ).toBe(true)
-      expect(pins.check(toolEntry('find', { description: `${size} servers` }, 'toolway')).usable).toBe(true)
+      for (const source of builtInSources)
+        expect(pins.check(toolEntry('find', { description: `${size} servers` }, source)).usable).toBe(true)
       expect(pins.check(toolEntry('read', { _meta: { at: size } })).usable).toBe(true)
     }
     expect(pins.check(toolEntry('read', { _meta: { ui: { resourceUri: 'ui://x' } } })).usable, 'a page to open').toBe(

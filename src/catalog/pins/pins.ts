@@ -2,9 +2,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
-import type { Source } from '../../core/source.ts'
+import { builtInSources, type Source } from '../../core/source.ts'
 import { listen } from '../../lib/listen.ts'
-import { unprefixedSources } from '../names.ts'
 import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
 import { createPinEvaluator, createScanQueue, createUnpinnedFlags, type Pinned } from './pin-evaluator.ts'
@@ -125,7 +124,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     },
     check,
     checkServer(server, instructions) {
-      if (!store || instructions === '' || unprefixedSources.includes(server)) return free
+      if (!store || instructions === '' || builtInSources.includes(server)) return free
       const serverStore = store.of(server)
       const last = instructed.get(server)
       const before = last?.instructions === instructions ? last : undefined
@@ -141,7 +140,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       return check(entry).denial
     },
     flagsOf(entry) {
-      if (unprefixedSources.includes(entry.server)) return []
+      if (builtInSources.includes(entry.server)) return []
       const { state } = check(entry)
       if (!store || !state) return looseFlags(entry)
       // Look the pin up again, because the scanner may have run since the state was created.
@@ -203,9 +202,12 @@ function noteOrigin(
   serverStore.replace({ ...serverStore.record, origins: [...others, { ...origin, at }] })
 }
 
-/** Whether an entry is pinned. Resources, native tools and meta-tools are not: they change in normal operation. */
+/**
+ * Whether an entry is pinned. Resources are not, because they change in normal operation, and Toolway's own tools and
+ * sinks are not, because their definitions change with its version.
+ */
 const isPinned = ({ kind, server }: Entry): boolean =>
-  (kind === 'tool' || kind === 'prompt') && !unprefixedSources.includes(server)
+  (kind === 'tool' || kind === 'prompt') && !builtInSources.includes(server)
 
 /** The number of definitions to check before yielding to the event loop. */
 const chunk = 100

@@ -45,7 +45,10 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
 
   test('doctor says whether it can be used, and what to do', async () => {
     const found = async (url: string, migrate: 'auto' | 'manual') => {
-      const [check] = postgresChecks({ stores: { postgres: { url, migrate, disabled: false } } } as never, 'toolway')
+      const [check] = postgresChecks(
+        { stores: { postgres: { url, migrate, disabled: false } }, history: {} } as never,
+        'toolway',
+      )
       return check?.run(AbortSignal.timeout(5_000))
     }
     const url = await server.database()
@@ -63,7 +66,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     for (const words of [['migrate'], ['migrate', '--dry-run']]) {
       expect(await toolway(words, place)).toMatchObject({ code: 3, stderr: expect.stringContaining('LATIN1') })
     }
-    const [check] = postgresChecks({ stores: { postgres: { url, migrate: 'auto' } } } as never, 'toolway')
+    const [check] = postgresChecks({ stores: { postgres: { url, migrate: 'auto' } }, history: {} } as never, 'toolway')
     const found = await check?.run(AbortSignal.timeout(10_000))
     expect(found).toMatchObject({ status: 'problem', message: expect.stringContaining('LATIN1') })
   })

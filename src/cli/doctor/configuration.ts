@@ -141,6 +141,21 @@ function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell):
   return [found, ...doubts]
 }
 
+/** Loads the plugins as a gateway would: one that cannot be loaded keeps it from starting. */
+export const pluginChecks = (
+  { native: { plugins } }: Config,
+  probe: (paths: readonly string[]) => Promise<readonly string[]>,
+  command: string,
+): readonly DoctorCheck[] => {
+  if (plugins.length === 0) return []
+  const run = async () => {
+    const problems = await probe(plugins)
+    if (problems.length > 0) return problems.map((message) => problem(message, `${command} validate`))
+    return ok(`${pluralize(plugins.length, 'plugin')} can be loaded`)
+  }
+  return [{ name: 'plugins', run }]
+}
+
 /** A redactor for the secrets in the configuration and for the generated token. */
 export async function redactorFor({ understood: config, secrets }: DoctorContext): Promise<Redactor> {
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })

@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
-import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
+import { createServerProber, probePlugins, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
 import {
   commandName,
   createOutput,
@@ -19,7 +19,14 @@ import {
 import { type CommonOptions, openLog } from '../load.ts'
 import { took } from '../table.ts'
 import { auditChecks, auditLockCheck } from './audit.ts'
-import { concealer, configurationCheck, type DoctorContext, readContext, redactorFor } from './configuration.ts'
+import {
+  concealer,
+  configurationCheck,
+  type DoctorContext,
+  pluginChecks,
+  readContext,
+  redactorFor,
+} from './configuration.ts'
 import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
 import { clientCheck, nodeCheck, openFilesCheck, sandboxCheck } from './environment.ts'
 import {
@@ -58,7 +65,11 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
     clock: systemClock,
     log,
   })
-  const found = await runWithProgress(checksFor(context, prober, log, shell, options), shell)
+  const probes: Probes = {
+    servers: prober,
+    plugins: (paths) => probePlugins(paths, { conceal: redactor.line, clock: systemClock, log }),
+  }
+  const found = await runWithProgress(checksFor(context, probes, log, shell, options), shell)
   const checks = found.map(concealer(redactor))
   const isFine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))
   if (options.json) output.value({ checks, ok: isFine })
@@ -71,9 +82,14 @@ async function runWithProgress(checks: readonly DoctorCheck[], shell: Shell): Pr
   return await runChecks(checks, { progress, signal: shell.interrupted, command: commandName(shell.env) })
 }
 
+interface Probes {
+  readonly servers: ServerProber
+  plugins(paths: readonly string[]): Promise<readonly string[]>
+}
+
 function checksFor(
   context: DoctorContext,
-  prober: ServerProber,
+  { servers: prober, plugins }: Probes,
   log: Log,
   shell: Shell,
   { server: only, timeout: withinMs }: DoctorOptions,
@@ -90,6 +106,7 @@ function checksFor(
   const checkContext = { command, clock: systemClock }
   return [
     ...first,
+    ...pluginChecks(config, plugins, command),
     portCheck(config, checkContext),
     tokenCheck(config, shown),
     keyCheck(config, checkContext),

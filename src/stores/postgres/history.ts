@@ -123,7 +123,7 @@ export function postgresHistory(options: PostgresHistoryOptions): PostgresHistor
   const drainNow = async () => {
     try {
       const postgres = await connection.get()
-      if (state !== 'up') await requireTables(postgres, options.migrate)
+      if (state !== 'up') await requireTables(postgres, options.migrate, 'history')
       for (let batch = waiting[0]; batch; batch = waiting[0]) {
         const written = await writeBatch(postgres, writer, batch, clock.now()).then(yes, noneIfInvalid)
         // The batch may have been dropped in the meantime.

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { frozenSql } from '../../../tests/fixtures/frozen-state.ts'
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
 import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { until } from '../../../tests/fixtures/until.ts'
@@ -223,6 +224,18 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     await using postgres = await connectPostgres(url)
     await migrate(postgres)
     await replica.shipped()
+  })
+
+  test('V25, F11: the tables of 0.1.0 are enough to copy audit records, because the role may not create others', async () => {
+    const url = await server.database()
+    await ask(url, frozenSql())
+    await using at = await temporaryFolder()
+    await using replica = await openReplica({ url, folder: at.path, postgres: { migrate: 'manual' } })
+    replica.call('c1')
+    await replica.shipped()
+    expect(replica.postgres.status()).toMatchObject({ up: true })
+    await using postgres = await connectPostgres(url)
+    expect(await migrate(postgres, { dryRun: true })).toMatchObject({ from: 1 })
   })
 
   test('after two kill -9 in the middle of copying, no acknowledged record is lost or copied twice', async () => {

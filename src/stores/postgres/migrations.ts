@@ -173,11 +173,21 @@ export async function wrongEncoding(client: Transaction): Promise<string | undef
   return ['UTF8', 'SQL_ASCII'].includes(name) ? undefined : encodingSentence(name)
 }
 
+/** What a part of the program needs: the audit log's copy works without the tables of the history. */
+export type SchemaPart = 'audit' | 'history'
+
+const partVersions: Readonly<Record<SchemaPart, number>> = { audit: 1, history: 2 }
+
+export const isCurrentFor = (version: number, part: SchemaPart): boolean => version >= partVersions[part]
+
 export const currentSchemaVersion: number = Math.max(...migrations.map(({ number }) => number))
 
-/** Creates or updates the tables if they are not current. With `manual`, throws instead. */
-export async function requireTables(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> {
-  if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
+/**
+ * Creates or updates the tables if those of `part` are missing. With `manual`, throws instead. It must not require more
+ * tables: after an upgrade, the role may not be allowed to create them, and audit records still have to be copied.
+ */
+export async function requireTables(postgres: Postgres, how: 'auto' | 'manual', part: SchemaPart): Promise<void> {
+  if (isCurrentFor(await schemaVersion(postgres), part)) return
   if (how === 'manual') throw new Error('its tables are from another version; run `toolway migrate`')
   await migrate(postgres)
 }
