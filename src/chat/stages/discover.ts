@@ -1,9 +1,8 @@
 import type { Served, View } from '../../core/access.ts'
-import type { ChatRequest } from '../../core/chat.ts'
 import { waitFor } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { metaSource } from '../../core/source.ts'
-import { matches } from '../../lib/wildcard.ts'
+import { compilePattern } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
 import { type ChatTool, catalogTool, clientTool, createToolSet, namedTool, type ToolSet } from '../tool-set.ts'
@@ -18,12 +17,14 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   const view = access.view(request.caller)
   await waitFor(view.ready(), signal)
   const code = codePreset(run)
+  const only = request.only?.map(compilePattern)
+  const isWanted = (tool: string): boolean => only?.some((matches) => matches(tool)) ?? true
   const mayOffer = ({ name, entry }: Served): boolean =>
     // Skip meta-tools, because the loop does their work, and tools that have the same name as a client tool.
     entry.server !== metaSource &&
     !taken.has(name) &&
     (!isCode(entry) || code !== undefined) &&
-    isWanted(request, entry)
+    isWanted(`${entry.server}.${entry.name}`)
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
   const inOrder = (one: ChatTool, other: ChatTool) => (one.callable.name < other.callable.name ? -1 : 1)
@@ -55,9 +56,6 @@ function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): 
 }
 
 const isCode = ({ server, name }: Entry): boolean => server === 'native' && name === 'execute_code'
-
-const isWanted = ({ only }: ChatRequest, { server, name }: Entry): boolean =>
-  only === undefined || only.some((pattern) => matches(pattern, `${server}.${name}`))
 
 /** Preset arguments for code execution; `undefined` if it is not allowed. */
 function codePreset({ config, request }: ChatRun): Record<string, unknown> | undefined {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { matches } from '../../lib/wildcard.ts'
-import { bodyOf, createTestGateway, structuredOf } from '../access.fixture.ts'
+import { bodyOf, createTestGateway, refusalOf, structuredOf } from '../access.fixture.ts'
 import { toolSource } from '../tool-source.ts'
 import { echo, numbered } from '../tools.fixture.ts'
 
@@ -161,4 +161,15 @@ test('V2: a server that is still starting is an error, not an empty list', async
     isError: true,
     _meta: { 'dev.toolway/error': { code: 'SERVER_UNAVAILABLE' } },
   })
+})
+
+test('V6: a pattern has a maximum length, and is read once for all tools', async () => {
+  const split = vi.spyOn(String.prototype, 'split')
+  const pattern = `${'tool_*'.repeat(166)}`
+  expect(names(await ask({ server: 'many', pattern }))).toEqual([])
+  const reads = split.mock.contexts.filter((text) => String(text) === pattern)
+  split.mockRestore()
+  expect(reads).toHaveLength(1)
+  const refusal = await refusalOf(gateway.ask('get_server_tools', { server: 'many', pattern: '*a'.repeat(501) }))
+  expect(refusal.code).toBe('INVALID_ARGUMENTS')
 })

@@ -3,7 +3,7 @@ import type { Served, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Result, resultOf, structuredResult } from '../../core/result.ts'
 import { tokensOf } from '../../core/tokens.ts'
-import { matches } from '../../lib/wildcard.ts'
+import { compilePattern } from '../../lib/wildcard.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { outerTimeoutMs, waitOf } from './nested-call.ts'
 import {
@@ -21,7 +21,11 @@ const getServerToolsInput = z.object({
   agent_id: agentId,
   server: z.string().describe('A name from list_servers.'),
   names: z.array(z.string()).optional().describe('Return only these tools; unknown names are ignored.'),
-  pattern: z.string().optional().describe('Return only tools whose name matches; * matches any text: "read_*".'),
+  pattern: z
+    .string()
+    .max(1000)
+    .optional()
+    .describe('Return only tools whose name matches; * matches any text: "read_*".'),
   max_schema_tokens: z.int().min(0).optional().describe('Truncate the list to this many tokens.'),
 })
 
@@ -46,9 +50,8 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const problem = available.length === 0 ? whyEmpty(view, server) : undefined
       if (problem) return refusal(server, problem, names?.length)
       const wanted = names && new Set(names)
-      const asked = available.filter(
-        ({ entry: { name } }) => (wanted?.has(name) ?? true) && (pattern === undefined || matches(pattern, name)),
-      )
+      const matches = pattern === undefined ? undefined : compilePattern(pattern)
+      const asked = available.filter(({ entry: { name } }) => (wanted?.has(name) ?? true) && (matches?.(name) ?? true))
       const { kept, tokens } = within(budget ?? Number.POSITIVE_INFINITY, asked)
       const answer = {
         tools: kept.map(({ entry: { name, definition } }) => ({
