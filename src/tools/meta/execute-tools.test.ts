@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import type { ManualClock } from '../../../tests/fixtures/clock.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
@@ -232,6 +232,28 @@ test('V6: results beyond the maximum size of a batch are left out, each with the
     expect(error?.code).toBe('OUTCOME_UNKNOWN')
     expect(error?.message).toContain('The call ran')
   }
+})
+
+test('V6: a batch parses at most as many bytes of results as it may return', async () => {
+  const MiB = 1024 * 1024
+  // Parsed, each of them turns out not to fit.
+  const bulk = defineTool({
+    name: 'bulk',
+    description: '',
+    input: z.object({}),
+    run: (): Result => ({
+      body: Json.raw(Buffer.from(`{"content":[{"type":"text","text":"${'x'.repeat(9 * MiB)}"}]}`)),
+      isError: false,
+    }),
+  })
+  const gateway = createTestGateway({ servers: { a: [bulk] } })
+  const parsed = vi.spyOn(Json.prototype, 'exact', 'get')
+  const calls = Array.from({ length: 8 }, () => ({ server: 'a', tool: 'bulk', args: {} }))
+  const result = await gateway.ask('execute_tools', { calls })
+  const count = parsed.mock.calls.length
+  parsed.mockRestore()
+  expect(count).toBe(1)
+  expect(structuredOf<Answer>(result).results.map(({ error }) => error?.code)).toEqual(Array(8).fill('OUTCOME_UNKNOWN'))
 })
 
 test("T2: a server's error keeps every digit of its numbers in a batch", async () => {

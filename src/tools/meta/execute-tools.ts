@@ -73,6 +73,8 @@ function createBatchItems() {
   const items: string[] = []
   const texts: string[] = []
   let room = maxBatchBytes
+  /** How many bytes of results may still be parsed, which takes time even for a result that then does not fit. */
+  let readable = maxBatchBytes
 
   const put = (index: number, item: object): number => {
     const json = wellFormedJson(JSON.stringify(item))
@@ -89,8 +91,10 @@ function createBatchItems() {
       try {
         const { body, isError } = await run()
         size = body.bytes.length
-        // Do not parse a result that does not fit.
-        if (size <= room) size = put(index, { server, tool, ok: !isError, result: body.exact })
+        if (size <= room && size <= readable) {
+          readable -= size
+          size = put(index, { server, tool, ok: !isError, result: body.exact })
+        } else size = Number.POSITIVE_INFINITY
       } catch (thrown) {
         size = put(index, { server, tool, ok: false, error: errorOf(thrown) })
       }
