@@ -1,6 +1,9 @@
+import { setImmediate as iteration } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
+import type { ResponseChannel } from '../calls/operations.ts'
 import { type Answer, events, openTestServer } from '../http/server.fixture.ts'
+import { answerBatch } from './protocol.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -131,4 +134,60 @@ test.each([
     400,
     { id: null, error: { code: -32600, message: expect.stringContaining(limit) } },
   ])
+})
+
+describe('V6: of a batch of a hundred requests', () => {
+  const outlet: ResponseChannel = { owner: undefined, send: () => true, abandon() {} }
+
+  /** Begins a batch whose requests are answered with so many bytes, or never. `begun` lists their ids. */
+  function begin(size?: number) {
+    const begun: unknown[] = []
+    const protocol = {
+      request: (_session: unknown, { id }: { id: unknown }) => {
+        begun.push(id)
+        return size === undefined ? new Promise(() => {}) : Promise.resolve({ message: [Buffer.alloc(size, 'x')] })
+      },
+      leftOut: ({ id }: { id: unknown }) => ({ message: [Buffer.from(`left out ${id}`)] }),
+    }
+    const batch = Array.from({ length: 100 }, (_, id) => ({ kind: 'request', id, method: 'ping', params: {} }))
+    const options = { protocol, session: {}, batch, outlet, caller: {}, malformed() {} }
+    return { begun, answers: answerBatch(options as never) }
+  }
+
+  test('one begins in each iteration of the event loop', async () => {
+    const { begun, answers } = begin(1)
+    expect(begun).toHaveLength(1)
+    while (begun.length < 100) {
+      const before = begun.length
+      await iteration()
+      expect(begun.length - before).toBeLessThanOrEqual(1)
+    }
+    expect(await answers).toHaveLength(100)
+  })
+
+  test('no more begin after it was cancelled', async () => {
+    const { begun } = begin()
+    await iteration()
+    outlet.owner?.cancel()
+    const count = begun.length
+    expect(count).toBeLessThan(100)
+    for (let turn = 0; turn < 5; turn++) await iteration()
+    expect(begun).toHaveLength(count)
+  })
+
+  test('those whose responses exceed 16 MiB together are told so instead', async () => {
+    const MiB = 1024 * 1024
+    const answers = await begin(MiB).answers
+    expect(answers.filter(({ length }) => length === MiB)).toHaveLength(16)
+    expect(answers.filter((answer) => answer.includes('left out'))).toHaveLength(84)
+  })
+})
+
+test('V6: a request whose response is too large for its batch may have run', async () => {
+  const { post } = await openSession()
+  const size = 9 * 1024 * 1024
+  const { body } = await post(...[1, 2].map((id) => called(id, 'large', { arguments: { size } })))
+  const [first, second] = (await body.json()) as Answer[]
+  expect(first?.result).not.toHaveProperty('isError')
+  expect(second?.result).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'OUTCOME_UNKNOWN' } } })
 })

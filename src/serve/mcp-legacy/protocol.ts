@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Access } from '../../core/access.ts'
 import { type Caller, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
@@ -8,7 +9,7 @@ import type { Result } from '../../core/result.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { eachElement, elements } from '../../lib/json-text.ts'
 import { quote } from '../../lib/message-text.ts'
-import { joined, type Pieces, toUtf8 } from '../../wire/bytes.ts'
+import { joined, lengthOf, type Pieces, toUtf8 } from '../../wire/bytes.ts'
 import { toLegacy } from '../../wire/convert-result.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
@@ -191,6 +192,10 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       }
     },
 
+    /** The response to a request in a batch whose own response is too large for the batch. */
+    leftOut: ({ id, method }: InboundRequest): EncodedResponse =>
+      errorResponse(id, method, new ToolwayError('OUTCOME_UNKNOWN', leftOutOfBatch), log),
+
     notification(session: Session, notification: InboundNotification): void {
       const { method } = notification
       const params = definedNotificationParams(notification, session, log, (fault) =>
@@ -211,6 +216,11 @@ function levelOf({ level }: Params): LogLevel {
 const revisionWithBatches = '2025-03-26'
 
 const maxMessages = 100
+
+/** Maximum size of the responses to a batch: the same as for a single result. */
+const maxBatchBytes = 16 * 1024 * 1024
+
+const leftOutOfBatch = `The request was handled, but its response was left out: the responses to a batch may have ${maxBatchBytes / 1024 / 1024} MiB together. To get it, send the request on its own, unless a call must not run twice.`
 
 export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
@@ -235,7 +245,10 @@ const invalidBatch = (message: string): UnreadableMessage => ({
   message,
 })
 
-/** Handles all messages in a batch concurrently. Resolves with the responses when all of them are complete. */
+/**
+ * Handles all messages in a batch concurrently. Resolves with the responses when all of them are complete. Each message
+ * begins in an iteration of the event loop of its own, so that other callers do not wait for all of them.
+ */
 export async function answerBatch(options: {
   readonly protocol: LegacyProtocol
   readonly session: Session
@@ -248,12 +261,21 @@ export async function answerBatch(options: {
 }): Promise<readonly Buffer[]> {
   const { protocol, session, batch, outlet, caller } = options
   const parts: ResponseChannel[] = []
+  let isCancelled = false
+  let room = maxBatchBytes
   outlet.owner = {
     cancel() {
+      isCancelled = true
       for (const { owner } of parts) owner?.cancel()
     },
   }
-  const answers = batch.map((inbound) => {
+  const fitted = (request: InboundRequest, { message }: EncodedResponse): Buffer => {
+    const size = lengthOf(message)
+    if (size > room) return joined(protocol.leftOut(request).message)
+    room -= size
+    return joined(message)
+  }
+  const begin = (inbound: Batch[number]): Promise<Buffer | undefined> | Buffer | undefined => {
     if (inbound.kind === 'invalid') {
       const { id, code, message } = inbound
       options.malformed(message)
@@ -273,11 +295,17 @@ export async function answerBatch(options: {
       parts.push(part)
       const answered = protocol
         .request(session, inbound, part, caller, options.agentResolved)
-        .then((answer) => answer && joined(answer.message))
+        .then((answer) => answer && fitted(inbound, answer))
       return Promise.race([answered, abandoned])
     }
     return undefined
-  })
+  }
+  const answers: ReturnType<typeof begin>[] = []
+  for (const inbound of batch) {
+    if (answers.length > 0) await setImmediate()
+    if (isCancelled) break
+    answers.push(begin(inbound))
+  }
   return (await Promise.all(answers)).filter((answer) => answer !== undefined)
 }
 
