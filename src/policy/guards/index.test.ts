@@ -74,6 +74,18 @@ describe('guards', () => {
     )
   })
 
+  test('V6: the names of at most 10,000 members are compared, in one object or in many', () => {
+    const members = (count: number, prefix = 'k') =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, 'v']))
+    expect(check(members(10_000))).toBeUndefined()
+    const items = Array.from({ length: 11 }, (_, index) => members(1_000, `k${index}_`))
+    for (const args of [members(10_001), { items }]) {
+      expect(() => check(args)).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/^(INVALID_PATH|UNSAFE_)/) }),
+      )
+    }
+  })
+
   test('F9: an invalid argument selector is an error before anything runs', () => {
     expect(() => compileGuards([{ ...files, arguments: ['paths[0]'] }], { server: 'files' })).toThrow(
       'mcpServers.files.guards[0].arguments: invalid argument selector "paths[0]"; use a form such as path, paths[] or options.file.',

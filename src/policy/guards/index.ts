@@ -9,6 +9,7 @@ import {
   type GuardConfig,
   type GuardedValue,
   isSpelling,
+  type MembersOf,
   parseSelector,
   type RefuseArgument,
   type Selected,
@@ -36,6 +37,8 @@ export interface GuardOptions {
 
 /** Max values per guard and call. Each value takes time to check, and legitimate calls have fewer. */
 const maxValues = 256
+/** Max members whose names are compared for one selector. A caller can make up any number, and comparing names takes time. */
+const maxMembers = 10_000
 const tooMany = `has more than ${maxValues} values; send fewer at a time`
 
 const codes: Readonly<Record<GuardConfig['kind'], ErrorCode>> = {
@@ -76,12 +79,24 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
     throw new ToolwayError('INTERNAL', `${rule}.arguments: ${problem}`)
   })
   const undeclared = undeclaredArguments(config.kind, selectors)
+  const counted = (): MembersOf => {
+    let count = 0
+    return (value) => {
+      const members = Object.entries(value)
+      count += members.length
+      if (count <= maxMembers) return members
+      const sentence = `A guard does not check arguments with more than ${maxMembers} members; send fewer at a time.`
+      throw new ToolwayError(codes[config.kind], sentence, { server: options.server, rule })
+    }
+  }
   return {
     collect(args, uri, definition) {
       if (uri !== undefined)
         return guardedParts(config.kind, uri).map((part) => ({ at: 'uri', text: sound('uri', part, refuse) }))
-      const declared = selectors.flatMap((selector) => textsOf(selector, args, refuse))
-      const others = undeclared(args, definition).flatMap((found) => undeclaredTexts(config.kind, found, refuse))
+      const declared = selectors.flatMap((selector) => textsOf(selector, args, counted(), refuse))
+      const others = undeclared(args, definition, counted).flatMap((found) =>
+        undeclaredTexts(config.kind, found, refuse),
+      )
       if (others.length > maxValues) throw refuse(others[0]!.at, tooMany)
       return others.length === 0 ? declared : [...declared, ...others]
     },
@@ -94,8 +109,8 @@ function guardOf(config: GuardConfig, refuse: RefuseArgument, { clock, lookup }:
   return config.kind === 'sql' ? sqlGuard(config, refuse) : urlGuard(config, refuse, { clock, lookup })
 }
 
-function textsOf(selector: Selector, args: Fields, refuse: RefuseArgument): GuardedValue[] {
-  const found = select(selector, args)
+function textsOf(selector: Selector, args: Fields, membersOf: MembersOf, refuse: RefuseArgument): GuardedValue[] {
+  const found = select(selector, args, membersOf)
   if ('expected' in found) throw refuse(found.at, `must be ${found.expected}, or omitted`)
   if (found.length > maxValues) throw refuse(selector.text, tooMany)
   return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
@@ -162,21 +177,22 @@ function readingsOfFile(uri: string): readonly string[] {
 function undeclaredArguments(
   kind: GuardConfig['kind'],
   selectors: readonly Selector[],
-): (args: Fields, definition: Definition | undefined) => readonly Selected[] {
+): (args: Fields, definition: Definition | undefined, counted: () => MembersOf) => readonly Selected[] {
   const parents = parentsOf(selectors)
   const suggestsKind = suggests[kind]
-  return (args, definition) => {
+  return (args, definition, counted) => {
     const found: Selected[] = []
     for (const { selector, members } of parents) {
-      const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args)
+      const membersOf = counted()
+      const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args, membersOf)
       // Skip arguments of the wrong shape: the guard's own selectors have already refused them.
       if ('expected' in objects) continue
       for (const { at, value } of objects) {
         if (!isRecord(value)) continue
-        for (const name of Object.keys(value)) {
-          if (!suggestsKind(name) || members.some((member) => isSpelling(name, member))) continue
+        for (const [name, member] of membersOf(value)) {
+          if (!suggestsKind(name) || members.some((known) => isSpelling(name, known))) continue
           if (!isDeclared(definition, selector.steps, name))
-            found.push({ at: at === '' ? name : `${at}.${name}`, value: value[name] })
+            found.push({ at: at === '' ? name : `${at}.${name}`, value: member })
         }
       }
     }

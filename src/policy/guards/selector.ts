@@ -44,7 +44,11 @@ export function parseSelector(text: string): Selector | undefined {
  * Finds the values that a selector refers to. An absent argument is not an error here, because the tool's schema
  * decides whether it is required. Null counts as a value, because servers may read it as "all" or as their default.
  */
-export function select(selector: Selector, args: Readonly<Record<string, unknown>>): readonly Selected[] | Mismatch {
+export function select(
+  selector: Selector,
+  args: Readonly<Record<string, unknown>>,
+  membersOf: MembersOf = Object.entries,
+): readonly Selected[] | Mismatch {
   let found: readonly Selected[] = [{ at: '', value: args }]
   for (const step of selector.steps) {
     const next: Selected[] = []
@@ -54,7 +58,7 @@ export function select(selector: Selector, args: Readonly<Record<string, unknown
         for (const [index, item] of value.entries()) push(next, `${at}[${index}]`, item)
       } else {
         if (!isRecord(value)) return { at, expected: 'an object' }
-        for (const [name, member] of Object.entries(value)) {
+        for (const [name, member] of membersOf(value)) {
           if (isSpelling(name, step.member)) push(next, at === '' ? name : `${at}.${name}`, member)
         }
       }
@@ -64,6 +68,9 @@ export function select(selector: Selector, args: Readonly<Record<string, unknown
   }
   return found
 }
+
+/** The members of an object, whose names will be compared. Throws if there are too many. */
+export type MembersOf = (value: object) => readonly (readonly [name: string, value: unknown])[]
 
 const push = (list: Selected[], at: string, value: unknown) => {
   if (value !== undefined) list.push({ at, value })
