@@ -155,17 +155,38 @@ const maxPerIteration = 4
 /** How long after another caller's request the loop counts as shared. */
 const sharedMs = 1_000
 
+/** Requests that keep the loop busy for longer are followed by a rest of their caller, so many times as long. */
+const longMs = 10
+const restFactor = 4
+const maxRestMs = 1_000
+
+/** Time for turns. It depends on the speed of the machine, so it is real even if tests control the clock. */
+const realTime = {
+  now: () => performance.now(),
+  /** How long this thread has been busy, without the time in which other processes ran. */
+  busy() {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  },
+  after: (ms: number, run: () => void): void => void setTimeout(run, ms).unref(),
+}
+
 /**
  * Shares the event loop fairly among callers (V6). Otherwise, hundreds of a fast caller's requests would start in each
- * iteration, and delay the responses to other callers, which take several iterations. Returns undefined if the caller's
- * next request may start immediately. A caller's requests keep their order.
+ * iteration, and delay the responses to other callers, which take several iterations. A caller whose requests take long
+ * gets a fifth of the loop's time. Returns undefined if the caller's next request may start immediately. A caller's
+ * requests keep their order.
  */
-export function createRequestTurns(time: { now(): number } = performance) {
+export function createRequestTurns(time = realTime) {
   const begun = new Map<string, number>()
   const waiting = new Map<string, (() => void)[]>()
+  /** Callers whose requests are measured, and until when; `restsUntil` is set if one of them took long. */
+  const slow = new Map<string, { readonly until: number; readonly restsUntil?: number }>()
   let last: string | undefined
   let changedAt = Number.NEGATIVE_INFINITY
   let isScheduled = false
+  /** The latest request of this iteration that did not wait. */
+  let latest: { readonly caller: string; readonly at: number } | undefined
 
   const schedule = () => {
     if (isScheduled) return
@@ -173,28 +194,74 @@ export function createRequestTurns(time: { now(): number } = performance) {
     setImmediate(next)
   }
 
+  const isShared = (now: number): boolean => now - changedAt <= sharedMs
+
+  const isSlow = (caller: string, now: number): boolean => {
+    const known = slow.get(caller)
+    if (known === undefined || known.until > now) return known !== undefined
+    slow.delete(caller)
+    return false
+  }
+
+  const forgetOld = (now: number) => {
+    for (const caller of slow.keys()) isSlow(caller, now)
+  }
+
+  /** The time since a request includes other work, so it is only a reason to let the caller's next ones be measured. */
+  const suspect = (now: number) => {
+    if (latest && now - latest.at > longMs && !slow.has(latest.caller)) {
+      forgetOld(now)
+      slow.set(latest.caller, { until: now + sharedMs })
+    }
+    latest = undefined
+  }
+
   const next = () => {
     isScheduled = false
+    const now = time.now()
+    suspect(now)
     begun.clear()
-    for (const [caller, requests] of waiting) {
-      const due = requests.splice(0, maxPerIteration)
-      if (requests.length === 0) waiting.delete(caller)
-      begun.set(caller, due.length)
-      for (const begin of due) begin()
+    for (const caller of waiting.keys()) {
+      if ((slow.get(caller)?.restsUntil ?? 0) > now) continue
+      let start = 0
+      // Node runs both in one phase of the loop, so only what these requests do without waiting is measured.
+      setImmediate(() => {
+        start = time.busy()
+        beginNext(caller, slow.get(caller)?.restsUntil === undefined ? maxPerIteration : 1)
+      })
+      setImmediate(() => rest(caller, time.busy() - start))
+      schedule()
     }
-    if (begun.size > 0) schedule()
+  }
+
+  const beginNext = (caller: string, count: number) => {
+    const requests = waiting.get(caller) ?? []
+    const due = requests.splice(0, count)
+    if (requests.length === 0) waiting.delete(caller)
+    for (const begin of due) begin()
+  }
+
+  const rest = (caller: string, tookMs: number) => {
+    const now = time.now()
+    if (tookMs <= longMs || !isShared(now)) return
+    const ms = Math.min(tookMs * restFactor, maxRestMs)
+    forgetOld(now)
+    slow.set(caller, { until: now + ms + sharedMs, restsUntil: now + ms })
+    time.after(ms, schedule)
   }
 
   return (caller: string): Promise<void> | undefined => {
-    if (caller !== last) {
-      if (last !== undefined) changedAt = time.now()
-      last = caller
-    }
+    const now = time.now()
+    suspect(now)
     const requests = waiting.get(caller)
+    const othersWait = waiting.size > (requests ? 1 : 0)
+    if (othersWait || (last !== undefined && caller !== last)) changedAt = now
+    last = caller
     if (requests === undefined) {
       const count = begun.get(caller) ?? 0
-      if (count < maxPerIteration || time.now() - changedAt > sharedMs) {
+      if (!isShared(now) || (count < maxPerIteration && !isSlow(caller, now))) {
         begun.set(caller, count + 1)
+        latest = { caller, at: now }
         schedule()
         return undefined
       }
@@ -202,6 +269,7 @@ export function createRequestTurns(time: { now(): number } = performance) {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (requests) requests.push(resolve)
     else waiting.set(caller, [resolve])
+    schedule()
     return promise
   }
 }

@@ -2,22 +2,31 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createRequestTurns } from './throttle.ts'
 
-/** Turns by a clock of the test. `begun` lists whose requests have begun. */
+/** Turns by a clock of the test. `begun` lists whose requests have begun. Each works for `workMs`. */
 function turns() {
   let now = 0
-  const turnOf = createRequestTurns({ now: () => now })
+  let timers: { readonly at: number; run(): void }[] = []
+  const after = (ms: number, run: () => void) => void timers.push({ at: now + ms, run })
+  const turnOf = createRequestTurns({ now: () => now, busy: () => now, after })
   const begun: string[] = []
-  const send = (caller: string, times = 1) => {
+  const send = (caller: string, times = 1, workMs = 0) => {
+    const begin = () => {
+      begun.push(caller)
+      now += workMs
+    }
     for (let count = 0; count < times; count++) {
       const waiting = turnOf(caller)
-      if (waiting) void waiting.then(() => begun.push(caller))
-      else begun.push(caller)
+      if (waiting) void waiting.then(begin)
+      else begin()
     }
   }
   const pass = (ms: number) => {
     now += ms
+    const due = timers.filter(({ at }) => at <= now)
+    timers = timers.filter(({ at }) => at > now)
+    for (const { run } of due) run()
   }
-  return { send, begun, turnOf, pass }
+  return { send, begun, turnOf, pass, now: () => now }
 }
 
 test('V6: a caller that is alone need not wait', () => {
@@ -57,4 +66,32 @@ test("V6: a caller's requests keep their order", async () => {
   }
   while (order.length < 50) await turn()
   expect(order).toEqual([...order].sort((a, b) => a - b))
+})
+
+test("V6: a caller whose requests take long gets a fifth of the loop's time, and another one all of its turns", async () => {
+  const { send, begun, pass, now } = turns()
+  send('bert')
+  send('anna', 40, 50)
+  let sent = 1
+  for (let before = now(); now() < 5_000; before = now()) {
+    await turn()
+    // Nothing else takes time in these iterations.
+    if (now() === before) pass(1)
+    send('bert')
+    sent++
+  }
+  for (let count = 0; count < 10; count++) await turn()
+  expect(begun.filter((caller) => caller === 'bert')).toHaveLength(sent)
+  const long = begun.filter((caller) => caller === 'anna').length
+  expect(long).toBeGreaterThan(15)
+  expect(long).toBeLessThanOrEqual(22)
+})
+
+test('V6: a caller whose requests take long need not rest if it is alone', () => {
+  const { send, begun, pass } = turns()
+  send('bert')
+  send('anna', 1, 50)
+  pass(1_001)
+  send('anna', 10, 50)
+  expect(begun).toHaveLength(12)
 })

@@ -65,6 +65,8 @@ export function createMcpEndpoint(options: {
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
+  /** Returns what a caller's next message of a batch has to wait for. */
+  turnOf(principal: string): Promise<void> | undefined
   readonly bodies: RequestBodies
   readonly legacy: LegacyProtocol
   readonly stateless: StatelessHttp
@@ -83,6 +85,7 @@ export function createMcpEndpoint(options: {
     access,
     authenticate,
     admit,
+    turnOf,
     bodies,
     legacy,
     stateless,
@@ -178,7 +181,8 @@ export function createMcpEndpoint(options: {
     if ('kind' in read) throw new HttpError(400, read.code, read.message)
     const messages = read.map((inbound) => placed(inbound, request))
     const malformed = (fault: string) => recordMalformed(access, session.caller, fault)
-    const common = { protocol: legacy, session, batch: messages, malformed }
+    const turn = () => turnOf(identity.principal)
+    const common = { protocol: legacy, session, batch: messages, turn, malformed }
     if (messages.every(({ kind }) => kind === 'response' || kind === 'notification')) {
       await answerBatch({ ...common, outlet: nowhere, caller: session.caller })
       response.writeHead(202, { 'Content-Length': 0 }).end()

@@ -114,11 +114,12 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   // A single process has no forwarded requests.
   const clientAddressOf = (request: ReceivedRequest) =>
     membership ? clientAddress(request, membership) : request.socket.remoteAddress
+  const turnOf = createRequestTurns()
   const admit = createAdmit({
     authenticate,
     settings: options.failures ?? (() => usualFailures),
     addressOf: clientAddressOf,
-    turnOf: createRequestTurns(),
+    turnOf,
     clock,
   })
   const bodies = createBodyReader(config, budgets)
@@ -126,6 +127,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     access,
     authenticate,
     admit,
+    turnOf,
     bodies,
     legacy,
     stateless,

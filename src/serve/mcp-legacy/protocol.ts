@@ -256,6 +256,8 @@ export async function answerBatch(options: {
   readonly outlet: ResponseChannel
   readonly caller: Caller
   readonly agentResolved?: boolean
+  /** Returns what the caller's next message has to wait for, besides the next iteration of the event loop. */
+  turn?(): Promise<void> | undefined
   /** Called for each message that violates the protocol. */
   malformed(fault: string): void
 }): Promise<readonly Buffer[]> {
@@ -302,7 +304,10 @@ export async function answerBatch(options: {
   }
   const answers: ReturnType<typeof begin>[] = []
   for (const inbound of batch) {
-    if (answers.length > 0) await setImmediate()
+    if (answers.length > 0) {
+      await setImmediate()
+      await options.turn?.()
+    }
     if (isCancelled) break
     answers.push(begin(inbound))
   }
