@@ -91,7 +91,7 @@ function createBatchItems() {
       try {
         const { body, isError } = await run()
         size = body.bytes.length
-        if (size <= room && size <= readable) {
+        if (size * 2 <= room && size <= readable) {
           readable -= size
           size = put(index, { server, tool, ok: !isError, result: body.exact })
         } else size = Number.POSITIVE_INFINITY
