@@ -2,11 +2,14 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createRequestTurns } from './throttle.ts'
 
-/** Turns by a clock of the test. `begun` lists whose requests have begun. Each works for `workMs`. */
-function turns() {
+/**
+ * Turns by a clock of the test. `begun` lists whose requests have begun. Each works for `workMs`. Timers can end `early`
+ * by less than a millisecond, like those of Node.
+ */
+function turns({ early = false } = {}) {
   let now = 0
   let timers: { readonly at: number; run(): void }[] = []
-  const after = (ms: number, run: () => void) => void timers.push({ at: now + ms, run })
+  const after = (ms: number, run: () => void) => void timers.push({ at: now + (early ? ms - 0.9 : ms), run })
   const turnOf = createRequestTurns({ now: () => now, busy: () => now, after })
   const begun: string[] = []
   const send = (caller: string, times = 1, workMs = 0) => {
@@ -94,4 +97,15 @@ test('V6: a caller whose requests take long need not rest if it is alone', () =>
   pass(1_001)
   send('anna', 10, 50)
   expect(begun).toHaveLength(12)
+})
+
+test('V6: a timer that ends a fraction of a millisecond early leaves no request waiting', async () => {
+  const { send, begun, pass } = turns({ early: true })
+  send('bert')
+  send('anna', 10, 50.3)
+  for (let ms = 0; ms < 5_000 && begun.length < 11; ms++) {
+    pass(1)
+    await turn()
+  }
+  expect(begun).toHaveLength(11)
 })
