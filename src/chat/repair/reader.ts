@@ -18,8 +18,6 @@ export interface TextReader {
   damaged: boolean
   /** Whether a string may well end elsewhere. */
   uncertain: boolean
-  /** Whether an object has two members of the same name. */
-  repeated: boolean
   /** How many more unterminated strings may be reread. */
   rescues: number
   readonly budget: StepBudget
@@ -62,7 +60,6 @@ export const readerAt = (text: string, at: number, budget: StepBudget): TextRead
   guessed: false,
   damaged: false,
   uncertain: false,
-  repeated: false,
   rescues: maxRescues,
   budget,
 })

@@ -108,14 +108,6 @@ describe('unescaped quotes', () => {
   })
 })
 
-test.each(['{"a": "x", "a": "y"}', '[{"n": {"a": 1, "a": 2}}]', '{a: "x", a: "y"}', '{"a": "x", "\\u0061": "y",}'])(
-  'S4: %s repeats a member, so it is not acted upon',
-  (text) => {
-    const read = parseObject(text, { accepts: () => true, ended: true })
-    expect(read).toEqual({ problem: expect.stringContaining('occurs twice') })
-  },
-)
-
 describe('escapes', () => {
   const read = (text: string) => parseObject(text, { accepts: () => true, ended: true })
 

@@ -1,5 +1,4 @@
 import { isRecord } from '../../lib/is-record.ts'
-import { repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import {
   budgetFor,
@@ -92,7 +91,6 @@ const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
     .filter(({ from, past }) => !candidates.some((other) => other.from < from && past <= other.past))
     .toSorted((one, other) => one.from - other.from)
 
-const repeated = 'has a member that occurs twice in one object'
 const unclear = 'has quotes that are not escaped or not closed, so it is unclear where its strings end'
 
 /** Why the value may not be what was meant; undefined if it is certain. */
@@ -122,9 +120,7 @@ const isRivalled = (best: Candidate, candidates: readonly Candidate[]): boolean 
 
 function parseStrictly(text: string): RepairResult | undefined {
   const value = parseJson(text.trim())
-  if (value === undefined || isTooDeep(value)) return undefined
-  const isRepeated = repeatsKey(Buffer.from(text), value)
-  return { value, repairs: [], complete: true, ambiguous: isRepeated ? repeated : undefined }
+  return value === undefined || isTooDeep(value) ? undefined : { value, repairs: [], complete: true }
 }
 
 /** Handles valid JSON that does not have the expected shape, such as a string that contains JSON. */
@@ -268,7 +264,7 @@ function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Can
     const value = read(reader)
     const { at: past, repairs, complete, lacks, unquoted, guessed, damaged, uncertain } = reader
     if (repairs.size === 0 && !parseStrictly(reader.text.slice(from, past))) repairs.add('replaced unusual characters')
-    const ambiguous = uncertain || (guessed && damaged) ? unclear : reader.repeated ? repeated : undefined
+    const ambiguous = uncertain || (guessed && damaged) ? unclear : undefined
     return { value, repairs: [...repairs], complete, lacks, ambiguous, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error

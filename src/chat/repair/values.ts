@@ -167,7 +167,6 @@ function readMember(reader: TextReader, members: Members): boolean {
     reader.repairs.add('used null for a missing value')
     reader.damaged = true
   } else value = readValue(reader, 'member')
-  if (Object.hasOwn(members, key)) reader.repeated = true
   // As in JSON.parse, `__proto__` is an ordinary name.
   if (value !== undefined) setMember(members, key, value)
   return true
