@@ -195,7 +195,7 @@ describe('V6: of a batch of a hundred requests', () => {
     expect(requests.size).toBe(0)
   })
 
-  test('those whose responses exceed 16 MiB together are told so instead', async () => {
+  test('responses beyond 16 MiB in total are replaced with errors', async () => {
     const MiB = 1024 * 1024
     const answers = await begin(MiB).answers
     expect(answers.filter(({ length }) => length === MiB)).toHaveLength(16)

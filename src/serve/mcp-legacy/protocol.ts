@@ -220,7 +220,7 @@ const maxMessages = 100
 /** Maximum size of the responses to a batch: the same as for a single result. */
 const maxBatchBytes = 16 * 1024 * 1024
 
-const leftOutOfBatch = `The request was handled, but its response was left out: the responses to a batch may have ${maxBatchBytes / 1024 / 1024} MiB together. To get it, send the request on its own, unless a call must not run twice.`
+const leftOutOfBatch = `The request was handled, but its response was left out: the responses to a batch are limited to ${maxBatchBytes / 1024 / 1024} MiB in total. To get it, send the request on its own, unless it must not run twice.`
 
 export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
