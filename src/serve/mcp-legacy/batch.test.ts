@@ -150,8 +150,9 @@ describe('V6: of a batch of a hundred requests', () => {
       leftOut: ({ id }: { id: unknown }) => ({ message: [Buffer.from(`left out ${id}`)] }),
     }
     const batch = Array.from({ length: 100 }, (_, id) => ({ kind: 'request', id, method: 'ping', params: {} }))
-    const options = { protocol, session: {}, batch, outlet, caller: {}, malformed() {} }
-    return { begun, answers: answerBatch(options as never) }
+    const requests = new Map<unknown, { cancel(): void }>()
+    const options = { protocol, session: { requests }, batch, outlet, caller: {}, malformed() {} }
+    return { begun, requests, answers: answerBatch(options as never) }
   }
 
   test('one begins in each iteration of the event loop', async () => {
@@ -165,17 +166,36 @@ describe('V6: of a batch of a hundred requests', () => {
     expect(await answers).toHaveLength(100)
   })
 
+  test('those that have not begun can be cancelled', async () => {
+    const { begun, requests } = begin()
+    requests.get(50)?.cancel()
+    while (begun.at(-1) !== 99) await iteration()
+    expect(begun).toHaveLength(99)
+    expect(begun).not.toContain(50)
+  })
+
+  test('no more begin after the end of their session', async () => {
+    const { begun, requests } = begin()
+    await iteration()
+    // This is how a session ends the requests in flight.
+    for (const request of requests.values()) request.cancel()
+    const count = begun.length
+    for (let turn = 0; turn < 5; turn++) await iteration()
+    expect(begun).toHaveLength(count)
+  })
+
   test('no more begin after it was cancelled', async () => {
-    const { begun } = begin()
+    const { begun, requests } = begin()
     await iteration()
     outlet.owner?.cancel()
     const count = begun.length
     expect(count).toBeLessThan(100)
     for (let turn = 0; turn < 5; turn++) await iteration()
     expect(begun).toHaveLength(count)
+    expect(requests.size).toBe(0)
   })
 
-  test('those whose responses exceed 16 MiB together are told so instead', async () => {
+  test('responses beyond 16 MiB in total are replaced with errors', async () => {
     const MiB = 1024 * 1024
     const answers = await begin(MiB).answers
     expect(answers.filter(({ length }) => length === MiB)).toHaveLength(16)

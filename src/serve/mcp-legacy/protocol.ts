@@ -220,7 +220,7 @@ const maxMessages = 100
 /** Maximum size of the responses to a batch: the same as for a single result. */
 const maxBatchBytes = 16 * 1024 * 1024
 
-const leftOutOfBatch = `The request was handled, but its response was left out: the responses to a batch may have ${maxBatchBytes / 1024 / 1024} MiB together. To get it, send the request on its own, unless a call must not run twice.`
+const leftOutOfBatch = `The request was handled, but its response was left out: the responses to a batch are limited to ${maxBatchBytes / 1024 / 1024} MiB in total. To get it, send the request on its own, unless it must not run twice.`
 
 export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
@@ -302,16 +302,46 @@ export async function answerBatch(options: {
     }
     return undefined
   }
-  const answers: ReturnType<typeof begin>[] = []
-  for (const inbound of batch) {
-    if (answers.length > 0) {
-      await setImmediate()
-      await options.turn?.()
+  const beginAll = async () => {
+    using queue = queueRequests(session, batch)
+    const answers: ReturnType<typeof begin>[] = []
+    for (const inbound of batch) {
+      if (answers.length > 0) {
+        await setImmediate()
+        await options.turn?.()
+      }
+      if (isCancelled) break
+      answers.push(queue.take(inbound) ? begin(inbound) : undefined)
     }
-    if (isCancelled) break
-    answers.push(begin(inbound))
+    return answers
   }
-  return (await Promise.all(answers)).filter((answer) => answer !== undefined)
+  return (await Promise.all(await beginAll())).filter((answer) => answer !== undefined)
+}
+
+/**
+ * Registers the requests of a batch that have not begun, so that the client can cancel them, and none begins after the
+ * end of its session.
+ */
+function queueRequests({ requests }: Session, batch: Batch) {
+  const queued = new Map<Batch[number], { cancel(): void }>()
+  for (const inbound of batch) {
+    if (inbound.kind !== 'request' || requests.has(inbound.id)) continue
+    const entry = { cancel: () => void requests.delete(inbound.id) }
+    requests.set(inbound.id, entry)
+    queued.set(inbound, entry)
+  }
+  return {
+    /** Returns false if the request was cancelled. */
+    take(inbound: Batch[number]): boolean {
+      const entry = queued.get(inbound)
+      if (inbound.kind !== 'request' || entry === undefined) return true
+      queued.delete(inbound)
+      return requests.get(inbound.id) === entry && requests.delete(inbound.id)
+    },
+    [Symbol.dispose]() {
+      for (const inbound of queued.keys()) this.take(inbound)
+    },
+  }
 }
 
 export function batchBytes(answers: readonly Buffer[]): Buffer {

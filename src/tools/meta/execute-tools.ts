@@ -114,7 +114,7 @@ function createBatchItems() {
 const leftOut = (server: string): ToolwayError =>
   new ToolwayError(
     'OUTCOME_UNKNOWN',
-    `The call ran, but its result was left out: the results of a batch may have ${maxBatchBytes / 1024 / 1024} MiB together, as object and as text. To get the result, use execute_tool or a smaller batch, unless the call must not run twice.`,
+    `The call ran, but its result was left out: the results of a batch are limited to ${maxBatchBytes / 1024 / 1024} MiB in total, as object and as text. To get the result, use execute_tool or a smaller batch, unless the call must not run twice.`,
     { server },
   )
 

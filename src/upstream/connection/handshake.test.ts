@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import { ServerError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
@@ -77,6 +78,21 @@ test('B2: a stateless server that is slow and ignores `initialize` is used', asy
   started.resolve()
   await clock.pass(5_000)
   expect(await opening).toMatchObject({ era: 'modern' })
+  expect(clock.pending).toBe(0)
+})
+
+test('B2: a slow server that has accepted a session gets it, however long `notifications/initialized` takes', async () => {
+  const started = Promise.withResolvers<void>()
+  const answer = (result: object) => () => started.promise.then(() => result)
+  const answers = { initialize: answer(session), 'server/discover': answer(discovery) }
+  const { clock, connection, options } = await opened(answers, 'http')
+  connection.notify = () => pause(clock, 8_000)
+  const opening = negotiate(connection, options)
+  await clock.pass(7_000)
+  started.resolve()
+  await clock.pass(5_000)
+  await clock.pass(3_000)
+  expect(await opening).toMatchObject({ era: 'legacy' })
   expect(clock.pending).toBe(0)
 })
 

@@ -95,11 +95,15 @@ async function detectEra(
       first = error
     }
     try {
-      const session = initialize(connection, until)
+      let isAnswered = false
+      const answered = () => {
+        isAnswered = true
+      }
+      const session = initialize(connection, { ...until, answered })
+      if (!(first instanceof Silence)) return await session
       // A slow server may support both, or ignore `initialize`.
-      return await (first instanceof Silence
-        ? Promise.race([session, lastResort(modern, silenceMs[kind], until)])
-        : session)
+      const later = lastResort(modern, silenceMs[kind], until).then((found) => (isAnswered ? session : found))
+      return await Promise.race([session, later])
     } catch (error) {
       // A stateless server that is slow: its response to `server/discover` has arrived or is on its way.
       if (first instanceof Silence && mayBeOtherEra(error)) return await modern.catch(() => Promise.reject(error))

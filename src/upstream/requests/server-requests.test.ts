@@ -51,6 +51,43 @@ test('V6: a single question may be as large as a message', () => {
   expect(asked).toBe(1)
 })
 
+test('V6: the pauses by all open questions are bounded, however many calls may have caused each of them', async () => {
+  const questions = createServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
+  let paused = 0
+  const suspect = {
+    paused: async (work: (signal: AbortSignal) => Promise<Json>, signal: AbortSignal) => {
+      paused++
+      return await work(signal).finally(() => paused--)
+    },
+  } as unknown as Peer
+  const suspects = Array.from({ length: 300 }, () => suspect)
+  const peer = { ask: async (_method: string, _params: Json, signal: AbortSignal) => never(signal) } as unknown as Peer
+  const ask = (id: number) =>
+    questions.answer({ id, method: 'sampling/createMessage', params: undefined }, () => [peer], suspects)
+  const asked = [...Array(20).keys()].map(ask)
+  expect(paused).toBe(4_096)
+  questions.cancelAll()
+  await Promise.all(asked)
+  expect(paused).toBe(0)
+  void ask(20)
+  expect(paused).toBe(300)
+})
+
+test('F10: a question that thousands of calls may have caused is asked', async () => {
+  const questions = createServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
+  const suspect = {
+    paused: async (work: (signal: AbortSignal) => Promise<Json>, signal: AbortSignal) => await work(signal),
+  } as unknown as Peer
+  let asked = 0
+  const peer = { ask: async () => Json.of({ asked: ++asked }) } as unknown as Peer
+  const question = { id: 1, method: 'sampling/createMessage', params: undefined }
+  await questions.answer(question, () => [peer], Array<Peer>(4_000).fill(suspect))
+  expect(asked).toBe(1)
+})
+
+const never = (signal: AbortSignal) =>
+  new Promise<Json>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
 describe('V1: what a server asks of a client', () => {
   const asked = async (method: string, params: string | undefined, ask = async () => Json.of({ action: 'accept' })) => {
     const answer = Promise.withResolvers<Record<string, unknown>>()

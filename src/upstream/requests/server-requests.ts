@@ -31,12 +31,15 @@ export interface ServerRequests {
 /** Maximum number and size of open requests. A request is open until the server has read the response. */
 const maxOpen = 256
 const maxOpenBytes = maxMessage
+/** Maximum number of pauses by open requests together: each request pauses all calls that may have caused it. */
+const maxPauses = 4_096
 /** Maximum number of Toolway's own replies, such as errors, that the server has not read yet. */
 const maxRemarks = 64
 
 export function createServerRequests(transport: Transport, log: Log): ServerRequests {
   const open = new Map<Id, AbortController>()
   let openBytes = 0
+  let pauses = 0
   let remarks = 0
 
   const reply = (body: Buffer): Promise<void> =>
@@ -74,17 +77,20 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   const ask = async (question: ServerRequest, addressees: () => readonly Peer[], suspects: readonly Peer[]) => {
     const { id } = question
     const bytes = sizeOf(question)
+    const paused = suspects.slice(0, maxPauses - pauses)
     const controller = new AbortController()
     open.set(id, controller)
     openBytes += bytes
+    pauses += paused.length
     try {
-      const answer = await answered(question, addressees, suspects, controller.signal)
+      const answer = await answered(question, addressees, paused, controller.signal)
       if (!controller.signal.aborted) await reply(resultBytes(id, answer))
     } catch (thrown) {
       if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
     } finally {
       open.delete(id)
       openBytes -= bytes
+      pauses -= paused.length
     }
   }
 
@@ -129,14 +135,21 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
 const invalidParams = -32602
 
 /** Runs work while the timeouts of these calls are paused. */
-function withPaused<T>(
-  [first, ...others]: readonly Peer[],
+async function withPaused<T>(
+  calls: readonly Peer[],
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (!first) return work(signal)
-  const rest = (until: AbortSignal) => withPaused(others, until, work)
-  return first.paused ? first.paused(rest, signal) : rest(signal)
+  const [first, ...others] = calls.flatMap(({ paused }) => paused ?? [])
+  if (!first) return await work(signal)
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  // Side by side instead of nested, because there may be more calls than fit on the stack.
+  for (const paused of others) void paused(() => done, signal)
+  try {
+    return await first(work, signal)
+  } finally {
+    resolve()
+  }
 }
 
 const sizeOf = ({ id, params }: ServerRequest): number => String(id).length + (params?.length ?? 0)

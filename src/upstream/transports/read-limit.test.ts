@@ -92,6 +92,21 @@ describe('G2: the streams of one server have a common limit', () => {
     for (const limit of limits) limit.end()
     expect(clock.pending).toBe(0)
   })
+
+  test('no stream waits much longer than the others, however many flood', () => {
+    const { clock, paused, limits } = setup(51)
+    const [modest, ...flooding] = limits
+    let waitedMs = 0
+    let longestMs = 0
+    for (let ms = 0; ms < 10_000; ms += 10) {
+      for (const [index, limit] of flooding.entries()) if (!paused.has(index + 1)) limit.bytes(megabyte / 4)
+      if (!paused.has(0)) modest?.bytes(megabyte / 512)
+      waitedMs = paused.has(0) ? waitedMs + 10 : 0
+      longestMs = Math.max(longestMs, waitedMs)
+      clock.advance(10)
+    }
+    expect(longestMs).toBeLessThan(2_000)
+  })
 })
 
 describe('G2: a flood of notifications waits', () => {

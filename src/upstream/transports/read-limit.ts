@@ -32,12 +32,12 @@ const maxTurns = 64
 export interface ReadBudget {
   second: number
   read: number
-  /** How many streams are not read at the moment. */
-  paused: number
-  turns: number
+  /** The streams that are not read at the moment, with the one that has waited longest first. */
+  readonly waiting: Set<() => void>
+  timer: Disposable | undefined
 }
 
-export const createReadBudget = (): ReadBudget => ({ second: 0, read: 0, paused: 0, turns: 0 })
+export const createReadBudget = (): ReadBudget => ({ second: 0, read: 0, waiting: new Set(), timer: undefined })
 
 /** Stops reading a source for the rest of a second in which too much has come from its server. `exceeded` is called once. */
 export function createReadLimit(
@@ -46,52 +46,32 @@ export function createReadLimit(
   exceeded: () => void = () => {},
   budget: ReadBudget = createReadBudget(),
 ): ReadLimit {
+  const { waiting } = budget
   let second = 0
+  /** What was read in this second, or since the source continued in it. */
   let read = 0
-  let paused: Disposable | undefined
   let over = false
   let reported = false
 
-  const isExceeded = (now: number): boolean => {
-    const current = Math.floor(now / 1000)
-    if (second !== current) read = 0
-    if (budget.second !== current) budget.read = 0
-    second = current
-    budget.second = current
-    return budget.read > maxPerSecond
-  }
-
   const resume = (): void => {
-    paused?.[Symbol.dispose]()
-    paused = undefined
-    budget.paused--
+    waiting.delete(resume)
+    read = 0
     source.resume()
   }
 
-  const wait = (now: number): void => {
-    const turn = budget.paused > 0 ? ++budget.turns % maxTurns : 0
-    budget.paused++
-    paused = clock.after(1000 - (now % 1000) + turn * turnMs, next, { promptly: true })
-  }
-
-  const next = (): void => {
-    const now = clock.monotonic()
-    if (isExceeded(now)) {
-      budget.paused--
-      wait(now)
-    } else resume()
-  }
-
   const add = (cost: number): void => {
-    const now = clock.monotonic()
-    isExceeded(now)
+    const isExceeded = hasExceeded(budget, clock, cost)
+    if (second !== budget.second) read = 0
+    second = budget.second
     read += cost
-    budget.read += cost
-    if (budget.read <= maxPerSecond || read <= fairShare || paused || over) return
+    if (read <= fairShare || over) return
+    // While others wait, each continues with an equal share, so that none of them waits for long.
+    if ((!isExceeded && read <= maxPerSecond / (waiting.size + 1)) || waiting.has(resume)) return
     source.pause()
     if (!reported) exceeded()
     reported = true
-    wait(now)
+    waiting.add(resume)
+    schedule(budget, clock)
   }
 
   return {
@@ -101,7 +81,37 @@ export function createReadLimit(
     bytes: add,
     end() {
       over = true
-      if (paused) resume()
+      if (!waiting.has(resume)) return
+      resume()
+      if (waiting.size === 0) stop(budget)
     },
   }
+}
+
+/** Adds a cost to the current second, and returns whether too much has come in it. */
+function hasExceeded(budget: ReadBudget, clock: Clock, cost = 0): boolean {
+  const current = Math.floor(clock.monotonic() / 1000)
+  if (budget.second !== current) budget.read = 0
+  budget.second = current
+  budget.read += cost
+  return budget.read > maxPerSecond
+}
+
+function schedule(budget: ReadBudget, clock: Clock): void {
+  const ms = hasExceeded(budget, clock) ? 1000 - (clock.monotonic() % 1000) : turnMs
+  budget.timer ??= clock.after(ms, () => resumeNext(budget, clock), { promptly: true })
+}
+
+function resumeNext(budget: ReadBudget, clock: Clock): void {
+  const { waiting } = budget
+  stop(budget)
+  if (!hasExceeded(budget, clock)) {
+    for (const resume of [...waiting].slice(0, Math.ceil(waiting.size / maxTurns))) resume()
+  }
+  if (waiting.size > 0) schedule(budget, clock)
+}
+
+function stop(budget: ReadBudget): void {
+  budget.timer?.[Symbol.dispose]()
+  budget.timer = undefined
 }
