@@ -338,7 +338,8 @@ const isBlock = (block: unknown): block is Content => {
 
 const areBlocks = (value: unknown): value is readonly Content[] => Array.isArray(value) && value.every(isBlock)
 
-const bodyMembers = ['content', 'structuredContent', 'isError', '_meta']
+/** With what servers of stateless revisions add, because a handler may return the result of another call. */
+const bodyMembers = ['content', 'structuredContent', 'isError', '_meta', 'resultType', 'ttlMs', 'cacheScope']
 
 /** An object with other members, too, is data: an empty list of its own could be mistaken for content blocks. */
 const isResultBody = (answer: unknown): answer is ResultBody =>
