@@ -363,6 +363,7 @@ describe('V26: tools with inputSchema and handler', () => {
     ['a result', { content: [], isError: true }, { content: [], isError: true }],
     ['an object with other content', { content: ['a'] }, { structuredContent: { content: ['a'] } }],
     ['a result of a stateless server', { resultType: 'complete', content: [], ttlMs: 5 }, { content: [], ttlMs: 5 }],
+    ['a result with an absent member', { content: [], isError: true, note: undefined }, { content: [], isError: true }],
     ['an object with an empty list', { content: [], total: 0 }, { structuredContent: { content: [], total: 0 } }],
   ])('it may answer with %s', async (_, answer, body) => {
     expect(bodyOf(await runTool(answering(answer), {}))).toMatchObject(body)

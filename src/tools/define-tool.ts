@@ -343,7 +343,9 @@ const bodyMembers = ['content', 'structuredContent', 'isError', '_meta', 'result
 
 /** An object with other members, too, is data: an empty list of its own could be mistaken for content blocks. */
 const isResultBody = (answer: unknown): answer is ResultBody =>
-  isRecord(answer) && areBlocks(answer.content) && Object.keys(answer).every((member) => bodyMembers.includes(member))
+  isRecord(answer) &&
+  areBlocks(answer.content) &&
+  Object.entries(answer).every(([member, value]) => value === undefined || bodyMembers.includes(member))
 
 /** Replaces lone surrogates, such as half of a character that was cut: many JSON parsers refuse the whole message. */
 const wellFormedBlock = (block: Content): Content =>
