@@ -307,7 +307,7 @@ async function resultFrom(answer: unknown, { name, output, isBody }: Expected): 
   )
 }
 
-/** An object as a result. That it cannot be written as JSON is a mistake in the tool, not an answer for the caller. */
+/** An object as a result. If it cannot be written as JSON, the tool has a mistake that the caller cannot correct. */
 function jsonResult(name: string, value: Readonly<Record<string, unknown>>): Result {
   try {
     return structuredResult(value)

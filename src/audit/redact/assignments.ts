@@ -56,7 +56,7 @@ function nameBeside(text: string, at: number): string | undefined {
 const besideValue =
   /\b(?:name|key)["'\\]{0,8}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,8}([^"'\\\r\n,{}:=]{1,64}):?["'\\]{0,8}(?:,|\r?\n|\\n)\s{0,32}["'\\]{0,8}value["'\\]{0,8}[ \t]{0,4}$/i
 
-/** `Password` for the label `Confirm Password:`, and `API_key` for `Your API key`. `The secret garden` is no secret. */
+/** `Password` for the label `Confirm Password:`, and `API_key` for `Your API key`. `The secret garden` is not a secret. */
 export function nameOfLabel(label: string): string {
   const words = label
     .slice(0, maxLabel)
