@@ -70,7 +70,7 @@ export const toolNameWarnings = (key: string, server: string, tools: readonly st
     return [`${key}[${index}]: ${tool} includes the server's name; if its tool is called ${name}, write it as ${name}`]
   })
 
-/** No tool is named with these characters, so that whoever writes them expects them to match others. */
+/** Names of tools do not contain these characters, so the pattern was probably meant as a glob or an expression. */
 const wildcardWarnings = (key: string, pattern: string): string[] =>
   /[?[\]{}|^$]/.test(pattern) ? [`${key}: ${pattern} matches nothing, because only * is a wildcard`] : []
 

@@ -21,7 +21,8 @@ const caller: Caller = {
 function programWith(run: (call: Call) => Promise<Result> | Result, { isClosed = false } = {}) {
   const log = createKeptLog()
   const served = { entry: { kind: 'tool', server: 's', name: 't', definition: {} } } as Served
-  const view = { resolve: async () => served, find: async () => served } as Partial<View>
+  const found = { resolve: async () => served, find: async () => served }
+  const view: Partial<View> = { ...found, ready: async () => {}, shown: () => [served] }
   const access: Pick<Access, 'view' | 'handle'> = { view: () => view as View, handle: async (call) => run(call) }
   return { log, ...programAccess({ access, localAs: () => caller, isClosed: () => isClosed, log }) }
 }
@@ -38,6 +39,13 @@ describe('V26: the calls of a program', () => {
       await expect(batch([], options as never)).rejects.toThrow(TypeError)
     },
   )
+
+  test('null is an absent option', async () => {
+    const { list, call } = programWith(({ caller }) => resultOf({ content: [], structuredContent: caller.principal }))
+    const absent = { agent: null, principal: null, timeoutMs: null } as never
+    expect(await call('t', {}, absent)).toMatchObject({ structuredContent: 'local' })
+    expect(await list({ server: null } as never)).toHaveLength(1)
+  })
 
   test('what is not a call is refused in a batch, and the others run', async () => {
     const { batch } = programWith(echo)

@@ -98,8 +98,10 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
   const callerFor = ({ agent, principal }: ActingAs): Caller => {
     if (isClosed())
       throw new ToolwayError('SERVER_UNAVAILABLE', 'The gateway was disposed of, so it runs no more calls.')
-    const local = localAs(agent)
-    return principal === undefined ? local : { ...local, principal, session: `local ${principal}`, admin: false }
+    // Programs in JavaScript also use null for an absent option.
+    const local = localAs(agent ?? undefined)
+    const user = principal ?? undefined
+    return user === undefined ? local : { ...local, principal: user, session: `local ${user}`, admin: false }
   }
 
   const run = async (
@@ -139,7 +141,7 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
       const view = access.view(callerFor(options))
       using _ = holdOpen()
       await view.ready()
-      const { server } = options
+      const server = options.server ?? undefined
       const tools = view.shown('direct').filter(({ entry }) => server === undefined || entry.server === server)
       return tools.map(({ name, entry, definition }) => ({
         ...definition,

@@ -362,6 +362,8 @@ describe('V26: tools with inputSchema and handler', () => {
     ['an object', { a: 1 }, { content: [{ type: 'text', text: '{"a":1}' }], structuredContent: { a: 1 } }],
     ['a result', { content: [], isError: true }, { content: [], isError: true }],
     ['an object with other content', { content: ['a'] }, { structuredContent: { content: ['a'] } }],
+    ['a result of a stateless server', { resultType: 'complete', content: [], ttlMs: 5 }, { content: [], ttlMs: 5 }],
+    ['a result with an absent member', { content: [], isError: true, note: undefined }, { content: [], isError: true }],
     ['an object with an empty list', { content: [], total: 0 }, { structuredContent: { content: [], total: 0 } }],
   ])('it may answer with %s', async (_, answer, body) => {
     expect(bodyOf(await runTool(answering(answer), {}))).toMatchObject(body)

@@ -307,7 +307,7 @@ async function resultFrom(answer: unknown, { name, output, isBody }: Expected): 
   )
 }
 
-/** An object as a result. That it cannot be written as JSON is a mistake in the tool, not an answer for the caller. */
+/** An object as a result. If it cannot be written as JSON, the tool has a mistake that the caller cannot correct. */
 function jsonResult(name: string, value: Readonly<Record<string, unknown>>): Result {
   try {
     return structuredResult(value)
@@ -338,11 +338,14 @@ const isBlock = (block: unknown): block is Content => {
 
 const areBlocks = (value: unknown): value is readonly Content[] => Array.isArray(value) && value.every(isBlock)
 
-const bodyMembers = ['content', 'structuredContent', 'isError', '_meta']
+/** With what servers of stateless revisions add, because a handler may return the result of another call. */
+const bodyMembers = ['content', 'structuredContent', 'isError', '_meta', 'resultType', 'ttlMs', 'cacheScope']
 
 /** An object with other members, too, is data: an empty list of its own could be mistaken for content blocks. */
 const isResultBody = (answer: unknown): answer is ResultBody =>
-  isRecord(answer) && areBlocks(answer.content) && Object.keys(answer).every((member) => bodyMembers.includes(member))
+  isRecord(answer) &&
+  areBlocks(answer.content) &&
+  Object.entries(answer).every(([member, value]) => value === undefined || bodyMembers.includes(member))
 
 /** Replaces lone surrogates, such as half of a character that was cut: many JSON parsers refuse the whole message. */
 const wellFormedBlock = (block: Content): Content =>

@@ -33,8 +33,9 @@ export function concealAssignments(given: string, isSecret: IsSecretKey): string
   for (const place of text.matchAll(/[=:]|--(?=[A-Za-z])/g)) {
     const at = place.index
     if (at < done) continue
-    const value =
+    const found =
       place[0] === '=' ? afterEquals(text, at) : place[0] === ':' ? afterColon(text, at) : afterFlag(text, at)
+    const value = found && isValueName(found.name) ? { ...found, name: nameBeside(text, at) ?? found.name } : found
     if (!value || !isSecret(value.name)) continue
     const [start, end] = (value.extent ?? extentOf)(text, value)
     if (end === start || isPlain(value.name, text.slice(start, end))) continue
@@ -43,6 +44,28 @@ export function concealAssignments(given: string, isSecret: IsSecretKey): string
   }
   return result + text.slice(done)
 }
+
+export const isValueName = (name: string): boolean => name.length === 5 && name.toLowerCase() === 'value'
+
+/** The name before a member `value`, as in `name: DB_PASSWORD` on the line before `value: x`, and in truncated JSON. */
+function nameBeside(text: string, at: number): string | undefined {
+  const [, name] = besideValue.exec(text.slice(Math.max(0, at - 192), at)) ?? []
+  return name === undefined ? undefined : nameOfLabel(name)
+}
+
+const besideValue =
+  /\b(?:name|key)["'\\]{0,8}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,8}([^"'\\\r\n,{}:=]{1,64}):?["'\\]{0,8}(?:,|\r?\n|\\n)\s{0,32}["'\\]{0,8}value["'\\]{0,8}[ \t]{0,4}$/i
+
+/** `Password` for the label `Confirm Password:`, and `API_key` for `Your API key`. `The secret garden` is not a secret. */
+export function nameOfLabel(label: string): string {
+  const words = label
+    .slice(0, maxLabel)
+    .split(/[:*\s]+/)
+    .filter((part) => part !== '')
+  return words.slice(/^key$/i.test(words.at(-1) ?? '') ? -2 : -1).join('_')
+}
+
+const maxLabel = 256
 
 /** Whether a value is a switch, or a number under a name that stands for one. */
 const isPlain = (name: string, value: string): boolean =>

@@ -202,9 +202,15 @@ const patterns: readonly Pattern[] = [
     sure: (credential) => Buffer.from(credential, 'base64').includes(':'),
   },
   {
-    hints: ['PASSWORD', 'assword', 'DENTIFIED', 'dentified'],
-    // SQL: `ALTER ROLE bob WITH PASSWORD 'x'`, `CREATE USER bob IDENTIFIED BY 'x'`.
-    find: /(\b(?:(?:(?:with|encrypted|login)|(?:user|role)\s{1,8}\S{1,64})\s{1,8}password|identified\s{1,8}(?:with\s{1,8}\S{1,64}\s{1,8})?(?:by|as)(?:\s{1,8}password)?)\s{1,8}["'])[^"'\r\n]+(?=["'])/gi,
+    // Without the last letter: at the end of the word, only the longer needle `password` is found.
+    hints: ['ASSWOR', 'asswor'],
+    // SQL: `ALTER ROLE bob WITH PASSWORD 'x'`, `CREATE LOGIN bob WITH PASSWORD = N'x'`.
+    find: /(\b(?:with|set|encrypted|(?:no)?(?:login|superuser|createdb|createrole|inherit|replication|bypassrls)|(?:user|role)\s{1,8}\S{1,64})\s{1,8}password(?:\s{0,8}=)?\s{1,8}[en]?["'])(?:(?<=')(?:[^'\r\n]|'')+(?=')|(?<=")[^"\r\n]+(?="))/gi,
+  },
+  {
+    hints: ['DENTIFIED', 'dentified'],
+    // SQL: `CREATE USER bob IDENTIFIED BY 'x'`. In prose, `the user is identified by 'name'`.
+    find: /((?:\b(?:user|role|exists|to)|,)\s{1,8}(?!(?:is|are|was|were|be|been|being|not|and|or|who|which|that)\s)\S{1,64}\s{1,8}identified\s{1,8}(?:with\s{1,8}\S{1,64}\s{1,8}(?:by|as)|by)(?:\s{1,8}password)?\s{1,8}["'])(?:(?<=')(?:[^'\r\n]|'')+(?=')|(?<=")[^"\r\n]+(?="))/gi,
   },
   { hints: ['eyJ'], find: starting('eyJ[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){1,3}') },
   { hints: ['://'], find: /(:\/\/[^\s/?#@:"'<>]{0,256}:)[^\s/?#"'<>]+(?=@)/g },

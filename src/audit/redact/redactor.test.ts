@@ -60,7 +60,13 @@ describe('F11: redaction of arguments', () => {
       ["['password' => 'hunter2']", "['user' => 'hunter2', tokens.map(token => 'hunter2')]"],
       ['{ :api_key => "hunter2" }', '{ :user => "hunter2" }'],
       ["ALTER USER bob WITH PASSWORD 'hunter2'", "SELECT password FROM users WHERE name = 'hunter2'"],
-      ["CREATE USER 'bob'@'%' IDENTIFIED WITH sha2 BY 'hunter2'", "the customer is identified by 'name' in hunter2"],
+      ["alter role bob nosuperuser password 'it''s hunter2'", "update users set kind = 'it''s hunter2'"],
+      ["CREATE LOGIN bob WITH PASSWORD = N'hunter2'", "CREATE LOGIN bob WITH DEFAULT_DATABASE = N'hunter2'"],
+      ["CREATE USER 'bob'@'%' IDENTIFIED WITH sha2 BY 'hunter2'", "the user is identified by 'hunter2'"],
+      ["create user a identified by 'x', b identified by 'hunter2'", "rows of users are identified by 'hunter2'"],
+      ['- name: DB_PASSWORD\n  value: "hunter2"', '- name: DB_HOST\n  value: "hunter2"'],
+      ['[{"name":"DB_PASSWORD","value":"hunter2"}, …', '[{"name":"DB_HOST","value":"hunter2"}, …'],
+      ['The PASSWORD is aB3kd92KdlfP20dkfLw0hunter2', 'The PASSWORD is hunter2'],
     ]
     for (const [secret, other] of pairs) {
       const text = JSON.stringify(clean(secret))

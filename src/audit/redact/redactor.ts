@@ -4,7 +4,15 @@ import type { Json } from '../../core/json.ts'
 import { ExactNumber } from '../../lib/exact-number.ts'
 import { maxDepth, repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { concealAssignments, createKeyMatcher, createNameMatcher, isCount, isSecretArgument } from './assignments.ts'
+import {
+  concealAssignments,
+  createKeyMatcher,
+  createNameMatcher,
+  isCount,
+  isSecretArgument,
+  isValueName,
+  nameOfLabel,
+} from './assignments.ts'
 import { type Conceal, createConceal, minSecretLength, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
@@ -232,7 +240,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (left-- <= 0) return Object.fromEntries([...kept, ['…', `[${names.length - kept.length} more]`]])
       const member = memberOf(record, name)
       const key = visit.key(name)
-      const isSecret = visit.hides(name, member) || (isValue(name) && visit.hides(nameIn(record), member))
+      const isSecret = visit.hides(name, member) || (isValueName(name) && visit.hides(nameIn(record), member))
       const clean = isSecret ? redacted : part(member, depth + 1)
       changed ||= clean !== member || key !== name
       if (clean !== dropped) kept.push([key, clean])
@@ -259,8 +267,6 @@ function secretPair(item: unknown, { hides, key }: Visit): unknown {
   return isText && hides(name, value) ? [key(name), redacted] : undefined
 }
 
-const isValue = (name: string): boolean => name.length === 5 && name.toLowerCase() === 'value'
-
 /** The name beside a value, as in `{ "name": "DB_PASSWORD", "value": "…" }`; empty if there is none. */
 function nameIn(record: object): string {
   for (const member of ['name', 'key', 'Name', 'Key']) {
@@ -268,15 +274,6 @@ function nameIn(record: object): string {
     if (typeof name === 'string') return nameOfLabel(name)
   }
   return ''
-}
-
-/** `Password` for the label `Confirm Password:`, and `API_key` for `Your API key`. `The secret garden` is no secret. */
-function nameOfLabel(label: string): string {
-  const words = label
-    .slice(0, bounds.name)
-    .replace(/[:*\s]+$/, '')
-    .split(/\s+/)
-  return words.slice(/^key$/i.test(words.at(-1)!) ? -2 : -1).join('_')
 }
 
 /** An object with these members. Numbers those whose names redaction made equal, so that none is lost. */

@@ -118,6 +118,7 @@ describe('escapes', () => {
     [String.raw`{"a": "C:\Users\ada\"}`, { a: 'C:\\Users\\ada\\' }],
     [`<think>so</think>${JSON.stringify('{"a": "“x”"}')}`, { a: '“x”' }],
     ['{"a": ["x",\n  true\n  "y"]}', { a: ['x', true, 'y'] }],
+    [String.raw`{"a": ["say \"hi\"" "x"]}`, { a: ['say "hi"', 'x'] }],
   ])('S4: %s is read exactly', (text, value) => {
     expect(read(text)).toEqual({ value })
   })

@@ -115,10 +115,15 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
  * that is not a path, the quote is more likely part of the string, and the closing quote is missing: `"say \"hi\"}`.
  */
 function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
-  const { text } = reader
-  if (text[at] !== quote || !closes(reader, at, role) || pastSpaces(text, at + 1) === text.length) return undefined
+  const { text, uncertain } = reader
+  if (text[at] !== quote) return undefined
+  const isEnd = closes(reader, at, role) && pastSpaces(text, at + 1) < text.length
+  const isTorn = reader.uncertain
+  // It only matters if no other end is found: `["say \"hi\"" "x"]`.
+  reader.uncertain = uncertain
+  if (!isEnd) return undefined
   const raw = text.slice(reader.at + 1, Math.min(at, reader.at + 1 + lookBack))
-  return { end: at, past: at + 1, uncertain: !windowsPath.test(raw) || raw.includes(`\\${quote}`) }
+  return { end: at, past: at + 1, uncertain: isTorn || !windowsPath.test(raw) || raw.includes(`\\${quote}`) }
 }
 
 /** What may be between the end of an unterminated string and the next key. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { honestPaths, pathAttacks } from '../../../tests/abuse/paths.ts'
 import {
   honestMysql,
@@ -84,6 +84,16 @@ describe('guards', () => {
         expect.objectContaining({ code: expect.stringMatching(/^(INVALID_PATH|UNSAFE_)/) }),
       )
     }
+  })
+
+  test('V6: a name is reduced once for all selectors of a guard, because long names take time', () => {
+    const guard = compileGuards([files], { server: 'files' })!
+    const long = Object.fromEntries(Array.from({ length: 50 }, (_, index) => ['é'.repeat(300) + index, 'v']))
+    const reduced = vi.spyOn(String.prototype, 'toUpperCase')
+    expect(guard({ ...long, options: long })).toBeUndefined()
+    const names = reduced.mock.contexts.filter((text) => String(text).length > 256)
+    reduced.mockRestore()
+    expect(names).toHaveLength(100)
   })
 
   test('F9: an invalid argument selector is an error before anything runs', () => {

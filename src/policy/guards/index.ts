@@ -9,7 +9,9 @@ import {
   type GuardConfig,
   type GuardedValue,
   isSpelling,
+  type Member,
   type MembersOf,
+  membersOf,
   parseSelector,
   type RefuseArgument,
   type Selected,
@@ -79,20 +81,25 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
     throw new ToolwayError('INTERNAL', `${rule}.arguments: ${problem}`)
   })
   const undeclared = undeclaredArguments(config.kind, selectors)
-  const counted = (): MembersOf => {
+  /** Counts the members for one selector. `read` holds the objects that the call's other selectors have read. */
+  const countedWith = (read: Map<object, readonly Member[]>) => (): MembersOf => {
     let count = 0
     return (value) => {
-      const members = Object.entries(value)
-      count += members.length
-      if (count <= maxMembers) return members
-      const sentence = `A guard does not check arguments with more than ${maxMembers} members; send fewer at a time.`
-      throw new ToolwayError(codes[config.kind], sentence, { server: options.server, rule })
+      count += Object.keys(value).length
+      if (count > maxMembers) {
+        const sentence = `A guard does not check arguments with more than ${maxMembers} members; send fewer at a time.`
+        throw new ToolwayError(codes[config.kind], sentence, { server: options.server, rule })
+      }
+      const members = read.get(value) ?? membersOf(value)
+      read.set(value, members)
+      return members
     }
   }
   return {
     collect(args, uri, definition) {
       if (uri !== undefined)
         return guardedParts(config.kind, uri).map((part) => ({ at: 'uri', text: sound('uri', part, refuse) }))
+      const counted = countedWith(new Map())
       const declared = selectors.flatMap((selector) => textsOf(selector, args, counted(), refuse))
       const others = undeclared(args, definition, counted).flatMap((found) =>
         undeclaredTexts(config.kind, found, refuse),
@@ -109,8 +116,8 @@ function guardOf(config: GuardConfig, refuse: RefuseArgument, { clock, lookup }:
   return config.kind === 'sql' ? sqlGuard(config, refuse) : urlGuard(config, refuse, { clock, lookup })
 }
 
-function textsOf(selector: Selector, args: Fields, membersOf: MembersOf, refuse: RefuseArgument): GuardedValue[] {
-  const found = select(selector, args, membersOf)
+function textsOf(selector: Selector, args: Fields, members: MembersOf, refuse: RefuseArgument): GuardedValue[] {
+  const found = select(selector, args, members)
   if ('expected' in found) throw refuse(found.at, `must be ${found.expected}, or omitted`)
   if (found.length > maxValues) throw refuse(selector.text, tooMany)
   return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
@@ -183,16 +190,17 @@ function undeclaredArguments(
   return (args, definition, counted) => {
     const found: Selected[] = []
     for (const { selector, members } of parents) {
-      const membersOf = counted()
-      const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args, membersOf)
+      const membersIn = counted()
+      const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args, membersIn)
       // Skip arguments of the wrong shape: the guard's own selectors have already refused them.
       if ('expected' in objects) continue
       for (const { at, value } of objects) {
         if (!isRecord(value)) continue
-        for (const [name, member] of membersOf(value)) {
-          if (!suggestsKind(name) || members.some((known) => isSpelling(name, known))) continue
+        for (const member of membersIn(value)) {
+          const { name } = member
+          if (!suggestsKind(name) || members.some((known) => isSpelling(member, known))) continue
           if (!isDeclared(definition, selector.steps, name))
-            found.push({ at: at === '' ? name : `${at}.${name}`, value: member })
+            found.push({ at: at === '' ? name : `${at}.${name}`, value: member.value })
         }
       }
     }

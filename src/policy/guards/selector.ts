@@ -47,7 +47,7 @@ export function parseSelector(text: string): Selector | undefined {
 export function select(
   selector: Selector,
   args: Readonly<Record<string, unknown>>,
-  membersOf: MembersOf = Object.entries,
+  members: MembersOf = membersOf,
 ): readonly Selected[] | Mismatch {
   let found: readonly Selected[] = [{ at: '', value: args }]
   for (const step of selector.steps) {
@@ -58,8 +58,9 @@ export function select(
         for (const [index, item] of value.entries()) push(next, `${at}[${index}]`, item)
       } else {
         if (!isRecord(value)) return { at, expected: 'an object' }
-        for (const [name, member] of membersOf(value)) {
-          if (isSpelling(name, step.member)) push(next, at === '' ? name : `${at}.${name}`, member)
+        for (const member of members(value)) {
+          if (isSpelling(member, step.member))
+            push(next, at === '' ? member.name : `${at}.${member.name}`, member.value)
         }
       }
     }
@@ -69,8 +70,18 @@ export function select(
   return found
 }
 
-/** The members of an object, whose names will be compared. Throws if there are too many. */
-export type MembersOf = (value: object) => readonly (readonly [name: string, value: unknown])[]
+/** A member of an object. Reducing a name takes time, so it is done once for all comparisons of a call. */
+export interface Member {
+  readonly name: string
+  readonly plainName: string
+  readonly value: unknown
+}
+
+/** The members of an object, whose names will be compared. May throw if there are too many. */
+export type MembersOf = (value: object) => readonly Member[]
+
+export const membersOf: MembersOf = (value) =>
+  Object.entries(value).map(([name, member]) => ({ name, plainName: plain(name), value: member }))
 
 const push = (list: Selected[], at: string, value: unknown) => {
   if (value !== undefined) list.push({ at, value })
@@ -94,8 +105,8 @@ const plain = remembered((name) =>
  * Whether a server may mistake a name for that of a guarded member. Some servers ignore case (Go) or separators, and
  * look-alike letters, width or surrounding space must not hide a member.
  */
-export const isSpelling = (name: string, member: string): boolean =>
-  name === member || (plain(name) === plain(member) && plain(member) !== '')
+export const isSpelling = ({ name, plainName }: Member, wanted: string): boolean =>
+  name === wanted || (plainName === plain(wanted) && plainName !== '')
 
 /** Words that, at the end of an argument name, suggest a value of this kind: `file`, `targetDir`, `log_file`. */
 const nouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
