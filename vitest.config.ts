@@ -45,9 +45,9 @@ const early = [
 /** Stories that wait for many seconds: they would run alone at the end. */
 const waiting = [
   'tests/conformance/{client,server}.test.ts',
-  'tests/browser/real/{first-run,keys}.test.ts',
-  'tests/e2e/{docs/docs,restarts/server}.test.ts',
-  'tests/e2e/fleet/{fleet,ownership,streams}.test.ts',
+  'tests/browser/real/keys.test.ts',
+  'tests/e2e/docs/docs.test.ts',
+  'tests/e2e/fleet/{ownership,streams}.test.ts',
   'tests/e2e/real-servers/{pagination,timeouts}.test.ts',
 ]
 
