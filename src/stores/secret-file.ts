@@ -57,7 +57,7 @@ async function readPrivate(file: string): Promise<string> {
   const text = await handle.readFile('utf8')
   const fault = faultOf(await handle.stat())
   if (fault === undefined) return text
-  throw new Error(`${file} ${fault}, who may know the secret; ${renewal(file)}`)
+  throw new Error(`${file} ${fault}, so others may know the secret; ${renewal(file)}`)
 }
 
 /** Why others may know the secret. The group may have access: Kubernetes grants it to the group of a volume. */

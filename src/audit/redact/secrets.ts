@@ -31,7 +31,7 @@ export function secretsOf(config: Config, settings: Iterable<SecretSetting>, mor
   return [...new Set(worth)]
 }
 
-/** The names that everybody who may read the logs knows, in lower case. */
+/** The names that all readers of the logs know, in lower case. */
 function namesIn({ mcpServers, agents, models, sinks, auth }: Config): ReadonlySet<string> {
   const named = [mcpServers, agents, models, sinks].flatMap((section) => Object.keys(section))
   const all = [
