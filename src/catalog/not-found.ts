@@ -71,7 +71,7 @@ export function serverNotReady(source: Source, kind: Kind, waited?: WaitedTime):
   const server = source.name
   const refuse = (code: ErrorCode, text: string) => new ToolwayError(code, text, { server, unsent: true })
   if (health === 'needs-auth') return refuse('AUTH_REQUIRED', reason)
-  if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quote(server)} is disabled: ${reason}.`)
+  if (health === 'disabled') return refuse('SERVER_DISABLED', `The server ${quote(server)} is disabled: ${reason}.`)
   if (health === 'unhealthy')
     return refuse('SERVER_UNHEALTHY', `The server ${quote(server)} cannot be reached; try again later. ${reason}`)
   if (isIncomplete) {

@@ -310,7 +310,7 @@ describe('finding', () => {
       details: { server: 'down' },
     })
     await expect(view.find('tool', 'down', 'x')).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
-    await expect(view.find('tool', 'off', 'x')).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
+    await expect(view.find('tool', 'off', 'x')).rejects.toMatchObject({ code: 'SERVER_DISABLED' })
     await expect(view.find('tool', 'nobody', 'x')).rejects.toMatchObject({ code: 'SERVER_NOT_FOUND' })
     await expect(view.find('tool', 'files', 'reed_file')).rejects.toMatchObject({
       code: 'TOOL_NOT_FOUND',

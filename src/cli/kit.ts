@@ -70,6 +70,7 @@ const exitCodes: Record<ErrorCode, ExitCode> = {
   SERVER_NOT_FOUND: exit.usage,
   SERVER_UNAVAILABLE: exit.unavailable,
   SERVER_UNHEALTHY: exit.unavailable,
+  SERVER_DISABLED: exit.refused,
   CIRCUIT_OPEN: exit.unavailable,
   DENIED_BY_POLICY: exit.refused,
   NAMESPACE_NOT_ALLOWED: exit.refused,

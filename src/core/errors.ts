@@ -25,6 +25,7 @@ export const errorKinds = {
   SERVER_NOT_FOUND: { rpc: -32602, http: 404, ...refused, malformed: true },
   SERVER_UNAVAILABLE: { rpc: -31001, http: 502, ...broken },
   SERVER_UNHEALTHY: { rpc: -31002, http: 503, ...later },
+  SERVER_DISABLED: { rpc: -31023, http: 403, ...refused },
   CIRCUIT_OPEN: { rpc: -31003, http: 503, ...later },
   DENIED_BY_POLICY: { rpc: -31004, http: 403, ...denied },
   NAMESPACE_NOT_ALLOWED: { rpc: -31005, http: 403, ...denied },
@@ -78,8 +79,6 @@ export interface ErrorDetails {
   readonly late?: true | undefined
   /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */
   readonly concealed?: ToolwayError
-  /** Set if a call made by another call was refused. It has its own record; the call that made it was allowed. */
-  readonly nested?: true
   readonly cause?: unknown
 }
 
@@ -112,9 +111,9 @@ export class ToolwayError extends Error {
     return this.details.concealed ?? this
   }
 
-  /** Whether a rule or a limit refused this very call, even if the caller sees "not found" instead. */
+  /** Whether a rule or a limit refused this call or one that it made, even if the caller sees "not found" instead. */
   get isDenial(): boolean {
-    return this.truth.kind.denial === true && !this.details.nested
+    return this.truth.kind.denial === true
   }
 
   /** A copy that looks the same to the caller and carries the real reason for the audit record. */
@@ -133,12 +132,6 @@ export class ToolwayError extends Error {
   static sent(thrown: unknown): unknown {
     if (!(thrown instanceof ToolwayError) || !thrown.details.unsent) return thrown
     return new ToolwayError(thrown.code, thrown.message, { ...thrown.details, unsent: undefined })
-  }
-
-  /** Marks a refusal of a call that another call made, so that it is not counted as a refusal of both. */
-  static nested(thrown: unknown): unknown {
-    if (!(thrown instanceof ToolwayError) || !thrown.isDenial) return thrown
-    return new ToolwayError(thrown.code, thrown.message, { ...thrown.details, nested: true })
   }
 
   /** Converts anything thrown to a ToolwayError. Unexpected errors become INTERNAL; only the log shows their cause. */

@@ -122,7 +122,7 @@ export function unserved(name: string, { servers }: { readonly servers: Configur
     return refuse('SERVER_NOT_FOUND', `The server ${name} was removed while the call waited. Nothing was sent.`)
   const { health, reason } = known.server.status()
   if (health !== 'disabled') return undefined
-  return refuse('SERVER_UNHEALTHY', `The server ${name} is disabled: ${reason}. Nothing was sent.`)
+  return refuse('SERVER_DISABLED', `The server ${name} is disabled: ${reason}. Nothing was sent.`)
 }
 
 /**

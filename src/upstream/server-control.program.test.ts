@@ -28,7 +28,7 @@ test('G10: a server that is turned off lists nothing, refuses calls with a sente
   expect([names(), server.instructions, server.capabilities]).toEqual([[], '', {}])
   expect(server.status()).toMatchObject({ health: 'disabled', reason: expect.stringContaining('by an operator') })
   await expect(callOn(server, known)).rejects.toMatchObject({
-    code: 'SERVER_UNHEALTHY',
+    code: 'SERVER_DISABLED',
     message: expect.stringContaining('operator'),
   })
   await Promise.all([server.ready(), server.refresh()])

@@ -93,9 +93,9 @@ export function createServerControl(options: ServerControlOptions): PausableCont
 }
 
 /** The error for calls to a paused server. It must not open the breaker: the server is not at fault. */
-function turnedOff(server: string): ToolwayError {
+export function turnedOff(server: string): ToolwayError {
   const sentence = `An operator has paused ${server}: ask them to enable it, or use another server.`
-  return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
+  return new ToolwayError('SERVER_DISABLED', sentence, { server })
 }
 
 interface ServerProcess {

@@ -1,5 +1,6 @@
 import { denialFor } from '../../src/catalog/pins/pin-evaluator.ts'
 import type { ErrorCode } from '../../src/core/errors.ts'
+import { turnedOff } from '../../src/upstream/server-control.ts'
 import { type Example, type NoExample, tried } from './example.ts'
 import { auditOnFullDisk } from './full-disk.ts'
 import { brokeOff, inBackoff, notStarted } from './lost-server.ts'
@@ -47,6 +48,13 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       tool: 'search_issues',
       circumstances: 'shortly after the server failed to start',
       run: fails(await inBackoff('github', '/opt/github-mcp-server')),
+    }),
+  SERVER_DISABLED: () =>
+    tried({
+      server: 'github',
+      tool: 'search_issues',
+      circumstances: 'after an operator has paused the server',
+      run: fails(turnedOff('github')),
     }),
   CIRCUIT_OPEN: async () =>
     tried({

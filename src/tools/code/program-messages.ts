@@ -68,7 +68,13 @@ export const refusalOf = (code: string, message: unknown): HostRefusal =>
   new HostRefusal(code, plainText(message, maxMessage) || 'No reason was given.')
 
 /** Errors that are raised before anything is sent to a server. */
-const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED']
+const beforehand: readonly ErrorCode[] = [
+  'INVALID_ARGUMENTS',
+  'SERVER_UNHEALTHY',
+  'SERVER_DISABLED',
+  'CIRCUIT_OPEN',
+  'OVERLOADED',
+]
 
 const mayHaveRun = ({ code, kind, details }: ToolwayError): boolean =>
   !(kind.denial || kind.malformed || details.unsent || beforehand.includes(code))

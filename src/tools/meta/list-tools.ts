@@ -65,7 +65,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         tokens_used: budget === undefined ? null : tokens,
         truncated: kept.length < asked.length,
       }
-      const listing = { requested: names?.length, returned: kept.length, tokens }
+      const listing = { requested: names?.length, available: available.length, returned: kept.length, tokens }
       return { ...structuredResult(answer), listing }
     },
   })
@@ -91,8 +91,10 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
     const sentence = `The server "${server}" is still starting${reason}, so its tools are not known yet; try again soon.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
-  if (status.health !== 'unhealthy' && status.health !== 'disabled') return view.refusal(server, 'tool')
-  const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; call server_health for details.`
+  if (status.health === 'disabled')
+    return new ToolwayError('SERVER_DISABLED', `The server "${server}" is disabled${reason}.`, { server })
+  if (status.health !== 'unhealthy') return view.refusal(server, 'tool')
+  const sentence = `The server "${server}" is unhealthy${reason}, and its tools are not known; call server_health for details.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }
 

@@ -40,7 +40,7 @@ const change = async (toolway: LocalToolway, changed: Parameters<LocalToolway['r
 describe.concurrent('while a call waits for a person', () => {
   test.each([
     ['removed', { ...config, mcpServers: {} }, 'SERVER_NOT_FOUND'],
-    ['disabled', { ...config, mcpServers: { probe: { ...probe, disabled: true } } }, 'SERVER_UNHEALTHY'],
+    ['disabled', { ...config, mcpServers: { probe: { ...probe, disabled: true } } }, 'SERVER_DISABLED'],
     [
       'given a guard that refuses the arguments',
       {
@@ -65,7 +65,7 @@ describe.concurrent('while a call waits for a person', () => {
     await change(toolway, { ...config, mcpServers: { probe: { ...probe, timeout: '7s' } } })
     expect((await operator('servers/probe/disable', { body: {} })).status).toBe(200)
     await approve()
-    expect([await running, await codeOf()]).toEqual([expect.not.stringContaining('ran'), 'SERVER_UNHEALTHY'])
+    expect([await running, await codeOf()]).toEqual([expect.not.stringContaining('ran'), 'SERVER_DISABLED'])
   })
 
   test('V8: others have to approve it now: they are asked, whoever answers first', async () => {

@@ -240,7 +240,7 @@ describe('G10: what an operator does', () => {
     expect(refused).toMatchObject({
       isError: true,
       content: [{ text: expect.stringMatching(/"probe" is disabled/) }],
-      _meta: { 'dev.toolway/error': { code: 'SERVER_UNHEALTHY', server: 'probe' } },
+      _meta: { 'dev.toolway/error': { code: 'SERVER_DISABLED', server: 'probe' } },
     })
     expect((await ask('overview')).json.servers.disabled).toBe(2)
     expect((await ask('servers/probe/refresh', { method: 'POST' })).json.paused).toBe(true)
