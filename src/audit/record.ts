@@ -300,6 +300,7 @@ export function eventBody(
     (described === undefined ? '' : `,"arguments":${described}`) +
     name(',"asked":', how.asked) +
     (how.attempts === undefined ? '' : `,"attempts":${JSON.stringify(how.attempts.slice(-maxAttempts))}`) +
+    number(',"available":', how.available) +
     `,"call":${plain(event.call)}` +
     (how.code === undefined ? '' : `,"code":${plain(how.code)}`) +
     (how.decision === undefined ? '' : `,"decision":"${how.decision}"`) +
@@ -318,6 +319,7 @@ export function eventBody(
     `,"seq":${seq}` +
     name(',"server":', event.server) +
     number(',"suppressed":', how.suppressed) +
+    name(',"target":', event.target) +
     `,"time":"${time}"` +
     number(',"tokens":', how.tokens) +
     name(',"tool":', event.tool, maxTool) +

@@ -277,7 +277,9 @@ Examples:
 
   withGatewayOptions(command(program, 'stats', async () => (await import('./commands/stats.ts')).stats))
     .description('show statistics for the running gateway')
-    .addOption(choice('--by <what>', 'show one table instead of three', 'agent server operation tool'))
+    .addOption(
+      choice('--by <what>', 'show one table instead of all but tools', 'agent server operation agent-operation tool'),
+    )
     .addOption(duration('--last <duration>', 'only the last 15m, 1h, 7d (default: everything that is kept)'))
     .option('--output <file>', 'write to a file (as JSON with --json)')
     .option('-w, --watch', 'refresh until interrupted')

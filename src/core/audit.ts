@@ -30,6 +30,8 @@ export interface AuditSubject {
   readonly server?: string
   /** The entry's own name (tool, prompt, URI, URI template), or the name that was not found. */
   readonly tool?: string
+  /** For meta-tools: the server that the caller named. */
+  readonly target?: string | undefined
   readonly write: boolean
   /** Whether to truncate text and arguments, so that a refused caller cannot fill the disk. Not stored. */
   readonly brief?: true | undefined
@@ -52,6 +54,8 @@ export interface AuditEnd extends AuditSubject {
   readonly findings?: readonly string[]
   /** For listings: how many entries were requested (names or a limit), how many were returned, and their tokens. */
   readonly requested?: number
+  /** How many entries a list was taken from, before the caller's filters. */
+  readonly available?: number
   readonly returned?: number
   readonly tokens?: number
   /** For rejected requests: the agent that the caller asked for. */

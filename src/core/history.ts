@@ -75,6 +75,7 @@ export const tallyGroups = {
   agent: ['agent'],
   server: ['server'],
   operation: ['operation'],
+  'agent-operation': ['agent', 'operation'],
   tool: ['server', 'name'],
 } as const
 

@@ -1,5 +1,6 @@
 import type { Operation } from './audit.ts'
 import type { Call, Trail } from './call.ts'
+import { metaSource } from './source.ts'
 import type { TraceContext } from './trace-context.ts'
 
 /** How a call ended. `tool_error`: the tool set `isError`. `failed`: Toolway or the server returned an error. */
@@ -20,6 +21,10 @@ export interface Observed {
   readonly outcome: CallOutcome
   readonly trail: Trail
 }
+
+/** An operation as statistics name it: meta-tools by their names, apart from the tools that they call (G9). */
+export const statisticsOperation = (operation: Operation, server: string, name: string): Operation =>
+  operation === 'call_tool' && server === metaSource ? name : operation
 
 /** An observer of calls. It must not throw, and must not keep a call's arguments or result. */
 export interface Observer {

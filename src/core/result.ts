@@ -19,6 +19,7 @@ export interface Result {
 
 export interface Listing {
   readonly requested?: number
+  readonly available?: number
   readonly returned: number
   readonly tokens?: number
 }

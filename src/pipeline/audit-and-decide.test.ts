@@ -77,7 +77,7 @@ describe('F11: how a call ended', () => {
     })
   })
 
-  test('F11, F15: a call whose inner call is refused is an error, because only the inner call was refused', async () => {
+  test('F11, F15: a call whose inner call is refused is a denial too, with the same code', async () => {
     const outcomes: unknown[] = []
     const observer: Observer = { ended: ({ call, outcome }) => outcomes.push([call.id, outcome]) }
     const clock = createManualClock()
@@ -96,12 +96,20 @@ describe('F11: how a call ended', () => {
     })
     expect(ends()).toMatchObject([
       { call: 'inner', decision: 'DENY', code: 'TOOL_BLOCKED' },
-      { call: 'outer', decision: 'ERROR', code: 'TOOL_BLOCKED', is_error: true },
+      { call: 'outer', decision: 'DENY', code: 'TOOL_BLOCKED', is_error: true },
     ])
     expect(outcomes).toEqual([
       ['inner', { kind: 'denied', code: 'TOOL_BLOCKED' }],
-      ['outer', { kind: 'failed', code: 'TOOL_BLOCKED' }],
+      ['outer', { kind: 'denied', code: 'TOOL_BLOCKED' }],
     ])
+  })
+
+  test('F11: the records of a meta-tool name the server that it was asked about', async () => {
+    const { handle, records } = openPipeline()
+    const entry = entryOf({ server: 'toolway', name: 'get_server_tools' })
+    await handle(callOf({ entry, input: { arguments: Json.of({ server: 'files' }), meta: {} } }))
+    await handle(callOf({ input: { arguments: Json.of({ server: 'other' }), meta: {} } }))
+    expect(records.map(({ target }) => target)).toEqual(['files', 'files', undefined, undefined])
   })
 
   test('so is a call whose inner call names something that is denied, hidden or not', async () => {
@@ -117,7 +125,7 @@ describe('F11: how a call ended', () => {
       await handle(callOf({ id: 'outer', entry: entryOf({ run }) })).catch(() => {})
       expect(ends()).toMatchObject([
         { parent: 'outer', decision: 'DENY', reason: 'server_not_allowed' },
-        { call: 'outer', decision: 'ERROR', reason: 'server_not_allowed' },
+        { call: 'outer', decision: 'DENY', reason: 'server_not_allowed' },
       ])
     }
   })

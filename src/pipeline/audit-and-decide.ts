@@ -6,6 +6,7 @@ import { type Decide, type Decision, type Denial, refusalOf } from '../core/deci
 import type { Entry, Kind } from '../core/entry.ts'
 import { type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
+import { metaSource } from '../core/source.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 import type { ServerGuards } from './validate.ts'
 
@@ -70,17 +71,6 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
   }
 }
 
-/**
- * Marks refusals of calls that other calls make: if they end the other call as well, for example `execute_tool`, its
- * record and the metrics must not say that it was refused.
- */
-export const markNested: Interceptor = (call, next) =>
-  call.parent === undefined
-    ? next(call)
-    : next(call).catch((thrown: unknown) => {
-        throw ToolwayError.nested(thrown)
-      })
-
 function approvalOf({ trail }: Call): Pick<AuditEnd, 'approval' | 'approver'> | undefined {
   const approval = trail?.approval
   return approval && { approval: approval.decision, approver: approval.by }
@@ -120,7 +110,7 @@ const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
 })
 
 /** Builds the subject as one literal of a fixed shape: every call creates one, and merging objects was slower. */
-function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, refused: boolean): AuditSubject {
+function subjectOf({ id, parent, caller, entry, input }: Call, operation: Operation, refused: boolean): AuditSubject {
   return {
     call: id,
     parent,
@@ -132,9 +122,16 @@ function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, re
     kind: entry.kind,
     server: entry.server,
     tool: entry.name,
+    target: entry.server === metaSource ? targetOf(input) : undefined,
     write: mayWrite(entry, operation),
     brief: refused ? true : undefined,
   }
+}
+
+/** The server that a meta-tool is asked about. The record names it even if no arguments are recorded. */
+function targetOf({ arguments: { value } }: Call['input']): string | undefined {
+  const { server } = value
+  return typeof server === 'string' ? server : undefined
 }
 
 /** Whether a call may change something. A call that carries other calls does not; its inner calls may. */
@@ -193,7 +190,7 @@ export function auditedView(
         refusal = limited
       }
       countDenial(refusal, denied)
-      throw lookup.parent === undefined ? refusal : ToolwayError.nested(refusal)
+      throw refusal
     })
   }
 

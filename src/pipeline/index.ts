@@ -17,7 +17,6 @@ import {
   auditedView,
   type CountDenial,
   countDenial,
-  markNested,
   type Recheck,
   recheck,
   refuseBy,
@@ -66,7 +65,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { decide, refusals, watch, clock } = options
   const refuse = refuseBy(options.view, options.hideDenied ?? false)
   const recorded = (operation?: Operation): Interceptor[] => [
-    markNested,
     ...acting(options.actAs),
     ...observe(watch, operation),
     ...(operation === undefined && options.capture ? [options.capture] : []),

@@ -25,6 +25,7 @@ const answers: Readonly<Record<Stats['by'], Stats>> = {
     rows: [{ name: 'files', calls: 252, ...figures }],
   },
   operation: { by: 'operation', since: Date.UTC(2027, 0, 15), to: Date.UTC(2027, 0, 16), rows: [] },
+  'agent-operation': { by: 'agent-operation', since: Date.UTC(2027, 0, 15), to: Date.UTC(2027, 0, 16), rows: [] },
   tool: {
     by: 'tool',
     since: Date.UTC(2027, 0, 15),
@@ -104,7 +105,9 @@ test('G9: names of servers cannot control the terminal', async () => {
 test('G9: --json has all figures', async () => {
   await using at = await gateway()
   const { stdout } = await toolway(['stats', '--json'], at)
-  expect(JSON.parse(stdout)).toEqual({ stats: [answers.agent, answers.server, answers.operation] })
+  expect(JSON.parse(stdout)).toEqual({
+    stats: [answers.agent, answers.server, answers.operation, answers['agent-operation']],
+  })
   const one = await toolway(['stats', '--json', '--by', 'tool'], at)
   expect(JSON.parse(one.stdout)).toEqual({ stats: [answers.tool] })
 })
@@ -119,7 +122,7 @@ test('G9: --output writes a file, as text or as JSON', async () => {
   expect(text).not.toContain('\x1b')
   await toolway(['stats', '--output', 'stats.json', '--json'], at)
   const json = JSON.parse(await readFile(join(at.cwd, 'stats.json'), 'utf8'))
-  expect(json).toEqual({ stats: [answers.agent, answers.server, answers.operation] })
+  expect(json).toEqual({ stats: [answers.agent, answers.server, answers.operation, answers['agent-operation']] })
   expect(await toolway(['stats', '--output', 'no/such/folder'], at)).toMatchObject({ code: 2 })
 })
 

@@ -13,7 +13,7 @@ import {
 import { table } from '../table.ts'
 
 interface StatsOptions extends RunningGatewayOptions {
-  /** The grouping to show; undefined for all three (G9). */
+  /** The grouping to show; undefined for all but tools (G9). */
   readonly by?: By
   /** The period to show, in milliseconds; undefined for everything that is kept. */
   readonly last?: number
@@ -33,7 +33,7 @@ export async function stats(shell: Shell, options: StatsOptions, clock: Clock = 
   return exit.ok
 }
 
-const defaultTables: readonly By[] = ['agent', 'server', 'operation']
+const defaultTables: readonly By[] = ['agent', 'server', 'operation', 'agent-operation']
 
 function fetchTables(gateway: RunningGateway, { by, last }: StatsOptions, signal: AbortSignal): Promise<StatsTable[]> {
   const wanted = by === undefined ? defaultTables : [by]

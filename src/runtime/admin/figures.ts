@@ -1,5 +1,6 @@
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
+import { statisticsOperation } from '../../core/observer.ts'
 import { hourMs } from '../../lib/duration.ts'
 import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
@@ -131,7 +132,8 @@ export function seriesOf(calls: readonly CallView[], from: number, to: number): 
 const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {
   agent: ({ agent }) => agent,
   server: ({ server }) => server,
-  operation: ({ operation }) => operation,
+  operation: ({ operation, server, name }) => statisticsOperation(operation, server, name),
+  'agent-operation': ({ agent, operation, server, name }) => `${agent}.${statisticsOperation(operation, server, name)}`,
   tool: ({ server, name }) => `${server}.${name}`,
 }
 

@@ -3,7 +3,7 @@ import type { Call } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { HistoryBatch, HistoryStore, Tally, TallyCounts, TallyKey } from '../../core/history.ts'
-import type { Observer } from '../../core/observer.ts'
+import { type Observer, statisticsOperation } from '../../core/observer.ts'
 import { latencyBucket } from '../../lib/latency-histogram.ts'
 import { type CallRecord, storedCall } from '../calls/call-records.ts'
 import { other, safeRedact } from '../metrics/family.ts'
@@ -78,7 +78,10 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
       return current.other
     }
     current.size++
-    const made = openTally({ agent, server: entry.server, operation, name: isTool ? entry.name : '' })
+    const made = openTally({
+      ...{ agent, server: entry.server, name: isTool ? entry.name : '' },
+      operation: statisticsOperation(operation, entry.server, entry.name),
+    })
     if (ofEntry) ofEntry.set(key, made)
     else current.tallies.set(what, new Map([[key, made]]))
     return made

@@ -92,7 +92,7 @@ test('F15: our codes have their labels though nothing can be redacted before the
   expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'RATE_LIMITED' })).toBe(1)
 })
 
-test('F15: errors are counted by tool and code, and by server; refusals are not errors', () => {
+test('F15: errors and refusals are counted by tool and code; refusals are not errors of the server', () => {
   using metrics = metricsOf()
   const call = { entry: read }
   tell(
@@ -104,8 +104,19 @@ test('F15: errors are counted by tool and code, and by server; refusals are not 
     { call, outcome: { kind: 'denied', code: 'WRITE_NOT_ALLOWED' } },
   )
   const of = (error: string) => sampled(metrics.text(), 'toolway_tool_errors_total', { tool: 'files.read', error })
-  expect(['TIMEOUT', 'tool_error', 'rpc -32602', 'WRITE_NOT_ALLOWED'].map(of)).toEqual([2, 1, 1, undefined])
+  expect(['TIMEOUT', 'tool_error', 'rpc -32602', 'WRITE_NOT_ALLOWED'].map(of)).toEqual([2, 1, 1, 1])
   expect(sampled(metrics.text(), 'toolway_server_errors_total', { server: 'files', error: 'TIMEOUT' })).toBe(2)
+  const refusals = { server: 'files', error: 'WRITE_NOT_ALLOWED' }
+  expect(sampled(metrics.text(), 'toolway_server_errors_total', refusals)).toBeUndefined()
+})
+
+test('G9: operations are counted by agent, meta-tools by their names', () => {
+  using metrics = metricsOf()
+  const listServers = entryOf({ server: 'toolway', name: 'list_servers' })
+  tell(metrics.observer, { agent: 'dev', call: { entry: listServers } }, { agent: 'dev', call: { entry: read } })
+  const of = (operation: string) =>
+    sampled(metrics.text(), 'toolway_agent_calls_total', { agent: 'dev', operation, outcome: 'answered' })
+  expect(['list_servers', 'call_tool'].map(of)).toEqual([1, 1])
 })
 
 test('F15: denials by code, those before the pipeline too, and refusals of rate limits by agent', () => {
@@ -136,7 +147,9 @@ test('F15: operations are counted by kind, agent and outcome; series of tools co
     sampled(text, 'toolway_operations_total', { operation, outcome })
   expect(operations('read_resource', 'answered')).toBe(1)
   expect(operations('call_tool', 'failed')).toBe(1)
-  expect(sampled(text, 'toolway_agent_calls_total', { agent: 'dev', outcome: 'answered' })).toBe(2)
+  expect(
+    sampled(text, 'toolway_agent_calls_total', { agent: 'dev', operation: 'read_resource', outcome: 'answered' }),
+  ).toBe(1)
   expect(text).not.toContain('file:///a')
   expect(sampled(text, 'toolway_tool_forwarded_calls_total', { server: 'files', tool: 'files.read' })).toBe(1)
 })
@@ -187,7 +200,7 @@ test('B6, F15: a redactor that fails neither fails a call nor lets a name throug
   }
   using metrics = metricsOf({ redact })
   tell(metrics.observer, { agent: 'hunter2-secret' })
-  const labels = { agent: 'dropped', outcome: 'answered' }
+  const labels = { agent: 'dropped', operation: 'dropped', outcome: 'answered' }
   expect(sampled(metrics.text(), 'toolway_agent_calls_total', labels)).toBe(1)
   expect(metrics.text()).not.toContain('hunter2')
 })
@@ -212,9 +225,9 @@ test('B6, F15: names are redacted and escaped, and two that look the same afterw
   tell(metrics.observer, { agent: odd }, { agent: 'key-hunter2-secret' }, { agent: 'key-hunter2-secret' })
   const text = metrics.text()
   expect(text).not.toContain('hunter2-secret')
-  const outcome = 'answered'
-  expect(sampled(text, 'toolway_agent_calls_total', { agent: 'key-[redacted]', outcome })).toBe(2)
-  expect(sampled(text, 'toolway_agent_calls_total', { agent: odd.toWellFormed(), outcome })).toBe(1)
+  const called = { operation: 'call_tool', outcome: 'answered' }
+  expect(sampled(text, 'toolway_agent_calls_total', { agent: 'key-[redacted]', ...called })).toBe(2)
+  expect(sampled(text, 'toolway_agent_calls_total', { agent: odd.toWellFormed(), ...called })).toBe(1)
   expect(sampled(text, 'toolway_tool_active_connections', { server: '[redacted]' })).toBe(3)
   expect(sampled(text, 'toolway_breaker_state', { server: '[redacted]' })).toBe(2)
 })

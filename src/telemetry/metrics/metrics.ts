@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import { errorKinds } from '../../core/errors.ts'
-import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
+import { type CallOutcome, type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
 import { builtInSources } from '../../core/source.ts'
 import { type ExpositionPage, pageOf } from './exposition.ts'
 import {
@@ -86,8 +86,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
 function callMetrics(labels: Labels) {
   const agents = counterFamily({
     name: 'toolway_agent_calls_total',
-    help: 'Operations by agent and outcome (answered, tool_error, denied, failed).',
-    labels: ['agent', 'outcome'],
+    help: 'Operations by agent, kind and outcome (answered, tool_error, denied, failed). Meta-tools are kinds of their own.',
+    labels: ['agent', 'operation', 'outcome'],
+    maxSeries: 600,
   })
   const operations = counterFamily({
     name: 'toolway_operations_total',
@@ -116,7 +117,7 @@ function callMetrics(labels: Labels) {
   })
 
   const byAgent = byLabel(labels.agent, (agent) => ({
-    outcomes: byOutcome(agents, agent),
+    operations: byLabel(labels.operation, (operation) => byOutcome(agents, agent, operation)),
     limited: limited.of(agent),
   }))
   const byOperation = byLabel(labels.operation, (operation) => ({
@@ -132,8 +133,9 @@ function callMetrics(labels: Labels) {
       for (const found of trail.findings ?? []) findings.of(found).value++
       const { kind, code = 'DENIED_BY_POLICY' } = outcome
       const agent = byAgent(call.caller.agent)
-      const kindOf = byOperation(operation)
-      agent.outcomes[kind].value++
+      const performed = statisticsOperation(operation, call.entry.server, call.entry.name)
+      const kindOf = byOperation(performed)
+      agent.operations(performed)[kind].value++
       kindOf.outcomes[kind].value++
       if (kind !== 'denied') return observe(kindOf.duration, bucket, ms / 1000)
       byCode(code).value++
@@ -145,12 +147,12 @@ function callMetrics(labels: Labels) {
   }
 }
 
-/** One name's counters for all outcomes, starting at zero: `rate()` would miss a failure that starts a series. */
-const byOutcome = (family: CounterFamily, name: string): Readonly<Record<CallOutcome['kind'], Counter>> => ({
-  answered: family.of(name, 'answered'),
-  tool_error: family.of(name, 'tool_error'),
-  denied: family.of(name, 'denied'),
-  failed: family.of(name, 'failed'),
+/** The counters of one series for all outcomes, starting at zero: `rate()` would miss a failure that starts a series. */
+const byOutcome = (family: CounterFamily, ...names: string[]): Readonly<Record<CallOutcome['kind'], Counter>> => ({
+  answered: family.of(...names, 'answered'),
+  tool_error: family.of(...names, 'tool_error'),
+  denied: family.of(...names, 'denied'),
+  failed: family.of(...names, 'failed'),
 })
 
 /** Caches series by label. The number of labels limits the size of the cache. */
@@ -175,8 +177,8 @@ interface EntrySeries {
   /** The histogram of durations. Undefined for native tools. */
   readonly duration: Histogram | undefined
   readonly cache: Partial<Record<CacheOutcome, Counter>>
-  /** For each error code, the tool's counter and its server's counter. */
-  readonly errors: Map<string, readonly [tool: Counter, server: Counter]>
+  /** For each error code, the tool's counter and, unless the error is a refusal, its server's counter. */
+  readonly errors: Map<string, readonly Counter[]>
 }
 
 /** Metrics for tool calls (F15). Series are cached by entry, so that a call costs only a few additions. */
@@ -215,7 +217,7 @@ function toolMetrics(labels: Labels) {
   })
   const errors = counterFamily({
     name: 'toolway_tool_errors_total',
-    help: 'Failed calls by tool and error code (tool_error if the tool reported the error), excluding refusals.',
+    help: 'Failed and refused calls by tool and error code (tool_error if the tool reported the error).',
     labels: ['tool', 'error'],
   })
   const failures = counterFamily({
@@ -252,9 +254,13 @@ function toolMetrics(labels: Labels) {
     total[outcome]++
   }
 
-  const countError = ({ errors: known, tool, server }: EntrySeries, code: string): void => {
-    const error = labels.error(code)
-    const counters = known.get(error) ?? ([errors.of(tool, error), failures.of(server, error)] as const)
+  const countError = ({ errors: known, tool, server }: EntrySeries, { kind, code = 'INTERNAL' }: CallOutcome): void => {
+    const error = labels.error(kind === 'tool_error' ? toolError : code)
+    // A refusal says nothing about the server.
+    const counters = known.get(error) ?? [
+      errors.of(tool, error),
+      ...(kind === 'denied' ? [] : [failures.of(server, error)]),
+    ]
     known.set(error, counters)
     for (const counter of counters) counter.value++
   }
@@ -265,9 +271,8 @@ function toolMetrics(labels: Labels) {
       const series = known.get(call.entry) ?? seriesOf(call.entry)
       series.calls.value++
       if (trail.cache !== undefined) countCache(series, trail.cache)
+      if (outcome.kind !== 'answered') countError(series, outcome)
       if (outcome.kind === 'denied') return
-      if (outcome.kind !== 'answered')
-        countError(series, outcome.kind === 'failed' ? (outcome.code ?? 'INTERNAL') : toolError)
       if (series.duration !== undefined && trail.cache !== 'hit') observe(series.duration, bucket, ms / 1000)
     },
   }

@@ -60,6 +60,26 @@ test('G9: refusals take no time and say nothing about how long calls take', () =
   expect(stats.total()).toMatchObject({ calls: 1, denials: 1, errors: 0, averageMs: null, p50Ms: null })
 })
 
+test('G9: figures by agent and operation keep meta-tools and the calls that they forward apart', () => {
+  const { stats } = open()
+  const meta = (name: string) => ({ call: { entry: entryOf({ server: 'toolway', name }) } })
+  const forwarded = { call: { entry: entryOf({ server: 'files', name: 'read' }) } }
+  tell(stats.observer, { agent: 'team.dev', ...meta('list_servers'), ms: 1 })
+  for (const outcome of [{ kind: 'answered' } as const, denied])
+    for (const call of [meta('execute_tool'), forwarded]) tell(stats.observer, { agent: 'team.dev', ...call, outcome })
+  tell(stats.observer, { agent: 'ops', ...forwarded })
+  const rows = (by: By) => Object.fromEntries(stats.table(by).rows.map((row) => [row.name, [row.calls, row.denials]]))
+  expect(rows('agent-operation')).toEqual({
+    'team.dev.list_servers': [1, 0],
+    'team.dev.execute_tool': [2, 1],
+    'team.dev.call_tool': [2, 1],
+    'ops.call_tool': [1, 0],
+  })
+  expect(rows('operation')).toEqual({ list_servers: [1, 0], execute_tool: [2, 1], call_tool: [3, 1] })
+  expect(rows('agent')).toEqual({ 'team.dev': [5, 2], ops: [1, 0] })
+  expect(stats.of('agent-operation', 'team.dev.list_servers')).toMatchObject({ calls: 1, p95Ms: expect.closeTo(1, 1) })
+})
+
 test('G9: a tool that was never called has zeros and no percentiles', () => {
   const { stats } = open()
   const nothing = { calls: 0, errors: 0, denials: 0, perSecond: 0 }
@@ -73,8 +93,8 @@ test('G9: invented names take bounded memory, and every call is counted', () => 
   const entry = entryOf()
   for (let number = 0; number < 3000; number++) tell(stats.observer, { agent: `agent${number}`, call: { entry } })
   const { rows } = stats.table('agent')
-  expect(rows.length).toBeLessThanOrEqual(251)
-  expect(rows[0]).toMatchObject({ name: 'other', calls: 2750 })
+  expect(rows.length).toBeLessThanOrEqual(1001)
+  expect(rows[0]).toMatchObject({ name: 'other', calls: 2000 })
   expect(rows.reduce((sum, { calls }) => sum + calls, 0)).toBe(3000)
 })
 

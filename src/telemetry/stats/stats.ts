@@ -1,8 +1,8 @@
 import type { Trail } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
-import { type TallyCounts, tallyNumbers } from '../../core/history.ts'
-import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
+import { type TallyCounts, type tallyGroups, tallyNumbers } from '../../core/history.ts'
+import { type CallOutcome, type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
 import {
   addLatencies,
   addPacked,
@@ -16,7 +16,7 @@ import {
 import { setBounded } from '../../lib/memoize.ts'
 import { other, safeRedact } from '../metrics/family.ts'
 
-export type By = 'agent' | 'server' | 'operation' | 'tool'
+export type By = keyof typeof tallyGroups
 
 /** Figures by name, sorted by number of calls, highest first. */
 export interface StatsTable {
@@ -43,7 +43,7 @@ export interface CallStatsOptions {
   redact(text: string): string
 }
 
-/** Counts calls and durations by agent, server, operation and tool: since the start, and over time (G9). */
+/** Counts calls and durations by agent and operation, by server and by tool: since the start, and over time (G9). */
 export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const since = clock.now()
   const start = clock.monotonic()
@@ -52,13 +52,11 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const history = createHistory()
   const watched = createWatched()
   const historyOf = (agent: string | undefined) => (agent === undefined ? history : watched.of(agent))
-  // Each name takes two kilobytes, so all names together take at most three megabytes.
-  const tallies = {
-    agent: createTallies(250),
-    server: createTallies(250),
-    operation: createTallies(30),
-    tool: createTallies(1000),
-  }
+  // Each name takes two kilobytes, so all names together take at most five megabytes.
+  const tallies = { server: createTallies(250), tool: createTallies(1000) }
+  const pairs = createPairTallies(1000)
+  const talliesBy = (by: By): ReadonlyMap<string, Tally> =>
+    by === 'server' || by === 'tool' ? tallies[by].known : pairs.sums(by)
   const known = new WeakMap<Entry, { readonly server: Tally; readonly tool: Tally | undefined }>()
   const talliesOf = (entry: Entry) => {
     const tool = entry.kind === 'tool' ? tallies.tool.of(`${entry.server}.${entry.name}`) : undefined
@@ -67,7 +65,6 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
     return own
   }
   const soFar = ({ counts, latencies }: Tally): CallFigures => figuresOf(counts, latencies, clock.monotonic() - start)
-  const never = createTally()
 
   return {
     observer: {
@@ -79,8 +76,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
           if (count(counts, outcome.kind, trail.cache, ms)) latencies[bucket] = (latencies[bucket] as number) + 1
         }
         add(all)
-        add(tallies.agent.of(call.caller.agent))
-        add(tallies.operation.of(operation))
+        add(pairs.of(call.caller.agent, statisticsOperation(operation, call.entry.server, call.entry.name)))
         add(server)
         if (tool !== undefined && operation === 'call_tool') add(tool)
         const now = clock.now()
@@ -92,11 +88,11 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
       by,
       since,
       to: clock.now(),
-      rows: [...tallies[by].known]
+      rows: [...talliesBy(by)]
         .map(([name, tally]) => ({ name: shown(name), ...soFar(tally) }))
         .sort((one, another) => another.calls - one.calls),
     }),
-    of: (by, name) => soFar(tallies[by].known.get(name) ?? never),
+    of: (by, name) => soFar(talliesBy(by).get(name) ?? createTally()),
     total: () => soFar(all),
     recent(ms, agent) {
       // Shortly after the start, do not count the time before the start as idle.
@@ -132,6 +128,48 @@ function createTallies(maxNames: number) {
       return hasRoom ? add(name) : (known.get(other) ?? add(other))
     },
     known: known as ReadonlyMap<string, Tally>,
+  }
+}
+
+type PairGroup = Exclude<By, 'server' | 'tool'>
+
+const pairNames: Readonly<Record<PairGroup, (agent: string, operation: string) => string>> = {
+  agent: (agent) => agent,
+  operation: (_, operation) => operation,
+  'agent-operation': (agent, operation) => `${agent}.${operation}`,
+}
+
+/** Counts calls by agent and operation. Further pairs beyond the maximum count as `other`. */
+function createPairTallies(maxPairs: number) {
+  const known = new Map<string, Map<string, Tally>>()
+  let size = 0
+  const add = (agent: string, operation: string): Tally => {
+    const tally = createTally()
+    const operations = known.get(agent) ?? new Map<string, Tally>()
+    known.set(agent, operations.set(operation, tally))
+    size++
+    return tally
+  }
+  return {
+    of(agent: string, operation: string): Tally {
+      const before = known.get(agent)?.get(operation)
+      if (before !== undefined) return before
+      const hasRoom = size < maxPairs && agent.length <= maxName && operation.length <= maxName
+      return hasRoom ? add(agent, operation) : (known.get(other)?.get(other) ?? add(other, other))
+    },
+    sums(by: PairGroup): ReadonlyMap<string, Tally> {
+      const sums = new Map<string, Tally>()
+      for (const [agent, operations] of known) {
+        for (const [operation, { counts, latencies }] of operations) {
+          const name = pairNames[by](agent, operation)
+          const sum = sums.get(name) ?? createTally()
+          for (const key of tallyNumbers) sum.counts[key] += counts[key]
+          addLatencies(sum.latencies, latencies)
+          sums.set(name, sum)
+        }
+      }
+      return sums
+    },
   }
 }
 

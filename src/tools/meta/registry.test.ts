@@ -173,7 +173,7 @@ test.each([
   ['list_servers', {}, { returned: 1 }],
   ['list_tools', {}, { returned: 2 }],
   ['find_tool', { query: 'read', limit: 7 }, { requested: 7, returned: 1 }],
-  ['get_server_tools', { server: 'files', names: ['read', 'none'] }, { requested: 2, returned: 1 }],
+  ['get_server_tools', { server: 'files', names: ['read', 'none'] }, { requested: 2, available: 2, returned: 1 }],
 ])('F11: %s says how much was requested and returned, and how many tokens that is', async (tool, args, numbers) => {
   const { listing } = await createTestGateway({ servers: { files: [echo('read'), echo('write')] } }).ask(tool, args)
   expect(listing).toEqual({ ...numbers, tokens: expect.any(Number) })

@@ -61,6 +61,7 @@ export function statsOf({ servers, tools, agents, name }: Scene, by: Stats['by']
     agent: agents,
     server: servers.filter(({ calls }) => calls.calls > 0).map((server) => server.name),
     operation: name === 'empty' ? [] : ['call_tool', 'list', 'read_resource', 'find'],
+    'agent-operation': agents.map((agent) => `${agent}.call_tool`),
     tool: tools.map(({ server, tool }) => `${server}.${tool}`),
   }[by]
   return {

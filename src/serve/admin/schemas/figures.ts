@@ -129,14 +129,18 @@ export const seriesQuery = z.strictObject({
 })
 export type SeriesQuery = ViewOf<typeof seriesQuery>
 
-const statsBy = z.enum(['agent', 'server', 'operation', 'tool'])
+const statsBy = z.enum(['agent', 'server', 'operation', 'agent-operation', 'tool'])
 
-export const stats = named('Stats', 'Statistics by agent, server, operation or tool.', {
-  by: statsBy,
-  since: z.number().describe('Start of the period that the figures cover: at most as far back as anything is kept.'),
-  to: z.number().describe('End of the period.'),
-  rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
-})
+export const stats = named(
+  'Stats',
+  'Statistics by agent, server, operation, agent and operation, or tool. Meta-tools are operations of their own.',
+  {
+    by: statsBy,
+    since: z.number().describe('Start of the period that the figures cover: at most as far back as anything is kept.'),
+    to: z.number().describe('End of the period.'),
+    rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
+  },
+)
 export type Stats = ViewOf<typeof stats>
 
 export const statsQuery = z.strictObject({

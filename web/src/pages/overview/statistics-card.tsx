@@ -20,8 +20,9 @@ const groupingNames: Readonly<Record<Stats['by'], string>> = {
   tool: 'Tool',
   agent: 'Agent',
   operation: 'Operation',
+  'agent-operation': 'Agent and operation',
 }
-const groupings = ['server', 'tool', 'agent', 'operation'] as const
+const groupings = ['server', 'tool', 'agent', 'operation', 'agent-operation'] as const
 
 /** Statistics by server, tool, agent or operation (G9). */
 export function StatisticsCard() {
@@ -94,6 +95,7 @@ function rowLink({ by, since, to }: Stats, name: string): string {
     tool: calls({ q: name }),
     agent: calls({ agent: name }),
     operation: calls({ q: name }),
+    'agent-operation': calls({ agent: name.slice(0, name.lastIndexOf('.')) }),
   }[by]
 }
 
