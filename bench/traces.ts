@@ -8,6 +8,7 @@ import { textResult } from '../src/core/result.ts'
 import { attempt, observe, type Watch } from '../src/pipeline/observe.ts'
 import { createExporter } from '../src/telemetry/traces/exporter.ts'
 import type { OtlpClient } from '../src/telemetry/traces/otlp-client.ts'
+import { createTraceEncoder } from '../src/telemetry/traces/otlp-protobuf.ts'
 import { createTracer } from '../src/telemetry/traces/traces.ts'
 import type { TraceSampling } from '../src/telemetry/traces/tracing.ts'
 
@@ -29,8 +30,8 @@ const post: OtlpClient = {
   send: async () => ({ kind: 'taken', rejected: 0 }),
   async [Symbol.asyncDispose]() {},
 }
-const envelope = { head: '{"resourceSpans":[', tail: ']}' }
-const exporter = createExporter({ post, envelope, receiver: 'bench', clock, log: silentLog })
+const encode = createTraceEncoder({}, '0')
+const exporter = createExporter({ post, encode, receiver: 'bench', clock, log: silentLog })
 const servers = new Map([['files', { attributes: '', protocolVersion: () => '2025-11-25' }]])
 
 const traced = (sampling: TraceSampling): Watch => {

@@ -4,6 +4,7 @@ import { callOf, entryOf } from '../../core/call.fixture.ts'
 import type { Observed } from '../../core/observer.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
 import { createCallSpans, serverFacts } from './call-spans.ts'
+import { decodeSpan } from './otlp.fixture.ts'
 import { serverOf } from './server.fixture.ts'
 
 const trace = '0af7651916cd43dd8448eb211c80319c'
@@ -20,16 +21,16 @@ const servers = new Map([
 
 interface Written {
   readonly [field: string]: unknown
-  readonly attributes: readonly { key: string; value: { stringValue?: string; intValue?: string } }[]
+  readonly attributes: readonly { key: string; value: { stringValue?: string; intValue?: number } }[]
 }
 
 /** The spans of a call, as a receiver reads them. */
 function spansOf(told: Told, redact = (text: string) => text) {
   const observed: Observed = observedOf({ trail: { steps: [], trace: own }, ...told })
-  return createCallSpans({ clock: createManualClock(), redact, servers })(observed).map((json) => {
-    const { attributes, ...span } = JSON.parse(json) as Written
-    const values = attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)])
-    return { ...span, attributes: Object.fromEntries(values) } as Record<string, unknown> & {
+  return createCallSpans({ clock: createManualClock(), redact, servers })(observed).map((encoded) => {
+    const { attributes = [], status, ...span } = decodeSpan(encoded) as unknown as Written
+    const values = attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue])
+    return { ...span, status, attributes: Object.fromEntries(values) } as Record<string, unknown> & {
       attributes: Record<string, unknown>
     }
   })

@@ -7,6 +7,16 @@ import type { Observed } from '../../core/observer.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import { flagsOf, spanIdOf, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 import { memoize } from '../../lib/memoize.ts'
+import {
+  fixed32Member,
+  fixed64Member,
+  hexMember,
+  intAttribute,
+  intMember,
+  member,
+  textAttribute,
+  textMember,
+} from './otlp-protobuf.ts'
 import { parentOf, spanId } from './tracing.ts'
 
 export interface CallSpansOptions {
@@ -16,7 +26,7 @@ export interface CallSpansOptions {
   readonly servers: ReadonlyMap<string, ServerFacts>
 }
 
-/** Converts a finished call into spans: first the call itself, then one span for each step. */
+/** Converts a finished call into encoded spans: first the call itself, then one span for each step. */
 export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (observed: Observed) => string[] {
   const subjectOf = createSubjects({ redact, servers })
   const callerOf = createCallerAttributes(redact)
@@ -25,8 +35,8 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
 
   const sent = ({ attributes, protocolVersion }: ServerFacts, attempt: number): string => {
     const spoken = protocolVersion()
-    const known = spoken === undefined ? attributes : `${attributes},${version(spoken)}`
-    return attempt === 1 ? known : `${known},${whole('toolway.attempt', attempt)}`
+    const known = spoken === undefined ? attributes : attributes + version(spoken)
+    return attempt === 1 ? known : known + whole('toolway.attempt', attempt)
   }
 
   return ({ call, operation, at, start, ms, outcome, trail }) => {
@@ -37,7 +47,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
     const offset = epoch(at, start)
     const end = offset + start + ms
     const wrong = outcome.kind === 'tool_error' ? outcome.kind : outcome.code
-    const cached = trail.cache === undefined ? '' : `,${text('toolway.cache', trail.cache)}`
+    const cached = trail.cache === undefined ? '' : text('toolway.cache', trail.cache)
     const own: TraceSpan = {
       place,
       parent,
@@ -46,23 +56,25 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
       kind: call.parent === undefined ? 'server' : 'internal',
       start: offset + start,
       end,
-      attributes: `${subject.attributes},${callerOf(call)}${cached}`,
+      attributes: subject.attributes + callerOf(call) + cached,
       error: wrong,
     }
-    const spans = [spanJson(own)]
+    const spans = [encodeSpan(own)]
     let last = place
     let attempts = 0
     for (const step of trail.steps) {
       const time = { start: offset + step.start, end: step.end === undefined ? end : offset + step.end }
       // A step without a recorded end ended with the call, so it gets the call's error.
       const error = step.end === undefined ? wrong : step.error
-      if (step.name !== 'attempt') spans.push(spanJson({ ...waiting(step, last), ...time, error }))
+      if (step.name !== 'attempt') spans.push(encodeSpan({ ...waiting(step, last), ...time, error }))
       else if (step.trace && facts) {
         last = step.trace
-        const attributes = `${subject.attributes},${sent(facts, ++attempts)}`
+        const attributes = subject.attributes + sent(facts, ++attempts)
         const about = { place: last, parent: place, name: subject.name, kind: 'client', attributes } as const
         // A tool error belongs to the attempt that returned it.
-        spans.push(spanJson({ ...about, ...time, error: error ?? (outcome.kind === 'tool_error' ? wrong : undefined) }))
+        spans.push(
+          encodeSpan({ ...about, ...time, error: error ?? (outcome.kind === 'tool_error' ? wrong : undefined) }),
+        )
       }
     }
     return spans
@@ -81,14 +93,14 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
   const version = cachedText('mcp.protocol.version')
   const session = cachedText('mcp.session.id')
   return ({ id, parent, caller, peer }) => {
-    const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
+    const who = agent(redact(caller.agent)) + text('toolway.call.id', id)
     // Only an outer call describes the request; the calls inside it do not repeat that description.
     const request = parent === undefined ? peer.request : undefined
     if (request === undefined) return who
-    const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
-    if (caller.address === undefined) return `${known},${overPipe}`
+    const known = who + text('jsonrpc.request.id', String(request.id)) + version(request.revision)
+    if (caller.address === undefined) return known + overPipe
     // Omit the session IDs that Toolway itself creates for stateless clients, because they mean nothing elsewhere.
-    return `${known},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
+    return known + overHttp + (caller.session.startsWith('modern-') ? '' : session(caller.session))
   }
 }
 
@@ -97,7 +109,7 @@ interface Subject {
   readonly method: string
   /** The span's name. It has low cardinality, so it contains no URIs. */
   readonly name: string
-  /** Attributes as JSON, separated by commas. */
+  /** Encoded attributes. */
   readonly attributes: string
 }
 
@@ -121,7 +133,7 @@ function createSubjects(options: Omit<CallSpansOptions, 'clock'>): (call: Call, 
     }
     if (entry.kind !== 'resource' && entry.kind !== 'template') return subject
     const uri = text('mcp.resource.uri', options.redact(input.uri ?? entry.name))
-    return { ...subject, attributes: `${subject.attributes},${uri}` }
+    return { ...subject, attributes: subject.attributes + uri }
   }
 }
 
@@ -138,7 +150,7 @@ function subjectOf(
     if (method === 'tools/call') attributes.push(text('gen_ai.operation.name', 'execute_tool'))
   }
   const isNamed = kind === 'tool' || kind === 'prompt'
-  return { method, name: isNamed ? `${method} ${clean}` : method, attributes: attributes.join(',') }
+  return { method, name: isNamed ? `${method} ${clean}` : method, attributes: attributes.join('') }
 }
 
 /** Max difference between the clocks. A larger one means that the wall clock was set. */
@@ -159,7 +171,7 @@ export interface TracedServer {
 }
 
 interface ServerFacts {
-  /** Attributes as JSON, separated by commas. */
+  /** Encoded attributes. */
   readonly attributes: string
   /** The negotiated version. Undefined until the server has been initialized. */
   protocolVersion(): string | undefined
@@ -171,7 +183,7 @@ export function serverFacts({ builtFrom: { config }, server }: TracedServer): Se
   if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }
   const { hostname, port, protocol } = new URL(config.url)
   const number = Number(port) || (protocol === 'https:' ? 443 : 80)
-  const attributes = `${overHttp},${text('server.address', hostname)},${whole('server.port', number)}`
+  const attributes = overHttp + text('server.address', hostname) + whole('server.port', number)
   return { attributes, protocolVersion }
 }
 
@@ -185,7 +197,7 @@ interface TraceSpan {
   /** The start and the end, in milliseconds since the epoch, with fractions. */
   readonly start: number
   readonly end: number
-  /** Attributes as JSON, separated by commas. */
+  /** Encoded attributes. */
   readonly attributes: string
   readonly error?: string | undefined
 }
@@ -196,43 +208,49 @@ const kinds = { internal: 1, server: 2, client: 3 } as const
 const known = 0x100
 const remote = 0x200
 
-/** A span as OTLP JSON, with IDs in hex and times in nanoseconds as text. */
-function spanJson({ place, parent, isRemote, name, kind, start, end, attributes, error }: TraceSpan): string {
-  const all = error === undefined ? attributes : `${attributes}${attributes && ','}${errorAttributes(error)}`
-  const flags = flagsOf(place) | known | (isRemote ? remote : 0)
+/** A `Span` of OTLP. */
+function encodeSpan({ place, parent, isRemote, name, kind, start, end, attributes, error }: TraceSpan): string {
   return (
-    `{"traceId":"${traceIdOf(place)}","spanId":"${spanIdOf(place)}"` +
-    (parent ? `,"parentSpanId":"${spanIdOf(parent)}"` : '') +
-    (place.tracestate === undefined ? '' : `,"traceState":${JSON.stringify(place.tracestate)}`) +
-    `,"flags":${flags},"name":${quoted(name)},"kind":${kinds[kind]}` +
-    `,"startTimeUnixNano":"${nanoseconds(start)}","endTimeUnixNano":"${nanoseconds(Math.max(start, end))}"` +
-    `,"attributes":[${all}],"status":${error === undefined ? '{}' : '{"code":2}'}}`
+    hexMember(1, traceIdOf(place)) +
+    hexMember(2, spanIdOf(place)) +
+    (place.tracestate === undefined ? '' : textMember(3, place.tracestate)) +
+    (parent ? hexMember(4, spanIdOf(parent)) : '') +
+    textMember(5, bounded(name)) +
+    intMember(6, kinds[kind]) +
+    fixed64Member(7, nanoseconds(start)) +
+    fixed64Member(8, nanoseconds(Math.max(start, end))) +
+    attributes +
+    (error === undefined ? unsetStatus : errorAttributes(error) + failedStatus) +
+    fixed32Member(16, flagsOf(place) | known | (isRemote ? remote : 0))
   )
 }
 
-/** A time in nanoseconds, as text. Microsecond precision, because nanoseconds do not fit into a number. */
-const nanoseconds = (ms: number): string => `${Math.round(ms * 1_000)}000`
+const unsetStatus = member(15, '')
+const failedStatus = member(15, intMember(3, 2))
+
+/** A time in nanoseconds, with microsecond precision. */
+const nanoseconds = (ms: number): bigint => BigInt(Math.round(ms * 1_000)) * 1_000n
 
 /** The attributes for an error. JSON-RPC errors from servers are reported by their number. */
 function errorAttributes(code: string): string {
   const [, number] = /^rpc (-?\d+)$/.exec(code) ?? []
   if (number === undefined) return text('error.type', code)
-  return `${text('error.type', number)},${text('rpc.response.status_code', number)}`
+  return text('error.type', number) + text('rpc.response.status_code', number)
 }
 
 /** Max characters per value. Longer values add nothing, and they would fill the queue. */
 const maxValue = 1_024
 
-/** A value as JSON. Replaces lone surrogates, because some receivers would reject the whole batch. */
-const quoted = (value: string): string => JSON.stringify(value.slice(0, maxValue).toWellFormed())
+/** A bounded value. Replaces lone surrogates, because some receivers would reject the whole batch. */
+const bounded = (value: string): string => value.slice(0, maxValue).toWellFormed()
 
-const text = (key: string, value: string): string => `{"key":"${key}","value":{"stringValue":${quoted(value)}}}`
+const text = (key: string, value: string): string => textAttribute(9, key, bounded(value))
 
-/** Like `text`, but caches the JSON, for recurring values such as agents and versions. */
+/** Like `text`, but caches the result, for recurring values such as agents and versions. */
 const cachedText = (key: string): ((value: string) => string) =>
   memoize((value) => text(key, value), 1_024, Number.POSITIVE_INFINITY)
 
-const whole = (key: string, value: number): string => `{"key":"${key}","value":{"intValue":"${value}"}}`
+const whole = (key: string, value: number): string => intAttribute(9, key, value)
 
-const overHttp = `${text('network.transport', 'tcp')},${text('network.protocol.name', 'http')}`
+const overHttp = text('network.transport', 'tcp') + text('network.protocol.name', 'http')
 const overPipe = text('network.transport', 'pipe')

@@ -5,7 +5,7 @@ import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { createExporter, type Exporter } from './exporter.ts'
 import { createOtlpClient } from './otlp-client.ts'
-import { type Receiver, startReceiver, taken } from './receiver.fixture.ts'
+import { plainDelivery, type Receiver, startReceiver, taken } from './receiver.fixture.ts'
 
 const open = new Set<AsyncDisposable>()
 
@@ -19,8 +19,12 @@ async function exporting() {
   const clock = createManualClock()
   const log = createKeptLog()
   const exporter: Exporter = createExporter({
-    post: createOtlpClient({ url: new URL(`${receiver.url}/v1/traces`), headers: { 'api-key': 'hunter2' }, clock }),
-    envelope: { head: '{"resourceSpans":[', tail: ']}' },
+    post: createOtlpClient({
+      ...{ url: new URL(`${receiver.url}/v1/traces`), headers: { 'api-key': 'hunter2' } },
+      delivery: plainDelivery,
+      clock,
+    }),
+    encode: (spans) => Buffer.from(spans.join(',')),
     receiver: 'the receiver',
     clock,
     log,
@@ -42,7 +46,7 @@ async function exporting() {
     log,
     at,
     answers,
-    push: (...names: string[]) => exporter.push(names.map((name) => `{"name":"span ${name}"}`)),
+    push: (...names: string[]) => exporter.push(names.map((name) => `span ${name}`)),
     /** Lets time pass until something has happened. */
     passing: (condition: () => unknown, what: string) =>
       until(
@@ -59,7 +63,7 @@ async function exporting() {
 const names = (count: number, prefix = '') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 
 describe('F16: spans leave in batches', () => {
-  test('a second after the first of them, as JSON', async () => {
+  test('a second after the first of them, in protobuf', async () => {
     const { push, clock, receiver, exporter, arrived } = await exporting()
     push('a')
     await clock.pass(900)
@@ -71,8 +75,8 @@ describe('F16: spans leave in batches', () => {
       {
         method: 'POST',
         url: '/v1/traces',
-        headers: { 'content-type': 'application/json', 'api-key': 'hunter2' },
-        body: '{"resourceSpans":[{"name":"span a"},{"name":"span b"},{"name":"span c"}]}',
+        headers: { 'content-type': 'application/x-protobuf', 'api-key': 'hunter2' },
+        body: Buffer.from('span a,span b,span c'),
       },
     ])
     await until(() => exporter.stats().sent === 3, { what: 'the answer' })
@@ -96,7 +100,7 @@ describe('F16: a receiver that does not take them', () => {
     answers((number) => (number < 4 ? { status } : taken))
     push('a')
     await passing(() => exporter.stats().sent === 1, 'the batch to be taken')
-    expect(receiver.received.map(({ body }) => body)).toEqual(Array(4).fill('{"resourceSpans":[{"name":"span a"}]}'))
+    expect(receiver.received.map(({ body }) => String(body))).toEqual(Array(4).fill('span a'))
     const pauses = at.slice(1).map((time, index) => time - (at[index] as number))
     for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThanOrEqual(1_000 * 2 ** index)
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
@@ -142,7 +146,7 @@ describe('F16: a receiver that does not take them', () => {
   test('the queue is bounded: the newest spans are dropped and counted, without an error', async () => {
     const { receiver, exporter, clock } = await exporting()
     await receiver[Symbol.asyncDispose]()
-    const heavy = [JSON.stringify({ name: 'span', value: 'x'.repeat(100_000) })]
+    const heavy = ['x'.repeat(100_000)]
     for (let count = 0; count < 200; count++) exporter.push(heavy)
     const { queued, dropped } = exporter.stats()
     expect(queued + dropped).toBe(200)
@@ -153,13 +157,13 @@ describe('F16: a receiver that does not take them', () => {
 
   test('one that takes only some: those it did not take are counted', async () => {
     const { push, answers, exporter, passing } = await exporting()
-    answers(() => ({ status: 200, body: '{"partialSuccess":{"rejectedSpans":"2","errorMessage":"x"}}' }))
+    answers(() => ({ status: 200, body: '\x0a\x05\x08\x02\x12\x01x' }))
     push('a', 'b', 'c')
     await passing(() => exporter.stats().sent === 1, 'the answer')
     expect(exporter.stats()).toEqual({ sent: 1, dropped: 2, queued: 0 })
   })
 
-  test.each(['', 'not JSON', 'null', '[]', '{"partialSuccess":null}', 'x'.repeat(200_000)])(
+  test.each(['', '\x0a\0', '\x0a\x06\x12\x04beca', '{"partialSuccess":{}}', 'x'.repeat(200_000)])(
     'an answer that says nothing means that all were taken: %.20s',
     async (body) => {
       const { push, answers, exporter, passing } = await exporting()
@@ -174,7 +178,7 @@ describe('F16: a receiver that does not take them', () => {
     answers((number) => (number === 1 ? undefined : taken))
     push('a')
     await passing(() => exporter.stats().sent === 1, 'the second attempt')
-    expect(log.lines[0]?.facts).toMatchObject({ reason: expect.stringContaining('10 s (a fixed limit)') })
+    expect(log.lines[0]?.facts).toMatchObject({ reason: expect.stringContaining('10 s (OTEL_EXPORTER_OTLP_TIMEOUT)') })
   })
 
   test('B6: no credential and nothing that was sent is in the log', async () => {
@@ -200,7 +204,7 @@ test('G1: a receiver behind a company proxy gets them through it, and the log na
   const url = new URL(`${receiver.url.replace('127.0.0.1', 'traces.invalid')}/v1/traces`)
   const signal = new AbortController().signal
   const send = async () => {
-    await using post = createOtlpClient({ url, headers: {}, clock: createManualClock() })
+    await using post = createOtlpClient({ url, headers: {}, delivery: plainDelivery, clock: createManualClock() })
     return await post.send(Buffer.from('{}'), signal)
   }
   try {

@@ -6,20 +6,20 @@ import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 export type Exporter = ReturnType<typeof createExporter>
 
 export interface ExporterOptions extends DeliveryOptions {
-  /** The JSON before and after a batch's spans. */
-  readonly envelope: { readonly head: string; readonly tail: string }
+  /** Makes a request of encoded spans. */
+  encode(spans: readonly string[]): Buffer
 }
 
 /** Max spans per batch, max time to wait before a smaller batch is sent, and max size of the queue. */
 const batchSize = 512
 const batchMs = 1_000
-const maxCharacters = 8 * 1024 * 1024
+const maxBytes = 8 * 1024 * 1024
 const goodbyeMs = 2_000
 
 /** Sends spans in batches. Calls never wait for the receiver, and memory use is limited. */
 export function createExporter(options: ExporterOptions) {
-  const { post, envelope, receiver, clock, log } = options
-  const queue = createQueue(maxCharacters)
+  const { post, encode, receiver, clock, log } = options
+  const queue = createQueue(maxBytes)
   const delivery = createDelivery(options)
   let timer: Disposable | undefined
   let sending: Promise<void> | undefined
@@ -56,8 +56,7 @@ export function createExporter(options: ExporterOptions) {
     do {
       const spans = queue.take(batchSize)
       if (spans.length === 0) return
-      const body = Buffer.from(`${envelope.head}${spans.join(',')}${envelope.tail}`)
-      const taken = await delivery.deliver(body, spans.length)
+      const taken = await delivery.deliver(encode(spans), spans.length)
       sent += taken
       dropped += spans.length - taken
     } while (queue.size >= enough)
@@ -76,17 +75,17 @@ export function createExporter(options: ExporterOptions) {
 }
 
 /** A queue that is limited by the total length of its spans. The spans of one call stay together. */
-function createQueue(maxCharacters: number) {
+function createQueue(maxBytes: number) {
   let groups: (readonly string[])[] = []
-  let characters = 0
+  let bytes = 0
   const queue = {
     size: 0,
     add(spans: readonly string[]): boolean {
-      const more = charactersOf(spans)
-      if (characters + more > maxCharacters) return false
+      const more = bytesOf(spans)
+      if (bytes + more > maxBytes) return false
       groups.push(spans)
       queue.size += spans.length
-      characters += more
+      bytes += more
       return true
     },
     /** Takes the oldest spans: at most `maxSpans`, unless a single call has more. */
@@ -100,14 +99,14 @@ function createQueue(maxCharacters: number) {
       }
       groups = groups.slice(count)
       queue.size -= taken.length
-      characters -= charactersOf(taken)
+      bytes -= bytesOf(taken)
       return taken
     },
   }
   return queue
 }
 
-const charactersOf = (spans: readonly string[]): number => spans.reduce((sum, { length }) => sum + length, 0)
+const bytesOf = (spans: readonly string[]): number => spans.reduce((sum, { length }) => sum + length, 0)
 
 interface DeliveryOptions {
   readonly post: OtlpClient
@@ -170,8 +169,9 @@ function createDelivery(options: DeliveryOptions) {
     const pauseMs = maxMs / 2 + (maxMs / 2) * random()
     resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)
     if (failures++ > 0) return
-    const message = 'traces cannot be exported; they are queued, and dropped if the queue is full'
-    log.warn({ receiver, reason: reply.why }, message)
+    const refused = reply.kind === 'refused'
+    const fate = refused ? 'the receiver refuses them' : 'they are queued, and dropped if the queue is full'
+    log.warn({ receiver, reason: reply.why }, `traces cannot be exported; ${fate}`)
   }
 
   function recovered(): void {

@@ -1,14 +1,15 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { retryAfterMs } from '../../lib/backoff.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
 import type { HttpClient } from '../../lib/http-client.ts'
-import { asRecord } from '../../lib/is-record.ts'
 import { createLazy } from '../../lib/lazy.ts'
-import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { readBeginning } from '../../lib/read-bounded.ts'
+import { rejectedSpans } from './otlp-protobuf.ts'
 
 export type OtlpReply =
   | { readonly kind: 'taken'; readonly rejected: number }
@@ -24,18 +25,30 @@ export interface OtlpClientOptions {
   readonly url: URL
   /** The headers. They may hold credentials, so never log them. */
   readonly headers: Readonly<Record<string, string>>
+  readonly delivery: OtlpDelivery
   readonly clock: Clock
 }
 
-/** Time limit for a response. A slower receiver counts as down. */
-const timeoutMs = 10_000
-const tooSlow = `no response within ${timeoutMs / 1000} s (a fixed limit)`
+/** How requests are sent, as OpenTelemetry's variables say. */
+export interface OtlpDelivery {
+  readonly gzip: boolean
+  /** Time limit for a response. A slower receiver counts as down. */
+  readonly timeoutMs: number
+}
+
+const compress = promisify(gzip)
+
 /** Max bytes per response. Longer responses are not OTLP. */
 const maxResponse = 64 * 1024
 
-export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): OtlpClient {
+export function createOtlpClient({ url, headers, delivery, clock }: OtlpClientOptions): OtlpClient {
   const path = url.pathname + url.search
-  const own = { ...headers, 'content-type': 'application/json' }
+  const own = {
+    ...headers,
+    'content-type': 'application/x-protobuf',
+    ...(delivery.gzip && { 'content-encoding': 'gzip' }),
+  }
+  const tooSlow = `no response within ${delivery.timeoutMs / 1000} s (OTEL_EXPORTER_OTLP_TIMEOUT)`
 
   // Load the HTTP client with the first batch, to keep startup fast.
   const client = createLazy<HttpClient>(async () => {
@@ -43,11 +56,12 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
   })
 
-  const post = async (body: Buffer, signal: AbortSignal): Promise<OtlpReply> => {
+  const post = async (bytes: Buffer, signal: AbortSignal): Promise<OtlpReply> => {
+    const body = delivery.gzip ? await compress(bytes) : bytes
     const response = await (await client.get()).request({ method: 'POST', path, headers: own, body, signal })
     const { statusCode: status } = response
     if (status >= 200 && status < 300) {
-      return { kind: 'taken', rejected: rejectedBy(String((await readBeginning(response.body, maxResponse)).bytes)) }
+      return { kind: 'taken', rejected: rejectedSpans((await readBeginning(response.body, maxResponse)).bytes) }
     }
     const [retryAfter] = [response.headers['retry-after']].flat()
     const waitMs = Math.min(retryAfterMs(retryAfter, clock.now()) ?? 0, maxRetryAfterMs)
@@ -58,11 +72,12 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
 
   return {
     async send(body, signal) {
-      using limit = deadline(clock, timeoutMs, () => new Error(tooSlow), signal)
+      using limit = deadline(clock, delivery.timeoutMs, () => new Error(tooSlow), signal)
       try {
         return await post(body, limit.signal)
       } catch (thrown) {
-        return { kind: 'later', why: reasonOf(thrown), waitMs: 0 }
+        const isTooSlow = thrown instanceof Error && thrown.message === tooSlow
+        return { kind: 'later', why: isTooSlow ? tooSlow : reasonOf(thrown), waitMs: 0 }
       }
     },
     async [Symbol.asyncDispose]() {
@@ -76,14 +91,7 @@ const maxRetryAfterMs = 5 * 60_000
 /** The status codes that OTLP/HTTP defines as retryable. */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** The number of rejected spans. A response that is not JSON, such as an empty one, counts as full success. */
-function rejectedBy(response: string): number {
-  const { rejectedSpans } = asRecord(asRecord(parseJson(response)).partialSuccess)
-  return Math.max(Number(rejectedSpans ?? 0) || 0, 0)
-}
-
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof ProxyError || thrown instanceof ToolwayError) return thrown.message
-  const isTooSlow = thrown instanceof Error && thrown.message === tooSlow
-  return isTooSlow ? tooSlow : `unreachable (${failureReason(thrown)})`
+  return `unreachable (${failureReason(thrown)})`
 }

@@ -6,7 +6,7 @@ export interface Received {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders
-  readonly body: string
+  readonly body: Buffer
   /** The names of the spans in it. */
   readonly names: readonly string[]
 }
@@ -24,7 +24,9 @@ export interface Receiver extends AsyncDisposable {
   answers(next: (number: number) => Answer | undefined): void
 }
 
-export const taken: Answer = { status: 200, body: '{"partialSuccess":{}}' }
+export const plainDelivery = { gzip: false, timeoutMs: 10_000 } as const
+
+export const taken: Answer = { status: 200, body: '\x0a\0' }
 
 /** An HTTP server that takes batches and says what a test wants it to say. */
 export async function startReceiver(): Promise<Receiver> {
@@ -33,12 +35,12 @@ export async function startReceiver(): Promise<Receiver> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks).toString()
+    const body = Buffer.concat(chunks)
     const { method = '', url = '', headers } = request
-    const names = [...body.matchAll(/"name":"(span[^"]*)"/g)].map(([, name]) => name as string)
+    const names = [...body.toString('latin1').matchAll(/span [\w ]+/g)].map(([name]) => name)
     received.push({ method, url, headers, body, names })
     const said = answer(received.length)
-    if (said) response.writeHead(said.status, { 'content-type': 'application/json', ...said.headers }).end(said.body)
+    if (said) response.writeHead(said.status, { ...said.headers }).end(said.body)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

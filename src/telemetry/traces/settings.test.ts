@@ -42,6 +42,7 @@ describe('F16: whether traces are on, and where they go', () => {
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'http://'],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nonsense' }, 'http://'],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: otlp, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'grpc'],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: otlp, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/xml' }, 'http/xml'],
   ])('%j is ignored with a warning', (env, word) => {
     const { settings, warnings } = traceSettings(undefined, env)
     expect(settings).toBeUndefined()
@@ -58,6 +59,37 @@ describe('F16: the other variables of OpenTelemetry', () => {
       OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x=%E0%A4%A',
     }
     expect(settingsOf(env).settings?.headers).toEqual({ 'api-key': 'secret key', x: '%E0%A4%A' })
+  })
+
+  test.each<[Record<string, string>, object]>([
+    [{}, { gzip: false, timeoutMs: 10_000 }],
+    [
+      { OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip', OTEL_EXPORTER_OTLP_TIMEOUT: '500' },
+      { gzip: true, timeoutMs: 500 },
+    ],
+    [
+      { OTEL_EXPORTER_OTLP_TIMEOUT: '500', OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '700' },
+      { gzip: false, timeoutMs: 700 },
+    ],
+  ])('V22: %j means the delivery %j', (env, delivery) => {
+    expect(settingsOf(env)).toMatchObject({ settings: { delivery }, warnings: [] })
+  })
+
+  test('V22: with http/json, traces are sent in protobuf, with a warning', () => {
+    const { settings, warnings } = settingsOf({ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' })
+    expect(settings).toBeDefined()
+    expect(warnings).toEqual([expect.stringContaining('http/protobuf')])
+  })
+
+  test('V22: a variable that has no effect is named in a warning', () => {
+    const unused = { OTEL_BSP_SCHEDULE_DELAY: '100', OTEL_EXPORTER_OTLP_CERTIFICATE: 'ca.pem' }
+    const without = { OTEL_METRICS_EXPORTER: 'none', OTEL_TRACES_EXPORTER: 'otlp', OTEL_LOG_LEVEL: '' }
+    const { warnings } = settingsOf({ ...unused, ...without })
+    expect(warnings).toEqual([expect.stringMatching(/: OTEL_BSP_SCHEDULE_DELAY, OTEL_EXPORTER_OTLP_CERTIFICATE\.$/)])
+    expect(settingsOf({ OTEL_EXPORTER_OTLP_TIMEOUT: '10s' })).toMatchObject({
+      settings: { delivery: { timeoutMs: 10_000 } },
+      warnings: [expect.stringContaining('OTEL_EXPORTER_OTLP_TIMEOUT')],
+    })
   })
 
   test.each<[Record<string, string>, object]>([

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../config/schema.ts'
 import { decodePercent } from '../../lib/url.ts'
+import type { OtlpDelivery } from './otlp-client.ts'
 import type { Traces, TracesOptions } from './traces.ts'
 import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 
@@ -13,9 +14,11 @@ export interface TraceChoice {
 /** The settings for traces. The configuration takes precedence over OpenTelemetry's environment variables. */
 export function traceSettings(config: Config['telemetry']['traces'], env: OtelEnvironment): TraceChoice {
   const warnings: string[] = []
-  const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env, warnings)
+  const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env)
   const url = written === undefined ? undefined : addressOf(written, warnings)
   if (url === undefined) return { settings: undefined, warnings }
+  const delivery = deliveryOf(env, warnings)
+  if (delivery === undefined) return { settings: undefined, warnings }
   const headers = {
     ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_HEADERS')),
     ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS')),
@@ -23,19 +26,58 @@ export function traceSettings(config: Config['telemetry']['traces'], env: OtelEn
   const resource = pairs(variable(env, 'OTEL_RESOURCE_ATTRIBUTES'))
   const name = variable(env, 'OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'toolway'
   const sampling = samplingOf(env, warnings)
-  return { settings: { url, headers, resource: { ...resource, 'service.name': name }, sampling }, warnings }
+  const unused = unusedVariables(env)
+  if (unused.length > 0) warnings.push(`Toolway does not use these variables of OpenTelemetry: ${unused.join(', ')}.`)
+  return { settings: { url, headers, resource: { ...resource, 'service.name': name }, sampling, delivery }, warnings }
 }
 
-function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefined {
+/** How spans are sent; undefined if Toolway cannot send them so. */
+function deliveryOf(env: OtelEnvironment, warnings: string[]): OtlpDelivery | undefined {
+  const ofTraces = (name: string) =>
+    variable(env, `OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? variable(env, `OTEL_EXPORTER_OTLP_${name}`)
+  const protocol = ofTraces('PROTOCOL') ?? 'http/protobuf'
+  if (protocol === 'http/json')
+    warnings.push('Traces are sent as http/protobuf, not as OTEL_EXPORTER_OTLP_PROTOCOL says.')
+  else if (protocol !== 'http/protobuf') {
+    const advice = 'Toolway exports traces over HTTP: set it to http/protobuf'
+    warnings.push(`Traces are off: OTEL_EXPORTER_OTLP_PROTOCOL is ${protocol.slice(0, 50)}. ${advice}.`)
+    return undefined
+  }
+  const compression = ofTraces('COMPRESSION') ?? 'none'
+  if (compression !== 'gzip' && compression !== 'none')
+    warnings.push('OTEL_EXPORTER_OTLP_COMPRESSION must be gzip or none: traces are not compressed.')
+  const timeoutMs = Number(ofTraces('TIMEOUT') ?? defaultTimeoutMs)
+  const isValid = Number.isInteger(timeoutMs) && timeoutMs > 0 && timeoutMs <= maxTimeoutMs
+  if (!isValid) warnings.push('OTEL_EXPORTER_OTLP_TIMEOUT must be in milliseconds, at most 600000: it is 10000.')
+  return { gzip: compression === 'gzip', timeoutMs: isValid ? timeoutMs : defaultTimeoutMs }
+}
+
+const defaultTimeoutMs = 10_000
+const maxTimeoutMs = 600_000
+
+/** The variables that Toolway uses, without `OTEL_`. Each of the exporter's also exists for traces alone. */
+const usedVariables: ReadonlySet<string> = new Set([
+  ...['SDK_DISABLED', 'SERVICE_NAME', 'RESOURCE_ATTRIBUTES', 'TRACES_SAMPLER', 'TRACES_SAMPLER_ARG'],
+  ...['ENDPOINT', 'HEADERS', 'PROTOCOL', 'COMPRESSION', 'TIMEOUT'].flatMap((name) => [
+    `EXPORTER_OTLP_${name}`,
+    `EXPORTER_OTLP_TRACES_${name}`,
+  ]),
+])
+
+/** Variables that somebody set for an effect that they do not have here. */
+const unusedVariables = (env: OtelEnvironment): string[] =>
+  Object.keys(env).filter((name) => {
+    const value = variable(env, name)
+    const isDefault = value === 'none' || (name === 'OTEL_TRACES_EXPORTER' && value === 'otlp')
+    return name.startsWith('OTEL_') && value !== undefined && !isDefault && !usedVariables.has(name.slice(5))
+  })
+
+function endpointOf(env: OtelEnvironment): string | undefined {
   const common = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
   // The endpoint for traces is used unchanged; the path for traces is appended only to the common endpoint.
   const endpoint = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? (common && forTraces(common))
   const isOff = variable(env, 'OTEL_SDK_DISABLED') === 'true' || variable(env, 'OTEL_TRACES_EXPORTER') === 'none'
-  if (isOff || endpoint === undefined) return undefined
-  const protocol = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? variable(env, 'OTEL_EXPORTER_OTLP_PROTOCOL')
-  if (protocol !== 'grpc') return endpoint
-  warnings.push('Traces are off: OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but Toolway exports traces only over HTTP.')
-  return undefined
+  return isOff ? undefined : endpoint
 }
 
 function forTraces(endpoint: string): string {

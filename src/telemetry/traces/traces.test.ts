@@ -3,7 +3,8 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { observedOf } from '../metrics/observed.fixture.ts'
-import { type Received, type Receiver, startReceiver } from './receiver.fixture.ts'
+import { decodeRequest } from './otlp.fixture.ts'
+import { plainDelivery, type Received, type Receiver, startReceiver } from './receiver.fixture.ts'
 import { serverOf } from './server.fixture.ts'
 import { openTraces } from './traces.ts'
 import type { TraceSettings } from './tracing.ts'
@@ -15,7 +16,14 @@ const servers = new Map([['files', serverOf({ command: 'files' })]])
 async function traced(changes: Partial<TraceSettings> = {}, where = (url: string) => `${url}/v1/traces`) {
   await using receiver: Receiver = await startReceiver()
   const log = createKeptLog()
-  const settings = { url: where(receiver.url), headers: {}, resource: {}, sampling: everything, ...changes }
+  const settings = {
+    url: where(receiver.url),
+    headers: {},
+    resource: {},
+    sampling: everything,
+    delivery: plainDelivery,
+    ...changes,
+  }
   const traces = openTraces({ settings, version: '1.2.3', clock: createManualClock(), log })
   const tracer = traces.tracer({ redact: (text) => text, servers })
   for (const id of ['one', 'two']) {
@@ -28,8 +36,12 @@ async function traced(changes: Partial<TraceSettings> = {}, where = (url: string
 
 test('F16: a batch is what OTLP over HTTP wants: one resource, one scope, its spans', async () => {
   const { batch, stats } = await traced({ resource: { 'service.name': 'mine "here"', team: 'a' } })
-  expect(batch).toMatchObject({ method: 'POST', url: '/v1/traces', headers: { 'content-type': 'application/json' } })
-  expect(JSON.parse(batch.body)).toEqual({
+  expect(batch).toMatchObject({
+    method: 'POST',
+    url: '/v1/traces',
+    headers: { 'content-type': 'application/x-protobuf' },
+  })
+  expect(decodeRequest(batch.body)).toEqual({
     resourceSpans: [
       {
         resource: {

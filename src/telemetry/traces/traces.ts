@@ -7,6 +7,7 @@ import { basicAuthOf } from '../../lib/url.ts'
 import { type CallSpansOptions, createCallSpans, serverFacts, type TracedServer } from './call-spans.ts'
 import { createExporter, type Exporter } from './exporter.ts'
 import { createOtlpClient } from './otlp-client.ts'
+import { createTraceEncoder } from './otlp-protobuf.ts'
 import { createTracing, type TraceSampling, type TraceSettings } from './tracing.ts'
 
 export type Traces = ReturnType<typeof openTraces>
@@ -31,8 +32,8 @@ export function openTraces({ settings, version, clock, log }: TracesOptions) {
   const authorization = basicAuthOf(url)
   const headers = { ...(authorization === undefined ? {} : { authorization }), ...lowerCase(settings.headers) }
   const exporter = createExporter({
-    post: createOtlpClient({ url, headers, clock }),
-    envelope: envelopeOf(settings.resource, version),
+    post: createOtlpClient({ url, headers, delivery: settings.delivery, clock }),
+    encode: encoderOf(settings.resource, version),
     // Log only the origin, because the rest of the URL may hold a key.
     receiver: url.origin,
     clock,
@@ -54,22 +55,18 @@ export function openTraces({ settings, version, clock, log }: TracesOptions) {
 const lowerCase = (headers: TraceSettings['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-function envelopeOf(resource: TraceSettings['resource'], version: string): { head: string; tail: string } {
-  const all = {
-    'service.version': version,
-    'service.instance.id': randomUUID(),
-    'telemetry.sdk.name': 'toolway',
-    'telemetry.sdk.language': 'nodejs',
-    'telemetry.sdk.version': version,
-    ...resource,
-  }
-  const attributes = Object.entries(all).map(([key, stringValue]) => ({ key, value: { stringValue } }))
-  const scope = JSON.stringify({ name: 'toolway', version })
-  return {
-    head: `{"resourceSpans":[{"resource":${JSON.stringify({ attributes })},"scopeSpans":[{"scope":${scope},"spans":[`,
-    tail: ']}]}]}',
-  }
-}
+const encoderOf = (resource: TraceSettings['resource'], version: string) =>
+  createTraceEncoder(
+    {
+      'service.version': version,
+      'service.instance.id': randomUUID(),
+      'telemetry.sdk.name': 'toolway',
+      'telemetry.sdk.language': 'nodejs',
+      'telemetry.sdk.version': version,
+      ...resource,
+    },
+    version,
+  )
 
 interface Tracer extends Tracing, Observer {}
 

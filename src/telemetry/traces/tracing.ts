@@ -9,6 +9,7 @@ import {
   type TraceContext,
   traceIdOf,
 } from '../../core/trace-context.ts'
+import type { OtlpDelivery } from './otlp-client.ts'
 
 /** Decides which calls are traced, and creates their contexts. `isForwarded` is false for in-process sources. */
 export const createTracing = (sampling: TraceSampling, isForwarded: (server: string) => boolean): Tracing => ({
@@ -59,6 +60,7 @@ export interface TraceSettings {
   readonly headers: Readonly<Record<string, string>>
   readonly resource: Readonly<Record<string, string>>
   readonly sampling: TraceSampling
+  readonly delivery: OtlpDelivery
 }
 
 /** Random bytes for many IDs. They are requested together, because small requests for random bytes are slow. */

@@ -220,7 +220,7 @@ describe.skipIf(why !== undefined)(
       expect(collector.spans(traceId)).toEqual([])
     })
 
-    test('over stdio as well, by the variables of OpenTelemetry: what a process has seen is sent before it ends', async () => {
+    test('over stdio as well, by the variables of OpenTelemetry: what a process has seen is sent, compressed, before it ends', async () => {
       const silent = { mcpServers: only('piped') }
       await using folder = await temporaryFolder()
       const args = [...toolwayWords, 'stdio', '--config', await writeConfig(folder.path, silent, randomUUID())]
@@ -229,6 +229,7 @@ describe.skipIf(why !== undefined)(
         PATH: String(process.env.PATH),
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_SERVICE_NAME: 'desk',
+        OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
       }
       const client = await tracedClient({ program: { command: process.execPath, args, env } }, collector)
       await client.client.listTools()
