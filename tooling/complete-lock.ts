@@ -31,6 +31,10 @@ for (const [path, { optionalDependencies = {}, dev }] of Object.entries(packages
     added++
   }
 }
+// These packages do not say that their program needs glibc. npm believes what the lock says.
+for (const [path, entry] of Object.entries(packages)) {
+  if (path.startsWith('node_modules/node-linux-')) packages[path] = { ...entry, libc: ['glibc'] }
+}
 lock.packages = Object.fromEntries(Object.entries(packages).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
 writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`)
 console.info(`${added} packages of other platforms added to the lock`)

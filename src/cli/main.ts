@@ -7,7 +7,7 @@ import { limitMalloc } from './malloc.ts'
 const minVersion = 24
 if (Number.parseInt(process.versions.node, 10) < minVersion) {
   process.stderr.write(
-    `Toolway needs Node ${minVersion} or newer, but this is ${process.versions.node}. Install a newer version ` +
+    `Toolway needs Node ${minVersion}: this is Node ${process.versions.node}. Install a newer version ` +
       `(https://nodejs.org), or try npx -p node@${minVersion} -p toolway toolway\n`,
   )
   process.exit(2)

@@ -110,7 +110,7 @@ export async function bundleProgram(out: string, more: readonly string[] = []): 
 /** What the library says, instead of errors that do not help, where it cannot be loaded. */
 const checks = [
   'if (Number.parseInt(process.versions.node, 10) < 24)',
-  "  throw new Error('Toolway needs Node 24 or newer, but this is ' + process.versions.node + '.')",
+  "  throw new Error('Toolway needs Node 24: this is Node ' + process.versions.node + '.')",
   "try { createRequire(import.meta.url).resolve('./index.cjs') } catch {",
   "  throw new Error('Toolway cannot be part of a bundle: mark the package toolway as external in your bundler.')",
   '}',

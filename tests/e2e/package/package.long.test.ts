@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
 import { runServe } from '../../fixtures/command.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { oldNode } from '../../fixtures/old-node.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { build, install, type Packed, root, run } from './packed.ts'
 
@@ -112,6 +113,17 @@ describe.concurrent('the package', () => {
     expect(texts.join('').length).toBeLessThan(6_000)
     expect(texts.join('')).toContain('needs Node')
   })
+
+  test.skipIf(oldNode === undefined)(
+    'V18: with an older Node, the command and the library say which one they need',
+    async () => {
+      const imported = ['--input-type=module', '-e', `import ${JSON.stringify(join(packed.folder, 'dist/index.js'))}`]
+      for (const words of [[main, 'serve'], imported]) {
+        const { stderr } = await run(oldNode as string, words).catch((error: { stderr: string }) => error)
+        expect(stderr).toMatch(/Toolway needs Node 24: this is Node \d/)
+      }
+    },
+  )
 
   test('publint reports no problems', async () => {
     const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
