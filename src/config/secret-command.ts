@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { constants, lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { lstatSync, realpathSync, type Stats } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { findProgram, isExecutable, isFile, ownGroup, signalGroup, spawnArguments } from '../lib/programs.ts'
 import { type EnvVars, interpolate, type RunCommand } from './interpolate.ts'
 import { type BranchNode, mapLeaves } from './tree.ts'
 
@@ -21,24 +21,19 @@ export async function runSecretCommand(
   env: EnvVars,
   withinMs = usualMs,
 ): Promise<CommandOutcome> {
-  const words = wordsOf(line)
-  const [program, ...args] = words ?? []
+  const [program, ...args] = wordsOf(line) ?? []
   if (program === undefined) return { fault: 'the command after exec: is empty or has an unclosed quotation mark' }
-  const changeable = await changeableByOthers(words ?? [], folder, env)
+  const changeable = changeableByOthers([program, ...args], folder, env)
   if (changeable !== undefined) return { fault: `the command ${program} was not run, because ${changeable}` }
   const { promise, resolve } = Promise.withResolvers<CommandOutcome>()
-  const child = spawn(program, args, {
-    cwd: folder,
-    env: { ...env },
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: process.platform !== 'win32',
-    windowsHide: true,
-  })
+  const [file, words, how] = spawnArguments(program, args, { cwd: folder, env })
+  const stdio: ['ignore', 'pipe', 'ignore'] = ['ignore', 'pipe', 'ignore']
+  const child = spawn(file, words, { cwd: folder, env: { ...env }, stdio, ...ownGroup, ...how })
   const chunks: Buffer[] = []
   let length = 0
   const give = (outcome: CommandOutcome) => {
     clearTimeout(timer)
-    end(child.pid)
+    if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL')
     child.stdout.destroy()
     resolve(outcome)
   }
@@ -81,27 +76,17 @@ export function wordsOf(line: string): readonly string[] | undefined {
   return words[0] === '' ? undefined : words
 }
 
-/** Kills the process group. On Windows, kills only the process itself. */
-function end(pid: number | undefined): void {
-  if (pid === undefined) return
-  try {
-    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
-  } catch {
-    // The process has already exited.
-  }
-}
-
 /**
  * Returns the reason why a program must not be run to get a secret: other users can change the program, a folder on its
  * path, or a file among its arguments, such as an interpreter's script. Undefined if running it is safe.
  */
-async function changeableByOthers(words: readonly string[], folder: string, env: EnvVars): Promise<string | undefined> {
+function changeableByOthers(words: readonly string[], folder: string, env: EnvVars): string | undefined {
   // Windows has no file modes to check.
   if (process.platform === 'win32') return undefined
   const [program = '', ...args] = words
-  const found = program.includes('/') ? resolve(folder, program) : await searched(program, env)
   // Ignore a missing program: spawn reports it.
-  const files = [found, ...args.map((word) => resolve(folder, word))].filter((path) => path !== undefined)
+  const found = findProgram(program, { cwd: folder, env, isWanted: program.includes('/') ? isFile : isExecutable })
+  const files = [...(found === undefined ? [] : [found]), ...args.map((word) => resolve(folder, word))]
   for (const path of files) {
     if (!isFile(path)) continue
     for (const place of new Set([path, realpathSync(path)])) {
@@ -111,20 +96,6 @@ async function changeableByOthers(words: readonly string[], folder: string, env:
   }
   return undefined
 }
-
-async function searched(program: string, env: EnvVars): Promise<string | undefined> {
-  for (const folder of (env.PATH ?? '').split(delimiter)) {
-    const path = join(folder, program)
-    const runnable = await access(path, constants.X_OK).then(
-      () => isFile(path),
-      () => false,
-    )
-    if (folder !== '' && runnable) return path
-  }
-  return undefined
-}
-
-const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
 /** Checks the file and all folders above it, because anyone with write access to a folder can replace what is in it. */
 function faultOnPath(file: string): string | undefined {

@@ -1,5 +1,6 @@
-import { accessSync, constants, statSync } from 'node:fs'
-import { basename, delimiter, join, resolve } from 'node:path'
+import { statSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { findProgram, isExecutable, isFile } from '../../lib/programs.ts'
 import { commandLine, shellQuote } from '../../lib/shell-words.ts'
 import type { RecogniseCause, StdioServer } from './finding.ts'
 
@@ -82,32 +83,8 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   return { message: `the command ${command} was not found`, remedy }
 }
 
-/** The path of a command's file, looked up in PATH; undefined if there is none. */
-function findCommand({ command, cwd = '.', env }: StdioServer, isWanted = isExecutable): string | undefined {
-  const path = env.PATH ?? process.env.PATH ?? ''
-  const places = command.includes('/')
-    ? [resolve(cwd, command)]
-    : path.split(delimiter).map((one) => join(one, command))
-  return places.find(isWanted)
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile()
-  } catch {
-    // Missing, or in a folder that this user cannot enter.
-    return false
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return isFile(path)
-  } catch {
-    return false
-  }
-}
+const findCommand = ({ command, cwd, env }: StdioServer, isWanted = isExecutable): string | undefined =>
+  findProgram(command, { cwd, env: { ...process.env, ...env }, isWanted })
 
 const notExecutable: RecogniseCause<StdioServer> = ({ name, failure, config }) => {
   if (failure.code !== 'EACCES') return

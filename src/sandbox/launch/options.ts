@@ -1,5 +1,3 @@
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import type { ChildListener } from '../runtime.ts'
 
 export interface LaunchOptions {
@@ -11,21 +9,6 @@ export interface LaunchOptions {
   /** Maximum message size by kind. */
   limit(kind: number): number | undefined
   readonly folders: readonly string[]
-}
-
-export function findProgram(name: string): string | undefined {
-  return (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter((folder) => folder !== '')
-    .map((folder) => join(folder, name))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
 }
 
 export interface KernelLimits {

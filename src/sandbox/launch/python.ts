@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { jsonValue } from '../../lib/parse-json.ts'
+import { findProgram } from '../../lib/programs.ts'
 import type { Runtime } from '../runtime.ts'
 import { type BwrapOptions, launchInBwrap } from './bwrap.ts'
-import { findProgram } from './options.ts'
 
 const run = promisify(execFile)
 

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
@@ -8,6 +7,7 @@ import { pause } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { signalGroup } from '../../lib/programs.ts'
 
 /**
  * Ends orphaned server processes. Processes left behind when Toolway was killed are ended at the next start.
@@ -161,7 +161,6 @@ async function end(processes: readonly ProcessId[], clock: Clock, leaders: reado
   signal('SIGKILL')
 }
 
-const isWindows = process.platform === 'win32'
 const living = new Set<number>()
 let watching = false
 
@@ -178,21 +177,7 @@ export function rememberGroup(leader: number): void {
 /** Kills the remaining processes in the group of a process that has ended, and forgets the group. */
 export function sweepGroup(leader: number): void {
   if (!living.delete(leader)) return
-  if (!isWindows) signalGroup(leader, 'SIGKILL')
-}
-
-/** Signals a process and its descendants in the same group. Does nothing if the group is gone. */
-export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
-  if (isWindows) {
-    // Windows does not have process groups or SIGTERM, but taskkill ends a whole process tree.
-    spawnSync('taskkill', ['/pid', String(leader), '/T', '/F'], { windowsHide: true, stdio: 'ignore' })
-    return
-  }
-  try {
-    process.kill(-leader, signal)
-  } catch {
-    // The group is already gone.
-  }
+  if (process.platform !== 'win32') signalGroup(leader, 'SIGKILL')
 }
 
 /** A process id and its start time, because ids are reused. */

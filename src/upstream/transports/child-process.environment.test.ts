@@ -31,3 +31,10 @@ test('B6: the same on Windows, for any case of the names', () => {
   const windows = { Path: 'C:\\bin', SystemRoot: 'C:\\Windows', TEMP: 'C:\\Temp', SECRET: 'x' }
   expect(Object.keys(childEnvironment({}, windows, 'win32'))).toEqual(['Path', 'SystemRoot', 'TEMP'])
 })
+
+test('V18: a configured variable replaces an inherited one whose name has another case on Windows', () => {
+  expect(childEnvironment({ PATH: 'D:\\bin' }, { Path: 'C:\\bin', TEMP: 'C:\\Temp' }, 'win32')).toEqual({
+    PATH: 'D:\\bin',
+    TEMP: 'C:\\Temp',
+  })
+})

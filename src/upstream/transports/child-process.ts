@@ -1,10 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { type Stats, statSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { statSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
-import { type OrphanReaper, rememberGroup, signalGroup, sweepGroup } from '../connection/orphan-reaper.ts'
+import { findProgram, isFile, ownGroup, signalGroup, spawnArguments } from '../../lib/programs.ts'
+import { type OrphanReaper, rememberGroup, sweepGroup } from '../connection/orphan-reaper.ts'
 import { unsentError } from './transport-errors.ts'
 
 export interface ServerProcessOptions {
@@ -84,14 +84,9 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
 async function spawned(options: ServerProcessOptions, mark?: Readonly<Record<string, string>>) {
   const { command, args, cwd, env } = options
   try {
-    const child = spawn(command, args, {
-      cwd,
-      env: childEnvironment({ ...mark, ...env }),
-      stdio: 'pipe',
-      // The process gets its own group, so that processes started by npx or sh receive signals too.
-      detached: process.platform !== 'win32',
-      windowsHide: true,
-    })
+    const environment = childEnvironment({ ...mark, ...env })
+    const [file, words, how] = spawnArguments(command, args, { cwd, env: environment })
+    const child = spawn(file, words, { cwd, env: environment, stdio: 'pipe', ...ownGroup, ...how })
     await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
     return child
   } catch (error) {
@@ -105,9 +100,10 @@ function cannotStart(options: ServerProcessOptions, thrown: NodeJS.ErrnoExceptio
   const error = bare(thrown)
   // For a name that is nowhere in PATH, the system reports EACCES if it cannot enter one of the folders in PATH, or if
   // one of them contains a folder of that name.
-  if (error.code === 'EACCES' && !command.includes('/') && !isInPath(options)) error.code = 'ENOENT'
+  const isInPath = () => findProgram(command, { env: childEnvironment(options.env), isWanted: isFile }) !== undefined
+  if (error.code === 'EACCES' && !command.includes('/') && !isInPath()) error.code = 'ENOENT'
   const say = (why: string) => unsentError(name, `Could not start ${name}: ${why}`, error)
-  if (cwd !== undefined && !(kindOf(cwd)?.isDirectory() ?? false))
+  if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
     return say(`the folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
   if (error.code === 'ENOENT')
     return say(`the command "${command}" was not found. Install it, or give its full path in ${setting}.command.`)
@@ -117,24 +113,13 @@ function cannotStart(options: ServerProcessOptions, thrown: NodeJS.ErrnoExceptio
     return say(`too many files are open (${error.code}). Raise the limit with ulimit -n, or LimitNOFILE= in systemd.`)
   if (error.code === 'EAGAIN' || error.code === 'ENOMEM')
     return say(`the system has no room for another process (${error.code}). Raise its limits, or run fewer servers.`)
-  return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
+  return say(`the command "${command}" failed (${error.message}). Check ${setting}.`)
 }
 
 /** Node's error without the process's arguments, which may contain secrets. */
 function bare(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
   const [message] = error.message.split(' Received ', 1)
   return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
-}
-
-const isInPath = ({ command, env }: ServerProcessOptions): boolean =>
-  (childEnvironment(env).PATH ?? '').split(delimiter).some((folder) => kindOf(join(folder, command))?.isFile())
-
-function kindOf(path: string): Stats | undefined {
-  try {
-    return statSync(path)
-  } catch {
-    return undefined
-  }
 }
 
 /** Variables that name trusted certificates, which are needed behind a proxy that inspects TLS. */
@@ -157,9 +142,13 @@ export function childEnvironment(
 ): Record<string, string> {
   const pattern = passedOn[platform === 'win32' ? 'windows' : 'posix']
   const environment: Record<string, string> = {}
+  // On Windows, PATH and Path are one variable.
+  const overridden =
+    platform === 'win32' ? new Set(Object.keys(configured).map((name) => name.toUpperCase())) : undefined
   for (const [name, value] of Object.entries(ours)) {
     // Skip exported shell functions, which are code rather than settings.
-    if (value !== undefined && pattern.test(name) && !value.startsWith('()')) environment[name] = value
+    if (value === undefined || !pattern.test(name) || value.startsWith('()')) continue
+    if (!overridden?.has(name.toUpperCase())) environment[name] = value
   }
   return { ...environment, ...configured }
 }

@@ -61,7 +61,7 @@ describe('starting', () => {
       { cwd: '/no/such/folder' },
       /folder \/no\/such\/folder does not exist.*mcpServers\.rogue\.cwd/,
     ],
-    ['an argument with a NUL', { args: ['a\0b'] }, /failed with/],
+    ['an argument with a NUL', { args: ['a\0b'] }, /failed \(.*without null bytes/],
   ])('E1: %s is SERVER_UNAVAILABLE, and the sentence says what to do', async (_, options, sentence) => {
     const error = await opening({ ...options, env: { KEY: 'a-secret-value' } }).catch((thrown) => thrown)
     expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringMatching(sentence) })

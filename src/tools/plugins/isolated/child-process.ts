@@ -7,6 +7,7 @@ import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 import { isRecord } from '../../../lib/is-record.ts'
+import { ownGroup, signalGroup } from '../../../lib/programs.ts'
 
 /** Records one process, so that it is ended at the next start if Toolway is killed. */
 export interface ProcessRegistration {
@@ -55,8 +56,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
       env: { ...environment(options.variables), ...registration?.environment },
       execArgv: [memory, '--disable-sigusr1'],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Run the child in its own process group, so that killing the group also kills the processes that it started.
-      detached: true,
+      ...ownGroup,
     })
     const ready = Promise.withResolvers<void>()
     const running: Running = { process, ready: ready.promise, waiting: new Map(), cancelling: new Set() }
@@ -183,11 +183,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
     if (current === running) current = undefined
     const { pid, exitCode, signalCode } = running.process
     if (pid === undefined || exitCode !== null || signalCode !== null) return
-    try {
-      process.kill(-pid, 'SIGKILL')
-    } catch {
-      running.process.kill('SIGKILL')
-    }
+    signalGroup(pid, 'SIGKILL')
   }
 }
 
