@@ -64,6 +64,8 @@ const program = createProgram(
     stderr: new PassThrough(),
     env: {},
     cwd: '/nowhere',
+    command: 'toolway',
+    program: [],
     interrupted: new AbortController().signal,
   },
   () => {},

@@ -50,7 +50,7 @@ describe('V18: Node 24 in a checkout', () => {
     const starts = Object.entries(scripts).flatMap(([name, line]) =>
       line.split('&&').flatMap((command) => (command.includes('.ts') ? [[name, command.trim()] as const] : [])),
     )
-    expect(starts.map(([name]) => name)).toEqual(expect.arrayContaining(['start', 'toolway', 'prepare', 'test']))
+    expect(starts.map(([name]) => name)).toEqual(expect.arrayContaining(['start', 'toolway', 'dependencies', 'test']))
     for (const [name, command] of starts) {
       expect(command, name).toMatch(/^node (--disable-warning=\w+ )?tooling\/node24\.cjs [\w/-]+\.ts( |$)/)
     }

@@ -63,7 +63,12 @@ function fileHint(thrown: unknown, command: string): string | undefined {
 
 /** Prints an error: a few lines on stderr, or JSON on stdout. */
 export function report(thrown: unknown, output: Output, { command, cwd, debug }: ReportContext): void {
-  const { code, message, hint, more } = describe(thrown, command)
+  const failure = describe(thrown, command)
+  const { code, more } = failure
+  // Messages name commands as `toolway …`, also those of the gateway, which does not know how it is called here.
+  const callable = (text: string) => text.replaceAll('`toolway ', `\`${command} `)
+  const message = callable(failure.message)
+  const hint = failure.hint && callable(failure.hint)
   if (output.json) {
     output.value({ error: { code: code ?? 'INTERNAL', message, ...more, hint } })
   } else if (thrown instanceof ConfigError) {

@@ -1,4 +1,5 @@
 import { PassThrough, Readable } from 'node:stream'
+import { invocationOf } from './invocation.ts'
 import type { Shell } from './kit.ts'
 import { run } from './run.ts'
 
@@ -19,6 +20,8 @@ export async function toolway(words: readonly string[], surroundings: Surroundin
 export function recordedShell({
   cwd = '/nowhere',
   env = {},
+  command = 'toolway',
+  program = invocationOf({ env, cwd }).program,
   input = '',
   stdin = Readable.from([input]),
   columns,
@@ -26,13 +29,15 @@ export function recordedShell({
 }: Surroundings = {}) {
   const stdout = recorded(columns)
   const stderr = recorded(columns)
-  const shell: Shell = { stdin, stdout: stdout.stream, stderr: stderr.stream, env, cwd, interrupted }
+  const shell: Shell = { command, program, stdin, stdout: stdout.stream, stderr: stderr.stream, env, cwd, interrupted }
   return { shell, stdout: stdout.text, stderr: stderr.text }
 }
 
 export interface Surroundings {
   readonly cwd?: string
   readonly env?: Shell['env']
+  readonly command?: string
+  readonly program?: readonly string[]
   readonly input?: string
   /** Replaces `input` where a test needs the stream itself. */
   readonly stdin?: Readable

@@ -7,12 +7,13 @@ import { FileProblem } from '../config/edit/file.ts'
 import { ConfigError } from '../config/problems.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { homeOf, tildePath } from '../core/home.ts'
+import type { Invocation } from './invocation.ts'
 import { type Column, cut, oneLine, table } from './table.ts'
 
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
 /** The environment in which a command runs; a parameter, so that tests can run commands without starting a process. */
-export interface Shell {
+export interface Shell extends Invocation {
   readonly stdin: Readable
   readonly stdout: Stream
   readonly stderr: Stream
@@ -24,10 +25,6 @@ export interface Shell {
   /** Receives the function that removes secrets from what the process prints outside of any command. */
   readonly secretsKnown?: (conceal: (text: string) => string) => void
 }
-
-/** The command as the user calls it: npm scripts in a checkout have no `toolway` in their PATH. */
-export const commandName = (env: Shell['env']): string =>
-  env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
 /**
  * Makes all paths below the current folder that occur in the text relative to that folder. A path is recognized at its

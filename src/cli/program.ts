@@ -3,7 +3,7 @@ import { clientKinds } from '../config/import/client-kind.ts'
 import { durationUnits, parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
 import { pageSize, recordCount, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
-import { commandName, type ExitCode, exitCodeHelp, type Shell, UsageError } from './kit.ts'
+import { type ExitCode, exitCodeHelp, type Shell, UsageError } from './kit.ts'
 
 function portNumber(text: string): number {
   const port = Number(text)
@@ -46,7 +46,7 @@ type Run = (shell: Shell, ...params: never[]) => Promise<ExitCode>
 
 /** The commands and their options. A command's code is loaded only when the command runs. */
 export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
-  const name = commandName(shell.env)
+  const name = shell.command
   const command = (parent: Command, verb: string, load: () => Promise<Run>, how?: CommandOptions): Command =>
     parent.command(verb, how).action(async (...params: unknown[]) => {
       if (shell.cwd === '') {

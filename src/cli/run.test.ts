@@ -23,7 +23,7 @@ describe('B11: help and version', () => {
   })
 
   test('under npm the examples can be pasted', async () => {
-    const { stdout } = await toolway(['--help'], { env: { npm_lifecycle_event: 'toolway' } })
+    const { stdout } = await toolway(['--help'], { command: 'npm run -s toolway --' })
     expect(stdout).toContain('npm run -s toolway -- call native.hash')
   })
 

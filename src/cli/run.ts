@@ -2,7 +2,7 @@ import { type Command, CommanderError } from 'commander'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { nearMisses } from '../lib/similar-text.ts'
-import { columnsOf, commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
+import { columnsOf, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 
 /** Makes commander and all its subcommands use the given shell instead of the process. */
@@ -87,7 +87,7 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
     const json = opts.json ?? (thrown instanceof CommanderError && options.includes('--json'))
     const isHelp = thrown instanceof CommanderError && thrown.code === 'commander.help'
     if (isHelp && !json && !unknownCommand(program)) return exit.usage
-    const command = commandName(shell.env)
+    const command = shell.command
     const failure = thrown instanceof CommanderError ? usageError(thrown, command, program) : thrown
     // With `stdio`, print no JSON: stdout carries the protocol.
     const isStdio = program.args.length > 0 ? program.args[0] === 'stdio' : options.includes('stdio')

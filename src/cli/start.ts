@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../core/clock.ts'
+import { invocationOf } from './invocation.ts'
 import { exit } from './kit.ts'
 import { createInterrupt, run } from './run.ts'
 
@@ -69,7 +70,10 @@ function currentFolder(): string {
 setInterval(() => {}, 2 ** 30)
 
 async function runToEnd(): Promise<never> {
+  // npm runs scripts in the package's folder; use the folder where the user called npm.
+  const cwd = env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : currentFolder()
   const code = await run(process.argv.slice(2), {
+    ...invocationOf({ env, cwd }),
     // Opened on first use.
     get stdin() {
       return process.stdin
@@ -77,8 +81,7 @@ async function runToEnd(): Promise<never> {
     stdout,
     stderr,
     env,
-    // npm runs scripts in the package's folder; use the folder where the user called npm.
-    cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : currentFolder(),
+    cwd,
     interrupted: interrupt.signal,
     secretsKnown: (by) => {
       conceal = by

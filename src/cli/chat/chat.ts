@@ -5,7 +5,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { report } from '../failure.ts'
-import { commandName, createOutput, type ExitCode, exit, isInteractive, type Shell, UsageError } from '../kit.ts'
+import { createOutput, type ExitCode, exit, isInteractive, type Shell, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 import { answerOnce, type ChatContext, type ChatPreferences, printAnswer } from './answer.ts'
@@ -139,7 +139,7 @@ async function converse(
       const content = await printAnswer(shell, context, messages, signal)
       return [...messages, { role: 'assistant', content }]
     } catch (thrown) {
-      const place = { command: commandName(shell.env), cwd: shell.cwd, debug: false }
+      const place = { command: shell.command, cwd: shell.cwd, debug: false }
       if (answering.signal.aborted) note(paintNote('dim', 'Stopped.'))
       else if (!interrupted.aborted) report(thrown, createOutput(shell), place)
       return messages.slice(0, -1)

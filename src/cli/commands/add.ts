@@ -10,7 +10,7 @@ import { plainName } from '../../config/validate.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { disabledReason, prepareImport } from '../../runtime/config-edit/prepare-import.ts'
 import { starterWith } from '../../runtime/config-edit/starter.ts'
-import { commandName, createOutput, type ExitCode, editText, exit, type Shell, UsageError } from '../kit.ts'
+import { createOutput, type ExitCode, editText, exit, type Shell, UsageError } from '../kit.ts'
 import {
   appliedAutomatically,
   type ConfigFile,
@@ -82,7 +82,7 @@ async function tryToAdd(shell: Shell, name: string, words: readonly string[], op
   }
   const config = options.config ? ` --config ${file.named}` : ''
   if (written && server.waiting.length === 0) {
-    output.note(`Try it: ${commandName(shell.env)} doctor --server ${name}${config}`)
+    output.note(`Try it: ${shell.command} doctor --server ${name}${config}`)
   }
   return exit.ok
 }

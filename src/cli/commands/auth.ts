@@ -6,16 +6,7 @@ import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { type KeptGrant, type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
-import {
-  commandName,
-  createOutput,
-  type ExitCode,
-  exit,
-  isInteractive,
-  type Output,
-  type Shell,
-  UsageError,
-} from '../kit.ts'
+import { createOutput, type ExitCode, exit, isInteractive, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load, openLog } from '../load.ts'
 
 interface AuthOptions extends CommonOptions {
@@ -36,7 +27,7 @@ export async function auth(shell: Shell, name: string | undefined, options: Auth
   const log = openLog(shell, options.log ?? 'error')
   await using oauth = await openOAuth(loaded.config, { clock: systemClock, log })
   if (options.list) await printGrants(oauth, loaded.config, name, output)
-  else if (name === undefined) throw unnamed(loaded, commandName(shell.env))
+  else if (name === undefined) throw unnamed(loaded, shell.command)
   else if (options.logout) await signOut(oauth, name, options, output)
   else await signInTo(oauth, name, serverOf(loaded, name), shell, options, output)
   return exit.ok

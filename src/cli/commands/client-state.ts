@@ -8,7 +8,7 @@ import { isFile } from '../../config/locate.ts'
 import { systemClock } from '../../core/clock.ts'
 import { stateHome } from '../../core/home.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
-import { commandName, createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 
 interface ClientState {
@@ -41,7 +41,7 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
     { title: 'OTHER SERVERS', value: ({ servers }) => (servers === 0 ? '' : String(servers)) },
     { title: 'FILE', value: ({ file }) => shortPath(file, shell), style: (cell) => paint('dim', cell) },
   ])
-  output.note(`\`${commandName(shell.env)} connect CLIENT\` connects a client to Toolway.`)
+  output.note(`\`${shell.command} connect CLIENT\` connects a client to Toolway.`)
   return exit.ok
 }
 

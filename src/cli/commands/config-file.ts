@@ -14,7 +14,7 @@ import { homeOf } from '../../core/home.ts'
 import { loadDraft, newProblems } from '../../runtime/config-edit/config-file.ts'
 import { asWritten, prepareImport, type SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
 import { starterWith } from '../../runtime/config-edit/starter.ts'
-import { commandName, editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
+import { editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
 
@@ -60,7 +60,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
     const kind = kindOf(path)
     throw new UsageError(
       `${named} is in the ${kind ? clientLabels[kind] : dialect} format, not in Toolway's own.`,
-      `\`${commandName(env)} import ${named}\` imports its servers; name another file with --config.`,
+      `\`${shell.command} import ${named}\` imports its servers; name another file with --config.`,
     )
   }
   // Pass only paths that the user named: files that are found automatically are trusted less.

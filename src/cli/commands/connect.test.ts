@@ -4,6 +4,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as files from '../../config/import/client-files.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 import { user } from './clients.fixture.ts'
 
 const config = { 'shop/toolway.yaml': 'version: 1\nserver: { port: 4400 }\n' }
@@ -35,6 +36,19 @@ describe('B11: connect connects a client to Toolway', () => {
     expect(existsSync(entry.args[0])).toBe(true)
     expect((await run('connect', 'cursor', '--undo')).stdout).toContain('Restored ')
     expect(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).toBe(cursor)
+  })
+
+  test('run by npx, the client starts it by npx too, never from a cache; hints name the command that works', async () => {
+    const { surroundings, at } = await user(config)
+    const program = ['npx', '-y', 'toolway@1.2.3']
+    const command = program.join(' ')
+    await toolway(['connect', 'cursor', '--yes'], { ...surroundings, command, program })
+    const { mcpServers } = JSON.parse(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8'))
+    expect([mcpServers.toolway.command, ...mcpServers.toolway.args]).toEqual([
+      ...[...program, 'stdio', '--config', at('shop', 'toolway.yaml')],
+    ])
+    const { stderr } = await toolway(['connect', 'cursor', '--yes'], { ...surroundings, cwd: at('home'), command })
+    expect(stderr).toContain(`\`${command} init\``)
   })
 
   test('--dry-run and a missing yes write nothing', async () => {

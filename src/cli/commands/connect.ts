@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { ClientFile } from '../../clients/client-files.ts'
 import { type ClientText, type ClientTransport, clientText, entryFor, ownName } from '../../clients/entry.ts'
 import { variablesIn } from '../../clients/secrets.ts'
@@ -9,7 +8,6 @@ import { clientLabels } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { homeOf } from '../../core/home.ts'
-import { moduleFile } from '../../runtime/package-paths.ts'
 import { keptToken } from '../../stores/secret-file.ts'
 import {
   confirm,
@@ -149,7 +147,7 @@ async function connected(file: ClientFile, shell: Shell, options: ConnectOptions
   const { client, path } = file
   const loaded = await load(shell, options)
   refuseOwnFile(loaded, file, shell)
-  const way = options.http ? await http(loaded, options) : stdio(loaded, options)
+  const way = options.http ? await http(loaded, options) : stdio(loaded, options, shell)
   const before = await readSnapshot(path)
   const text = textOf(file, before, shell)
   const entry = fitting(entryFor(client, clientLabels[client], way), text)
@@ -212,11 +210,8 @@ async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<str
 
 const tokenVariable = 'TOOLWAY_TOKEN'
 
-/** This program's main file; clients start it by its path, because `toolway` may not be in their PATH. */
-const main = fileURLToPath(moduleFile('cli/main'))
-
-/** The entry for stdio. All its paths are absolute, because the client's working folder and PATH are unknown. */
-function stdio({ files }: LoadedConfig, { agent }: ConnectOptions): ClientTransport {
+/** The entry for stdio. The client's working folder is unknown, and so is its PATH. */
+function stdio({ files }: LoadedConfig, { agent }: ConnectOptions, { program }: Shell): ClientTransport {
   if (files.length === 0) {
     throw new UsageError(
       'The client cannot start Toolway: no configuration file was found.',
@@ -225,7 +220,8 @@ function stdio({ files }: LoadedConfig, { agent }: ConnectOptions): ClientTransp
   }
   const named = files.flatMap(({ path }) => ['--config', path])
   const acting = agent === undefined ? [] : ['--agent', agent]
-  return { kind: 'stdio', command: process.execPath, args: [main, 'stdio', ...named, ...acting] }
+  const [command = '', ...words] = program
+  return { kind: 'stdio', command, args: [...words, 'stdio', ...named, ...acting] }
 }
 
 async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: ConnectOptions): Promise<ClientTransport> {

@@ -1,7 +1,7 @@
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
-import { commandName, createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import {
   findRunningGateway,
   NoGateway,
@@ -44,7 +44,7 @@ const pollMs = 2_000
 export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
-  const context = { ...output, command: commandName(shell.env), url: gateway.url }
+  const context = { ...output, command: shell.command, url: gateway.url }
   if (options.follow) return follow(gateway, shell, context, clock)
   const view = await fetchInbox(gateway, shell.interrupted)
   if (options.json) output.value(view)

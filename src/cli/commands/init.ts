@@ -13,7 +13,6 @@ import {
 } from '../../runtime/config-edit/prepare-import.ts'
 import { starter, starterWith } from '../../runtime/config-edit/starter.ts'
 import {
-  commandName,
   confirm,
   createOutput,
   type ExitCode,
@@ -71,7 +70,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   const stateNote = await writeConfig({ before: { ...before, mark: '' } }, text, shell)
   if (json) output.value(asJson(path, found, prepared))
   else {
-    printNextSteps(file, found, prepared, output, commandName(shell.env))
+    printNextSteps(file, found, prepared, output, shell.command)
     if (stateNote !== undefined) output.note(stateNote)
     if (prepared.added.length > 0) noteOf(prepared, output, options.secrets)
   }

@@ -14,16 +14,7 @@ import {
 import { keyFile, newApiKey } from '../../stores/key-file.ts'
 import { readLastUses } from '../../stores/key-usage.ts'
 import { audited } from '../audited.ts'
-import {
-  commandName,
-  createOutput,
-  type ExitCode,
-  exit,
-  type Output,
-  relativeTo,
-  type Shell,
-  UsageError,
-} from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 
 /** Lists the API keys in the configuration and in the key file. */
@@ -124,7 +115,7 @@ export async function rotateKey(shell: Shell, id: string, options: RotateKeyOpti
   const old = until === undefined ? 'The old one ends within a second.' : `The old one stays valid until ${until}.`
   printIssued(issued, { previousUntil: until ?? null }, output, config)
   if (!(await isShown(shell))) {
-    output.warn(`The new secret could not be shown. Make another one: ${commandName(shell.env)} keys rotate ${id}`)
+    output.warn(`The new secret could not be shown. Make another one: ${shell.command} keys rotate ${id}`)
     return exit.failed
   }
   if (!output.json) output.note(`${once} ${old}`)
@@ -181,7 +172,7 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     const file = relativeTo(keyFile(config.stores.path), shell.cwd)
     printIssued(issued, {}, output, config)
     if (!(await isShown(shell))) {
-      output.warn(`The key was created, but could not be shown. Remove it: ${commandName(shell.env)} keys revoke ${id}`)
+      output.warn(`The key was created, but could not be shown. Remove it: ${shell.command} keys revoke ${id}`)
       return exit.failed
     }
     if (!output.json) {

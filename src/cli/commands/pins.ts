@@ -8,7 +8,7 @@ import { systemClock } from '../../core/clock.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { audited } from '../audited.ts'
-import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load, openLog } from '../load.ts'
 
 interface PinsOptions extends CommonOptions {
@@ -39,7 +39,7 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
   else if (options.changed) output.note('Nothing is waiting for approval.')
   else output.note('Nothing is pinned yet: tools are pinned when a server is first listed.')
   for (const { server, moved, lostAt } of of(notes)) {
-    const approve = `${commandName(shell.env)} pins approve ${visible(server)}.*`
+    const approve = `${shell.command} pins approve ${visible(server)}.*`
     const about = moved
       ? `${visible(server)} came from ${visible(moved.from.text)} until ${day(moved.to.at)} and now comes from ${visible(moved.to.text)}; its pins still apply.`
       : `The pins for ${visible(server)} were lost on ${day(lostAt ?? 0)}; its definitions need approval again.`
@@ -117,7 +117,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
     const coloured = lines.map((line) => painted(line, paint))
     section(title, coloured)
     showFindings(snapshot)
-    const command = `${commandName(shell.env)} pins approve ${visible(label)} --hash ${snapshot.hash.slice(0, 16)}`
+    const command = `${shell.command} pins approve ${visible(label)} --hash ${snapshot.hash.slice(0, 16)}`
     section('To approve exactly this definition', [command])
   }
   if (pin.pending.length === 0 && current) showFindings(current)

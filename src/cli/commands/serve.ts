@@ -10,16 +10,7 @@ import { pluralize } from '../../lib/message-text.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { currentWorker } from '../../runtime/workers/worker.ts'
-import {
-  commandName,
-  createOutput,
-  type ExitCode,
-  exit,
-  type Output,
-  type Paint,
-  relativeTo,
-  type Shell,
-} from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Output, type Paint, relativeTo, type Shell } from '../kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
 import { limitMemory } from '../memory.ts'
 
@@ -115,7 +106,7 @@ function listeningOn(config: Config, options: ServeOptions): Config {
   return { ...config, server: { ...config.server, host: withoutBrackets(host), port } }
 }
 
-function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell) {
+function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: string, { command, cwd, stderr }: Shell) {
   const tokenGenerated = loaded.config.auth.token === 'generated'
   return {
     version,
@@ -128,7 +119,7 @@ function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: stri
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
     files: loaded.files.map(({ path }) => relativeTo(path, cwd)),
-    command: commandName(env),
+    command,
   }
 }
 

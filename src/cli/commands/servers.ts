@@ -2,7 +2,7 @@ import { systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Health, ServerSummary, SourceStatus } from '../../core/source-status.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
-import { commandName, createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
+import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 
@@ -22,9 +22,9 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
 }
 
 /** Advice for servers that did not respond: the first start with `npx`, `uvx` or `docker` may take minutes. */
-const longer = ({ env }: Shell): string =>
-  `The first start may have to download the program: \`${commandName(env)} servers --timeout 5m\` waits longer. ` +
-  `Otherwise, \`${commandName(env)} doctor\` shows the server's output.`
+const longer = ({ command }: Shell): string =>
+  `The first start may have to download the program: \`${command} servers --timeout 5m\` waits longer. ` +
+  `Otherwise, \`${command} doctor\` shows the server's output.`
 
 /** Waits until every server has responded or failed, or the time is up. */
 async function refreshAll(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {

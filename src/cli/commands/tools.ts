@@ -5,7 +5,7 @@ import { metaSource } from '../../core/source.ts'
 import { costOf, exposures, tokensOf } from '../../core/tokens.ts'
 import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { properties } from '../arguments.ts'
-import { commandName, createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
+import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 import { firstSentence, oneLine, printable, table } from '../table.ts'
@@ -93,7 +93,7 @@ export async function showTool(shell: Shell, name: string, options: ToolsOptions
   const lookup = { operation: 'find', signal: shell.interrupted, timeoutMs: options.wait, timeoutKey: '--wait' }
   const served = await gateway.view(caller).resolve('tool', name, lookup)
   if (options.json) output.value(served.definition)
-  else printTool(served, output, commandName(shell.env))
+  else printTool(served, output, shell.command)
   return exit.ok
 }
 

@@ -8,7 +8,7 @@ import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
-import { commandName, createOutput, type ExitCode, exit, type Output, relativeTo, type Shell } from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { oneLine, table } from '../table.ts'
 
@@ -68,7 +68,7 @@ const asJson = (loaded: LoadedConfig) => ({
   warnings: warningsOf(loaded),
 })
 
-function print(loaded: LoadedConfig, { print, section, paint, width }: Output, { cwd, env }: Shell): void {
+function print(loaded: LoadedConfig, { print, section, paint, width }: Output, { command, cwd }: Shell): void {
   const { files, config, notes } = loaded
   const { host, port, path } = config.server
   const found = files.length > 0 ? 'The configuration is valid.' : 'No configuration file was found, so defaults apply.'
@@ -88,7 +88,7 @@ function print(loaded: LoadedConfig, { print, section, paint, width }: Output, {
     'Cached results': cachedTools(config),
     Endpoint: [`http://${host}:${port}${path}`],
     Warnings: warningsOf(loaded).map((warning) => paint('yellow', oneLine(warning))),
-    Next: files.length === 0 ? [`${commandName(env)} init`] : [],
+    Next: files.length === 0 ? [`${command} init`] : [],
   }
   print(`${paint('green', '✓')} ${found}`)
   for (const [title, lines] of Object.entries(sections)) if (lines.length > 0) section(title, lines)

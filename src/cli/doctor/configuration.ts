@@ -15,7 +15,7 @@ import { homeOf } from '../../core/home.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
-import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
+import { relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { oneLine, printable } from '../table.ts'
 import { type CheckFinding, type CheckResult, type DoctorCheck, ok, privateFile, problem, warning } from './finding.ts'
@@ -114,7 +114,7 @@ export const configurationCheck = ({ problems, loaded }: DoctorContext, shell: S
 function invalidFindings(problems: readonly ConfigProblem[], shell: Shell): CheckFinding[] {
   const shown = problems.slice(0, maxProblems).map((one) => invalidFinding(one, shell))
   const rest = problems.length - shown.length
-  const validate = `${commandName(shell.env)} validate`
+  const validate = `${shell.command} validate`
   return rest > 0 ? [...shown, problem(`${pluralize(rest, 'problem')} more`, validate)] : shown
 }
 
@@ -122,14 +122,13 @@ function invalidFinding(found: ConfigProblem, shell: Shell): CheckFinding {
   const { file, line, column, key, message } = found
   const place = [shortPath(file, shell), line, column].filter((part) => part !== undefined).join(':')
   const variable = unsetVariable(found)
-  const fix =
-    line === undefined ? `ls -l ${shellQuote(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
+  const fix = line === undefined ? `ls -l ${shellQuote(file)}` : `fix ${place}, then: ${shell.command} validate`
   const remedy = variable === undefined ? fix : `export ${variable}=…`
   return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
 }
 
 function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell): CheckFinding[] {
-  const command = commandName(shell.env)
+  const command = shell.command
   const read = files.map(({ path }) => shortPath(path, shell)).join(', ')
   const servers = pluralize(Object.keys(config.mcpServers).length, 'server')
   const agents = pluralize(Object.keys(config.agents).length, 'agent')

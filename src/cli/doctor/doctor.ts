@@ -5,7 +5,6 @@ import { didYouMean } from '../../lib/similar-text.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, probePlugins, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
 import {
-  commandName,
   createOutput,
   createProgress,
   type ExitCode,
@@ -79,7 +78,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
 
 async function runWithProgress(checks: readonly DoctorCheck[], shell: Shell): Promise<CheckResult[]> {
   using progress = createProgress(shell)
-  return await runChecks(checks, { progress, signal: shell.interrupted, command: commandName(shell.env) })
+  return await runChecks(checks, { progress, signal: shell.interrupted, command: shell.command })
 }
 
 interface Probes {
@@ -96,13 +95,13 @@ function checksFor(
 ): DoctorCheck[] {
   const { loaded } = context
   if (only !== undefined) requireServer(only, context)
-  const servers = serverChecks({ context, only, prober, withinMs, env: shell.env })
+  const { command, env } = shell
+  const servers = serverChecks({ context, only, prober, withinMs, env, command })
   const first = [nodeCheck, configurationCheck(context, shell)]
   if (only !== undefined) return [...first, ...servers.checks]
   if (loaded === undefined) return [...first, skippedChecks, ...servers.checks, clientCheck(shell)]
   const { config } = loaded
   const shown = (path: string) => shortPath(path, shell)
-  const command = commandName(shell.env)
   const checkContext = { command, clock: systemClock }
   return [
     ...first,

@@ -7,7 +7,7 @@ import { pluralize } from '../../lib/message-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { packageFile } from '../../runtime/package-paths.ts'
 import { stateOf } from '../commands/client-state.ts'
-import { commandName, type Shell } from '../kit.ts'
+import type { Shell } from '../kit.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
 const isolation = {
@@ -117,7 +117,7 @@ export const clientCheck = (shell: Shell): DoctorCheck => ({
       connected.length > 0 ? `connected: ${list(connected)}` : 'no client is connected',
       ...(others.length > 0 ? [`not connected: ${list(others)}`] : []),
     ]
-    const remedy = others[0] && `${commandName(shell.env)} connect ${others[0].client}`
+    const remedy = others[0] && `${shell.command} connect ${others[0].client}`
     return [
       ok(parts.join('; '), remedy),
       ...broken.map(({ name, problem }) => warning(`${name}: ${problem ?? 'its file cannot be read'}`)),

@@ -62,6 +62,8 @@ export interface ProbedServer {
   readonly config: ServerConfig
   readonly result: ProbeResult
   readonly withinMs: number
+  /** How the user calls Toolway. */
+  readonly command: string
   /** The user's environment; servers get only a part of it. */
   readonly env: Readonly<Record<string, string | undefined>>
 }

@@ -1,5 +1,5 @@
 import { shellQuote } from '../../lib/shell-words.ts'
-import type { RecogniseCause, RemoteServer } from './finding.ts'
+import type { FailedProbe, RecogniseCause, RemoteServer } from './finding.ts'
 
 /** A URL without query and fragment, which often contain secrets. */
 function bare(url: string): string {
@@ -66,26 +66,30 @@ const brokenResponse: RecogniseCause<RemoteServer> = ({ name, failure: { code = 
   return { message, remedy: `mcpServers.${name}.url: ${bare(config.url).replace(protocol, other)}` }
 }
 
-const needsSignIn: RecogniseCause<RemoteServer> = ({ name, failure: { signIn }, config }) =>
-  signIn === undefined ? undefined : { message: signIn, remedy: oauthRemedy(name, config) }
+const needsSignIn: RecogniseCause<RemoteServer> = (failed) => {
+  const { signIn } = failed.failure
+  return signIn === undefined ? undefined : { message: signIn, remedy: oauthRemedy(failed) }
+}
 
-const oauthRemedy = (name: string, { auth }: RemoteServer): string =>
+const oauthRemedy = ({ name, command, config: { auth } }: FailedProbe<RemoteServer>): string =>
   auth?.type === 'oauth' && auth.grant === 'client_credentials'
     ? `check mcpServers.${name}.auth`
-    : `toolway auth ${name}`
+    : `${command} auth ${name}`
 
-const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status, offersOAuth }, config }) => {
+const unauthorized: RecogniseCause<RemoteServer> = (failed) => {
+  const { name, command, config } = failed
+  const { status, offersOAuth } = failed.failure
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
     const message = `it rejects the token from the last sign-in (HTTP ${status}); the token's scopes may be insufficient`
-    return { message, remedy: oauthRemedy(name, config) }
+    return { message, remedy: oauthRemedy(failed) }
   }
   const shown =
     config.auth !== undefined || Object.keys(config.headers).some((header) => /auth|key|token/i.test(header))
   if (!shown && offersOAuth) {
     const message = `it requires a sign-in (HTTP ${status}), and OAuth is not configured`
-    return { message, remedy: `${setting}: { type: oauth }, then toolway auth ${name}` }
+    return { message, remedy: `${setting}: { type: oauth }, then ${command} auth ${name}` }
   }
   if (!shown) {
     const message = `it requires a credential (HTTP ${status}), and none is configured`

@@ -19,5 +19,5 @@ export async function findingOf(
   const nothing = { transport: config.transport, remarks: [], stderr: [], stdout: [] }
   const failure = failed && { failure: { message: 'it ended.', timedOut: false, offersOAuth: false, ...failed } }
   const result: ProbeResult = { ...nothing, ...seen, ...failure }
-  return serverFinding({ name: 'it', config, result, withinMs: 30_000, env })
+  return serverFinding({ name: 'it', config, result, withinMs: 30_000, env, command: 'toolway' })
 }

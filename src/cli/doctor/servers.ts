@@ -11,7 +11,7 @@ import { type CheckFinding, type DoctorCheck, diagnose, ok, type ProbedServer, p
 import { httpCauses } from './http-causes.ts'
 import { stdioCauses } from './stdio-causes.ts'
 
-interface ServerCheckOptions extends Pick<ProbedServer, 'withinMs' | 'env'> {
+interface ServerCheckOptions extends Pick<ProbedServer, 'withinMs' | 'env' | 'command'> {
   readonly context: DoctorContext
   /** Probe only this server. */
   readonly only: string | undefined
@@ -19,7 +19,7 @@ interface ServerCheckOptions extends Pick<ProbedServer, 'withinMs' | 'env'> {
 }
 
 /** One check per server: connect, initialize, fetch the lists, disconnect. */
-export function serverChecks({ context, only, prober, withinMs, env }: ServerCheckOptions) {
+export function serverChecks({ context, only, prober, ...how }: ServerCheckOptions) {
   const { understood, unset, loaded } = context
   const servers = understood?.mcpServers ?? {}
   const names = Object.keys(servers).filter((name) => only === undefined || name === only)
@@ -38,10 +38,10 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
     if (variable !== undefined) {
       return problem(`not checked: the variable ${variable} in its configuration is not set`, `export ${variable}=…`)
     }
-    const result = await prober.probe(name, server, withinMs, signal)
+    const result = await prober.probe(name, server, how.withinMs, signal)
     const served = result.tools?.filter((tool) => isServed(server, tool))
     if (served) known.set(name, served)
-    return serverFinding({ name, config: server, result, withinMs, env })
+    return serverFinding({ name, config: server, result, ...how })
   }
 
   const checks = names.map(

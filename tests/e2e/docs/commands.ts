@@ -42,7 +42,8 @@ const withoutVariables = ([first = '', ...rest]: readonly string[]): string[] =>
 export async function complaintOf(words: readonly string[], { inProse = false } = {}): Promise<string | undefined> {
   const nothing = new PassThrough()
   const interrupted = new AbortController().signal
-  const shell = { stdin: Readable.from([]), stdout: nothing, stderr: nothing, env: {}, cwd: '/nowhere', interrupted }
+  const streams = { stdin: Readable.from([]), stdout: nothing, stderr: nothing }
+  const shell = { ...streams, env: {}, cwd: '/nowhere', command: 'toolway', program: [], interrupted }
   const program = createProgram(shell, () => {})
   tame(program)
   try {

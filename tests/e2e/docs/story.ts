@@ -80,7 +80,9 @@ ${runElsewhere}`
 }
 
 /** Lets programs import Toolway as it is in this checkout, and what it comes with. */
+/** A project as `npm init -y` makes it, in which files are CommonJS unless their names say otherwise. */
 async function installIn(folder: string): Promise<void> {
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'work', version: '1.0.0', type: 'commonjs' }))
   const place = join(folder, 'node_modules/toolway')
   await mkdir(place, { recursive: true })
   await writeFile(join(place, 'package.json'), JSON.stringify({ type: 'module', exports: './index.js' }))

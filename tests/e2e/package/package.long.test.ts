@@ -1,4 +1,5 @@
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
@@ -8,7 +9,8 @@ import { runServe } from '../../fixtures/command.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { oldNode } from '../../fixtures/old-node.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
-import { build, install, type Packed, root, run } from './packed.ts'
+import { type Block, fileOf, storiesOf } from '../docs/blocks.ts'
+import { build, install, options, type Packed, pack, root, run } from './packed.ts'
 
 // At once, because most wait for a process of their own.
 describe.concurrent('the package', () => {
@@ -16,11 +18,14 @@ describe.concurrent('the package', () => {
   let packed: Packed
   let empty: string
   let main: string
+  /** What would be published. */
+  let tarball: Promise<string>
 
   beforeAll(async () => {
     place = await temporaryFolder()
     const built = join(place.path, 'package')
     await build(built)
+    tarball = pack(built, place.path)
     empty = join(place.path, 'empty')
     packed = await install(built, empty)
     main = join(packed.folder, 'dist/cli/main.js')
@@ -80,6 +85,34 @@ describe.concurrent('the package', () => {
       env: { ...process.env, GOGC: 'off' },
     }).catch((error: { stdout: string }) => error)
     expect(stdout).toBe('')
+  })
+
+  test('V26: the documented program runs in a project that `npm init -y` made, and npm asks about no scripts', async () => {
+    const project = join(place.path, 'project')
+    await mkdir(project)
+    await run('npm', ['init', '-y'], { cwd: project })
+    const installed = await run('npm', ['install', ...options, await tarball], { cwd: project })
+    expect(installed.stderr).not.toContain('script')
+    const blocks = storiesOf(await readFile(join(root, 'docs/library.md'), 'utf8')).flat()
+    const program = blocks.find((block) => fileOf(block) !== undefined)
+    const file = fileOf(program as Block) as string
+    await writeFile(join(project, file), program?.text ?? '')
+    const { stdout } = await run(process.execPath, [file], { cwd: project, env: { ...process.env, HOME: project } })
+    expect(stdout).toContain('{"city":"Oslo","days":["sunny","sunny"],"for":"guide"}')
+  })
+
+  test('B11: run by npx, it connects a client to itself by npx and its version, not by the path of a cache', async () => {
+    const home = join(place.path, 'npx')
+    await mkdir(home)
+    await writeFile(join(home, 'toolway.yaml'), 'version: 1\n')
+    const npm = { npm_config_userconfig: join(homedir(), '.npmrc'), npm_config_cache: join(home, 'cache') }
+    const env = { ...process.env, ...npm, HOME: home }
+    await run('npx', ['-y', `file:${await tarball}`, 'connect', 'cursor', '--yes'], { cwd: home, env })
+    const { mcpServers } = JSON.parse(await readFile(join(home, '.cursor/mcp.json'), 'utf8'))
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    expect([mcpServers.toolway.command, ...mcpServers.toolway.args.slice(0, 3)]).toEqual([
+      ...['npx', '-y', `toolway@${version}`, 'stdio'],
+    ])
   })
 
   test('V26: a bundle that contains the library says how to leave it out', async () => {

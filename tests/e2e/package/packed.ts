@@ -24,12 +24,21 @@ export async function build(folder: string): Promise<void> {
   }
 }
 
+export const options = ['--no-audit', '--no-fund', '--prefer-offline']
+
+/** Packs the built folder; returns the file that would be published. */
+export async function pack(built: string, into: string): Promise<string> {
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', into], {
+    cwd: built,
+  })
+  return join(into, JSON.parse(stdout)[0].filename)
+}
+
 /** Packs the built folder and installs the package where nothing else is, as a user does. */
 export async function install(built: string, empty: string): Promise<Packed> {
   await mkdir(empty)
   // npm packs what it copies as `npm pack` does.
-  const options = ['--install-links', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
-  await run('npm', ['install', ...options, built], { cwd: empty })
+  await run('npm', ['install', '--install-links', '--ignore-scripts', ...options, built], { cwd: empty })
   const folder = join(empty, 'node_modules/toolway')
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile())

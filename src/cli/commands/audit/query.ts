@@ -14,7 +14,6 @@ import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import {
-  commandName,
   createOutput,
   createProgress,
   type ExitCode,
@@ -103,7 +102,7 @@ function print(
     if (hasLog) output.note('No matching records.')
   } else {
     printRows(rows, output)
-    if (next) output.note(output.paintNote('dim', `More: ${commandName(shell.env)} audit query … --before ${next}`))
+    if (next) output.note(output.paintNote('dim', `More: ${shell.command} audit query … --before ${next}`))
   }
 }
 
