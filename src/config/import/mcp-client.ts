@@ -17,6 +17,7 @@ import {
   withoutMember,
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
+import { databaseGuard, textList } from './database-servers.ts'
 import { namedServers, otherSections } from './foreign.ts'
 import { instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 import { type Forwarding, readForwarding } from './tool-forwarding.ts'
@@ -53,9 +54,18 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
       'cache.enabled: tools in readTools and tools with readOnlyHint are cached (trustAnnotations: true)',
     )
   }
-  const finished = mapMembers(branch(tree.at, servers), (value) =>
-    value.kind === 'branch' ? finishedServer(value, read) : value,
-  )
+  const databases: string[] = []
+  const finished = mapMembers(branch(tree.at, servers), (value, name) => {
+    if (value.kind !== 'branch') return value
+    const database = read.sql ? databaseGuard(name, value) : undefined
+    if (database && !value.members.has('guards')) databases.push(name)
+    return finishedServer(value, read, database)
+  })
+  if (databases.length > 0) {
+    report.notes.push(
+      `SQL is checked in arguments such as sql and query of ${databases.join(', ')}; security.validate_sql = false turns this off`,
+    )
+  }
   return shape(tree.at, { mcpServers: finished, ...read.sections })
 }
 
@@ -63,13 +73,19 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
 const authKey = 'auth_required'
 
 /** Applies the `tool_forwarding` section to a server; the server's own keys win. */
-function finishedServer(server: BranchNode, { caches, paths }: Forwarding): BranchNode {
+function finishedServer(
+  server: BranchNode,
+  { caches, paths }: Forwarding,
+  database: BranchNode | undefined,
+): BranchNode {
   const kept = withoutMember(server, authKey)
   const trusting =
     caches && !kept.members.has('trustAnnotations')
       ? withMember(kept, 'trustAnnotations', member(leaf(server.at, true)))
       : kept
-  return paths ? withPathGuard(trusting, paths.roots) : trusting
+  const guards = [...(paths ? [pathGuard(trusting, paths.roots)] : []), ...(database ? [database] : [])]
+  if (guards.length === 0 || trusting.members.has('guards')) return trusting
+  return withMember(trusting, 'guards', member(list(server.at, guards)))
 }
 
 /** Converts a value that is only `"$NAME"` to a variable; in this dialect, `$NAME` within longer text is literal. */
@@ -96,20 +112,17 @@ const always = ['path', 'paths[]', 'file_path', 'directory', 'dir', 'folder']
 const withFolders = ['file', 'source', 'destination']
 
 /**
- * Adds a path guard unless the entry has `guards`. The allowed folders are `roots`, or the folders in the server's
- * arguments if `roots` is undefined. If there are no folders, any absolute path without traversal is allowed.
+ * A path guard. The allowed folders are `roots`, or the folders in the server's arguments if `roots` is undefined. If
+ * there are no folders, any absolute path without traversal is allowed.
  */
-function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchNode {
-  if (server.members.has('guards')) return server
+function pathGuard(server: BranchNode, roots: ListNode | undefined): BranchNode {
   const folders = roots?.items ?? foldersIn(server.members.get('args')?.value)
   const known = folders.length > 0
-  const texts = (items: readonly string[]) => items.map((item) => leaf(server.at, item))
-  const guard = shape(server.at, {
+  return shape(server.at, {
     kind: leaf(server.at, 'path'),
-    arguments: list(server.at, texts(known ? [...always, ...withFolders] : always)),
-    roots: list(server.at, known ? folders : texts(['/'])),
+    arguments: textList(server, known ? [...always, ...withFolders] : always),
+    roots: known ? list(server.at, folders) : textList(server, ['/']),
   })
-  return withMember(server, 'guards', member(list(server.at, [guard])))
 }
 
 /** The arguments that are absolute or explicitly relative paths, except files with an extension, such as programs. */
