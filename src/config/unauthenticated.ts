@@ -26,10 +26,8 @@ export function refuseUnauthenticated({
 }): void {
   const { server } = config
   if (hasShortToken(config) && !isLoopback(server.host)) {
-    const sentence = `a token with fewer than ${minTokenLength} characters can be guessed by anyone who can reach ${server.host}`
-    throw new ConfigError([
-      problemAt(['auth', 'token'], `${sentence}; set auth.token: generated, or server.host: 127.0.0.1`),
-    ])
+    const sentence = `with fewer than ${minTokenLength} characters, it can be guessed by anyone who can reach ${server.host}; set auth.token: generated, or server.host: 127.0.0.1`
+    throw new ConfigError([problemAt(['auth', 'token'], sentence)])
   }
   if (!isOpenToOthers(config) || server.allowUnauthenticated) return
   const sentence =

@@ -223,7 +223,7 @@ test('F9: SQL is validated on servers whose name, program, package or URL is tha
   expect(config.mcpServers.database?.guards[1]?.arguments).toEqual(
     expect.arrayContaining(['sql', 'query', 'queries[]']),
   )
-  expect(notes.filter((note) => note.includes('validate_sql')).length).toBe(1)
+  expect(notes.filter((note) => note.includes('validate_sql')).length).toBe(5)
   for (const [path, kinds] of [
     ['off.toml', []],
     ['sql.toml', ['sql']],

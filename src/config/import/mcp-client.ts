@@ -13,11 +13,11 @@ import {
   member,
   scalarAt,
   type TreeMember,
+  toPlain,
   withMember,
   withoutMember,
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
-import { databaseGuard, textList } from './database-servers.ts'
 import { namedServers, otherSections } from './foreign.ts'
 import { instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 import { type Forwarding, readForwarding } from './tool-forwarding.ts'
@@ -54,18 +54,9 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
       'cache.enabled: tools in readTools and tools with readOnlyHint are cached (trustAnnotations: true)',
     )
   }
-  const databases: string[] = []
-  const finished = mapMembers(branch(tree.at, servers), (value, name) => {
-    if (value.kind !== 'branch') return value
-    const database = read.sql ? databaseGuard(name, value) : undefined
-    if (database && !value.members.has('guards')) databases.push(name)
-    return finishedServer(value, read, database)
-  })
-  if (databases.length > 0) {
-    report.notes.push(
-      `SQL is checked in arguments such as sql and query of ${databases.join(', ')}; security.validate_sql = false turns this off`,
-    )
-  }
+  const finished = mapMembers(branch(tree.at, servers), (value, name) =>
+    value.kind === 'branch' ? finishedServer(value, name, read, report) : value,
+  )
   return shape(tree.at, { mcpServers: finished, ...read.sections })
 }
 
@@ -75,16 +66,21 @@ const authKey = 'auth_required'
 /** Applies the `tool_forwarding` section to a server; the server's own keys win. */
 function finishedServer(
   server: BranchNode,
-  { caches, paths }: Forwarding,
-  database: BranchNode | undefined,
+  name: string,
+  { caches, paths, sql }: Forwarding,
+  report: TranslationReport,
 ): BranchNode {
   const kept = withoutMember(server, authKey)
   const trusting =
     caches && !kept.members.has('trustAnnotations')
       ? withMember(kept, 'trustAnnotations', member(leaf(server.at, true)))
       : kept
+  if (trusting.members.has('guards')) return trusting
+  const database = sql ? sqlGuard(trusting, name) : undefined
+  if (database)
+    report.notes.push(`${name}: arguments with SQL are checked; security.validate_sql = false turns this off`)
   const guards = [...(paths ? [pathGuard(trusting, paths.roots)] : []), ...(database ? [database] : [])]
-  if (guards.length === 0 || trusting.members.has('guards')) return trusting
+  if (guards.length === 0) return trusting
   return withMember(trusting, 'guards', member(list(server.at, guards)))
 }
 
@@ -106,6 +102,44 @@ function serverOf(
   const server = normaliseServer(branch(entry.at, members), name, report)
   return off ? withMember(server, 'disabled', member(leaf(entry.at, true))) : server
 }
+
+/** Words in the name, program, package or URL of a server for SQL databases, by the dialect that they say. */
+const databases: Readonly<Record<string, string>> = {
+  postgres: 'postgres|postgresql|pg',
+  mysql: 'mysql|mariadb',
+  sqlite: 'sqlite',
+  any: 'databases?|db|dbhub|sql|mssql|sqlserver|oracledb|duckdb|motherduck|clickhouse|snowflake|bigquery|redshift|supabase|cockroachdb|timescaledb',
+}
+
+/** Arguments with SQL in the tools of such servers; a guard also covers other spellings of these names. */
+const sqlArguments =
+  'sql query queries[] statement statements[] stmt sqlQuery sqlStatement sqlText rawSql rawQuery queryText'.split(' ')
+
+/** A guard for SQL if the server's entry is that of a database. Options and folders say nothing about a server. */
+function sqlGuard(server: BranchNode, name: string): BranchNode | undefined {
+  const { command, url, args } = toPlain(server) as Readonly<Record<string, unknown>>
+  const words = (Array.isArray(args) ? args : [])
+    .map((word) => String(word).replace(/^--?[\w-]+=/, ''))
+    .filter((word) => !/^(?:[-./~]|[a-z]:\\)/i.test(word) || /\.(?:[cm]?[jt]s|py|jar)$/.test(word))
+  const text = [name, command, url, ...words].join(' ')
+  const found = Object.keys(databases).filter((dialect) =>
+    new RegExp(`(?<![a-z])(?:${databases[dialect]})(?![a-z])`, 'i').test(text),
+  )
+  if (found.length === 0) return undefined
+  const [dialect = 'any', ...others] = found.filter((one) => one !== 'any')
+  return shape(server.at, {
+    kind: leaf(server.at, 'sql'),
+    arguments: textList(server, sqlArguments),
+    dialect: leaf(server.at, others.length > 0 ? 'any' : dialect),
+    readOnly: server.members.get('readOnly') ?? leaf(server.at, false),
+  })
+}
+
+const textList = ({ at }: BranchNode, texts: readonly string[]): ListNode =>
+  list(
+    at,
+    texts.map((text) => leaf(at, text)),
+  )
 
 const always = ['path', 'paths[]', 'file_path', 'directory', 'dir', 'folder']
 /** Argument names that are checked as paths only if the server's folders are known. */
