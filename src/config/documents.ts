@@ -15,7 +15,7 @@ export interface ReadOptions {
   readonly env: EnvVars
   readonly cwd: string
   readonly home: string
-  /** Whether to reject empty files. Set while the gateway is running: an editor may be in the middle of saving one. */
+  /** Whether to reject empty files, as in drafts. Set while the gateway is running: an editor may be saving one. */
   readonly whileRunning?: boolean
   /** Unsaved file contents by path; used instead of the files on disk. */
   readonly drafts?: ReadonlyMap<string, string>
@@ -64,12 +64,12 @@ async function readAll(
       problems.push(source)
       continue
     }
-    if (whileRunning && source.text.trim() === '') {
+    const { tree, isEmpty, problems: faults } = await parseDocument(source)
+    problems.push(...faults)
+    if (isEmpty && (whileRunning || draft !== undefined)) {
       problems.push(fileProblem(path, 'this file is empty; write {} to use the defaults'))
       continue
     }
-    const { tree, problems: faults } = await parseDocument(source)
-    problems.push(...faults)
     if (faults.length === 0) documents.push({ path, ...translate(tree, home) })
   }
   if (problems.length > 0) throw new ConfigError(problems)

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { isSecretName } from '../core/secret-name.ts'
 import { inHome } from './paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { type BranchNode, type ConfigTree, keyPath, type LeafNode, mapMembers, type Path } from './tree.ts'
+import { type BranchNode, type ConfigTree, keyPath, type LeafNode, mapLeaves, mapMembers, type Path } from './tree.ts'
 
 export type EnvVars = Readonly<Record<string, string | undefined>>
 
@@ -66,6 +66,47 @@ export const referencesIn = (text: string): string[] =>
 
 /** The variable named by a reference; undefined for `file:`, `exec:` and invalid references. */
 export const variableOf = (body: string): string | undefined => variable.exec(body)?.[1]
+
+/** A reference such as `${TOKEN}`, without its default, in an entry whose command and URLs are the target. */
+export interface NewReference {
+  readonly key: string
+  readonly target: string
+  readonly reference: string
+}
+
+export const referenceText = ({ key, target, reference }: NewReference): string =>
+  `${reference} for ${key}${target && ` (${target})`}`
+
+/**
+ * The references in a draft that the configuration on disk does not contain yet in the same entry, for the same command
+ * and URLs: whoever wrote the draft, such as the author of a pasted text, would get their values.
+ */
+export function newReferences(saved: BranchNode, draft: BranchNode): readonly NewReference[] {
+  const known = new Set(referencesOf(saved).map((one) => JSON.stringify(one)))
+  const found = new Map(referencesOf(draft).map((one) => [JSON.stringify(one), one]))
+  return [...found].flatMap(([identity, one]) => (known.has(identity) ? [] : [one]))
+}
+
+const referencesOf = ({ members }: BranchNode): NewReference[] =>
+  [...members].flatMap(([section, { value }]) => {
+    if (value.kind !== 'branch') return referencesAt([section], value)
+    return [...value.members].flatMap(([name, entry]) => referencesAt([section, name], entry.value))
+  })
+
+function referencesAt(path: readonly string[], entry: ConfigTree): NewReference[] {
+  const targets = new Set<string>()
+  const found: string[] = []
+  mapLeaves(entry, (leaf, [name]) => {
+    const text = String(leaf.value)
+    const [, scheme, host] = /(https?:\/\/)(?:[^/?#\s]*@)?([^/?#\s]+)/i.exec(text) ?? []
+    if (name === 'command' || scheme) targets.add(scheme ? `${scheme}${host}` : text)
+    const readable = referencesIn(text).filter((body) => variableOf(body) !== undefined || /^(?:file|exec):/.test(body))
+    if (name === 'envFile') found.push(`envFile: ${text}`)
+    else found.push(...readable.map((body) => `\${${body.replace(/:-.*/s, ':-…')}}`))
+    return leaf
+  })
+  return found.map((reference) => ({ key: keyPath(path), target: [...targets].join(' '), reference }))
+}
 
 /** Why a text cannot be expanded even if all its variables are set and all its files and commands give a value. */
 export function invalidReference(text: string): string | undefined {

@@ -9,7 +9,7 @@ import { proxySecrets } from '../lib/proxy.ts'
 import { type ConfigDocument, type ReadOptions, readDocuments, rulesFiles } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
 import type { ConfigDialect } from './import/dialect.ts'
-import { type EnvVars, escapeVariables, interpolate } from './interpolate.ts'
+import { type EnvVars, escapeVariables, interpolate, type NewReference, newReferences } from './interpolate.ts'
 import { locate } from './locate.ts'
 import { absolutePaths } from './paths.ts'
 import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
@@ -38,8 +38,8 @@ export interface LoadedConfig {
 interface LoadConfigOptions extends Omit<ReadOptions, 'home'> {
   /** Files to merge; later ones win. If empty, the default locations are searched. */
   readonly paths?: readonly string[]
-  /** Called with each command of a draft that is not run, because the files on disk do not contain it. */
-  onNewCommand?(line: string): void
+  /** Called with each reference of a draft that the files on disk do not contain. New commands are not run. */
+  onNewReference?(reference: NewReference): void
 }
 
 const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
@@ -53,7 +53,7 @@ export const runsCommands = (path: string, named: readonly string[], env: EnvVar
 
 /** Finds, reads, merges and validates the configuration. If it is invalid, throws one ConfigError with all problems. */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const { paths = [], env, cwd, drafts, onNewCommand } = options
+  const { paths = [], env, cwd, drafts, onNewReference } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd)
   if (located.problems.length > 0) throw new ConfigError(located.problems)
@@ -64,7 +64,8 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const complete = await withEnvFiles(merged, env, home)
   const trusted = new Set(documents.map(({ path }) => path).filter((path) => runsCommands(path, paths, env)))
   const saved = drafts && (await savedTree(located.paths, { ...options, home }))
-  const run = await runCommands(complete.tree, env, { trusted, saved, ...(onNewCommand && { onNewCommand }) })
+  if (saved && onNewReference) newReferences(saved, merged).forEach(onNewReference)
+  const run = await runCommands(complete.tree, env, trusted, saved)
   const filled = interpolate(complete.tree, env, home, run)
   const outcome = validate(absolutePaths(filled.tree, home))
   const problems = [

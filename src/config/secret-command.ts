@@ -141,28 +141,22 @@ interface SecretCommand {
   readonly file: string
 }
 
-interface RunOptions {
-  /** The files whose commands may run. Other files may come from any cloned repository. */
-  readonly trusted: ReadonlySet<string>
-  /** The configuration on disk, if `tree` is a draft. Only commands that occur in both run: nobody reviewed others. */
-  readonly saved?: BranchNode | undefined
-  /** Called with each command that is not run because only the draft contains it. */
-  onNewCommand?(line: string): void
-}
-
-/** Runs all commands in `${exec:COMMAND}` concurrently, each once, before the configuration is interpolated. */
+/**
+ * Runs all commands in `${exec:COMMAND}` concurrently, each once, before the configuration is interpolated. `trusted` are
+ * the files whose commands may run: others may come from any cloned repository. If `tree` is a draft, `saved` is the
+ * configuration on disk, and only commands that occur in both run, because nobody reviewed others.
+ */
 export async function runCommands(
   tree: BranchNode,
   env: EnvVars,
-  { trusted, saved, onNewCommand }: RunOptions,
+  trusted: ReadonlySet<string>,
+  saved?: BranchNode,
 ): Promise<RunCommand | undefined> {
   if (!namesCommands(tree)) return undefined
   const known = saved && commandsIn(saved, env, trusted)
   const run = async ({ line, file }: SecretCommand): Promise<CommandOutcome> => {
     if (!trusted.has(file)) return { fault: foreign }
-    if (!known || known.has(keyOf(line, file))) return runSecretCommand({ line, folder: dirname(file) }, env)
-    onNewCommand?.(line)
-    return standIn
+    return known && !known.has(keyOf(line, file)) ? standIn : runSecretCommand({ line, folder: dirname(file) }, env)
   }
   const wanted = commandsIn(tree, env)
   const outcomes = new Map(await Promise.all([...wanted].map(async ([key, asked]) => [key, await run(asked)] as const)))

@@ -2,7 +2,7 @@ import { isSecretName } from '../core/secret-name.ts'
 import { referencesIn, variableOf } from './interpolate.ts'
 import type { Config, ServerConfig } from './schema.ts'
 import { type ConfigTree, find, keyPath } from './tree.ts'
-import { isOpenToOthers } from './unauthenticated.ts'
+import { hasShortToken, isOpenToOthers, minTokenLength } from './unauthenticated.ts'
 
 /** Warnings about settings that are valid but probably unintended. The policy module checks rules and limits. */
 export function configWarnings(config: Config, tree: ConfigTree): string[] {
@@ -19,8 +19,10 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
   ]
 }
 
-/** Warns if the gateway is open to other machines, even if `server.allowUnauthenticated` permits this. */
+/** Warns if the gateway is open to other machines, even if `server.allowUnauthenticated` permits this, or to guesses. */
 function openToAll(config: Config): string[] {
+  if (hasShortToken(config))
+    return [`auth.token has fewer than ${minTokenLength} characters and could be guessed; use auth.token: generated`]
   if (!isOpenToOthers(config)) return []
   return [`auth.token is none and server.host is ${config.server.host}: anyone who can reach it may use every tool`]
 }

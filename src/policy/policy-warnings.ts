@@ -49,10 +49,9 @@ function withoutApproval({ agents, chat, mcpServers }: Config): string[] {
 }
 
 const alikeServers = (names: readonly string[]): string[] =>
-  names.flatMap((name, index) => {
-    const other = names.slice(0, index).find((one) => skeletonOf(one) === skeletonOf(name))
-    return other === undefined ? [] : [`mcpServers.${name} looks like mcpServers.${other}; rename one of them`]
-  })
+  [...Map.groupBy(names, skeletonOf).values()].flatMap(([first, ...others]) =>
+    others.map((name) => `mcpServers.${name} looks like mcpServers.${first}; rename one of them`),
+  )
 
 const readsNothing = ({ mcpServers }: Config): string[] =>
   Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, trustAnnotations }]) => {

@@ -141,22 +141,23 @@ export function secretsLeft({ servers }: ConfigFile, name: string, now?: ServerD
 
 export const appliedAutomatically = 'A running gateway applies this automatically.'
 
-/** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
+/** Our configuration file, existing or new. */
 export async function readConfigFile(path: string, named: string): Promise<FileSnapshot> {
-  const target = await readSnapshot(path)
-  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder for ${named} does not exist.`)
-  return target.bytes ? target : { ...target, mode: 0o644 }
+  const snapshot = await readSnapshot(path, 0o644)
+  if (!existsSync(dirname(snapshot.target))) throw new UsageError(`The folder for ${named} does not exist.`)
+  return snapshot
 }
 
-/** Throws if a configuration at `path` with these servers could not be loaded. */
-export async function refuseInvalid({ env, cwd }: Shell, path: string, added: readonly PlannedServer[]): Promise<void> {
-  if (added.length === 0) return
+/** Throws if a configuration at `path` with these servers could not be loaded. Returns the references that they add. */
+export async function refuseInvalid({ env, cwd }: Shell, path: string, added: readonly PlannedServer[]) {
+  if (added.length === 0) return []
   const servers = added.map(({ name, withSecrets }) => ({ name, definition: withSecrets }))
-  const { problems } = await loadDraft({ paths: [path], env, cwd }, path, starterWith(serversBlock(servers)))
+  const draft = await loadDraft({ paths: [path], env, cwd }, path, starterWith(serversBlock(servers)))
   // Other sections come from the starter and the environment, not from the servers.
-  const own = problems.filter(({ key }) => key === '' || isWithin(key, 'mcpServers'))
+  const own = draft.problems.filter(({ key }) => key === '' || isWithin(key, 'mcpServers'))
   const faults = own.map(problemText)
   if (faults.length > 0) throw new UsageError(`Invalid servers: ${faults.join('; ')}.`, 'Nothing was written.')
+  return draft.newReferences.filter(({ key }) => isWithin(key, 'mcpServers'))
 }
 
 /** Plans to add servers to a YAML file. The file's comments are kept. */
@@ -175,12 +176,13 @@ export async function planServers(
   const before = await readConfigFile(path, named)
   const { servers } = await serversIn(before, shell)
   const prepared = await prepareImport(shell, found, servers, secrets)
-  await refuseInvalid(shell, path, prepared.added)
+  const references = await refuseInvalid(shell, path, prepared.added)
   const added = prepared.added.map(asWritten)
   const isNew = !before.bytes && added.length > 0
   const after = isNew ? starterWith(serversBlock(added)) : editText(named, () => addServers(before.text, added))
   return {
     prepared,
+    references,
     preview(output: Output) {
       if (after !== before.text) printDiff(named, before.text, after, servers.values(), output)
     },

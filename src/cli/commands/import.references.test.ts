@@ -24,13 +24,16 @@ const literal = {
 }
 
 test.each([
-  ['import .cursor/mcp.json', { 'shop/.cursor/mcp.json': json({ mcpServers: { a: foreign } }) }],
-  ['import .mcp.json', { 'shop/.mcp.json': json({ mcpServers: { a: foreign } }) }],
-  ['import other.json', { 'shop/other.json': json({ mcpServers: { a: foreign } }) }],
-  ['import other.json', { 'shop/other.json': json({ mcpServers: { a: foreign }, theme: 'dark' }) }],
-  ['import .vscode/mcp.json', { 'shop/.vscode/mcp.json': json({ servers: { a: { type: 'http', ...foreign } } }) }],
+  ['import --yes .cursor/mcp.json', { 'shop/.cursor/mcp.json': json({ mcpServers: { a: foreign } }) }],
+  ['import --yes .mcp.json', { 'shop/.mcp.json': json({ mcpServers: { a: foreign } }) }],
+  ['import --yes other.json', { 'shop/other.json': json({ mcpServers: { a: foreign } }) }],
+  ['import --yes other.json', { 'shop/other.json': json({ mcpServers: { a: foreign }, theme: 'dark' }) }],
   [
-    'import .gemini/settings.json',
+    'import --yes .vscode/mcp.json',
+    { 'shop/.vscode/mcp.json': json({ servers: { a: { type: 'http', ...foreign } } }) },
+  ],
+  [
+    'import --yes .gemini/settings.json',
     { 'shop/.gemini/settings.json': json({ mcpServers: { a: { ...foreign, url: undefined, httpUrl: foreign.url } } }) },
   ],
   ['init', { 'home/.cursor/mcp.json': json({ mcpServers: { a: foreign } }) }],
@@ -71,7 +74,7 @@ test('B11: references stay where the program that owns the file resolves them', 
     'mine/toolway.yaml',
     'team.yaml',
   ]) {
-    expect((await run('import', file)).code).toBe(0)
+    expect((await run('import', '--yes', file)).code).toBe(0)
   }
   const servers = await written(at('shop', 'toolway.yaml'))
   expect(Object.entries(servers).map(([name, server]) => [name, (server as typeof foreign).headers])).toEqual([
@@ -80,6 +83,28 @@ test('B11: references stay where the program that owns the file resolves them', 
     ['mine', headers],
     ['team', headers],
   ])
+})
+
+test('B6: import passes on values of this machine only if somebody agrees', async () => {
+  const server = { url: 'https://x.test/mcp', headers: { A: '${HOME}', B: '${exec:x}' } }
+  const { run, at } = await user({
+    'shop/other.json': json({ mcpServers: { a: server } }),
+    'shop/own.yaml': json({ version: 1, mcpServers: { b: { command: 'x', env: { K: '${file:~/k}' } } } }),
+  })
+  const named = { 'other.json': '${HOME} for mcpServers.a (https://x.test)', 'own.yaml': '${file:' }
+  for (const [file, reference] of Object.entries(named)) {
+    for (const more of [[], ['--json']]) {
+      const { code, stdout, stderr } = await run('import', file, ...more)
+      expect([code, existsSync(at('shop', 'toolway.yaml'))]).toEqual([2, false])
+      expect(stdout + stderr).toContain(reference)
+      expect(stdout + stderr).toContain('--yes')
+    }
+    expect((await run('import', file, '--dry-run')).code).toBe(0)
+  }
+  expect((await run('import', 'other.json', '--yes')).code).toBe(0)
+  expect((await written(at('shop', 'toolway.yaml'))).a.headers).toEqual({ A: '${HOME}', B: '$${exec:x}' })
+  // The same reference of the same server is not a question again.
+  expect((await run('import', 'other.json')).code).toBe(0)
 })
 
 test('B11: a value that is invalid as plain text is not imported', async () => {
@@ -99,14 +124,17 @@ describe.each(invalid)('B11: %s is not a reference that Toolway can resolve', (t
   const bad = { command: 'sh', args: ['-c', text] }
   const client = json({ mcpServers: { bad, off: { ...bad, disabled: true }, good: { command: 'x' } } })
 
-  test.each([['init'], ['import', '../home/.cursor/mcp.json']])('%s skips the server and says so', async (...words) => {
-    const { run, at } = await user({ 'home/.cursor/mcp.json': client })
-    const { code, stderr } = await run(...words)
-    expect(code).toBe(0)
-    expect(stderr).toMatch(/mcpServers\.bad\.args\[1\]: .*; skipped$/m)
-    expect(Object.keys(await written(at('shop', 'toolway.yaml')))).toEqual(['off', 'good'])
-    expect((await run('validate')).code).toBe(0)
-  })
+  test.each([['init'], ['import', '../home/.cursor/mcp.json', '--yes']])(
+    '%s skips the server and says so',
+    async (...words) => {
+      const { run, at } = await user({ 'home/.cursor/mcp.json': client })
+      const { code, stderr } = await run(...words)
+      expect(code).toBe(0)
+      expect(stderr).toMatch(/mcpServers\.bad\.args\[1\]: .*; skipped$/m)
+      expect(Object.keys(await written(at('shop', 'toolway.yaml')))).toEqual(['off', 'good'])
+      expect((await run('validate')).code).toBe(0)
+    },
+  )
 
   test('connect --replace keeps the server in the client and says so', async () => {
     const { run, at } = await user({ 'home/.cursor/mcp.json': client, 'shop/toolway.yaml': 'version: 1\n' })
@@ -137,7 +165,7 @@ test('B11: nothing is written if the configuration could not be loaded with the 
 test('B11: a server whose envFile does not exist is imported disabled, also if its path contains a variable', async () => {
   const mcpServers = { a: { command: 'x', envFile: '${HOME}/missing.env' } }
   const { run, at } = await user({ 'shop/other.json': json({ mcpServers }) })
-  await run('import', 'other.json')
+  await run('import', '--yes', 'other.json')
   expect((await written(at('shop', 'toolway.yaml'))).a).toMatchObject({ disabled: true })
   expect((await run('validate')).code).toBe(0)
 })
@@ -154,7 +182,7 @@ test.each(['exec:touch ran', 'file:/etc/passwd', 'A}${exec:touch ran'])(
         '[mcp_servers.d]\nurl = "https://y.test"\nbearer_token_env_var = "TOKEN"\n',
       ].join('\n'),
     })
-    const { stdout } = await run('import', 'codex.toml', '--json')
+    const { stdout } = await run('import', 'codex.toml', '--json', '--yes')
     expect(JSON.parse(stdout)).toMatchObject({
       added: ['d'],
       problems: [
@@ -178,7 +206,7 @@ test('B11: a folder whose name looks like a reference is plain text', async () =
   const run = (...words: string[]) => toolway(words, { ...surroundings, cwd })
   const into = at('shop', 'toolway.yaml')
   for (const file of ['.cursor/mcp.json', 'other.json']) {
-    expect((await run('import', file, '--into', into)).code).toBe(0)
+    expect((await run('import', file, '--yes', '--into', into)).code).toBe(0)
   }
   const escaped = cwd.replace('${', () => '$${')
   expect(await written(into)).toEqual({

@@ -144,7 +144,7 @@ mcpServers:
     expect(stdout).toContain('+   context7:')
     expect(stdout, 'a value that is not secret').toMatch(/\+ {3}token: generated /)
     expect(existsSync(at('shop', 'new.yaml'))).toBe(false)
-    await run('import', 'codex.toml', '--into', 'new.yaml')
+    await run('import', 'codex.toml', '--into', 'new.yaml', '--yes')
     expect((await run('validate', '--config', 'new.yaml')).code).toBe(0)
   })
 
@@ -161,7 +161,7 @@ mcpServers:
     ]) {
       expect(await run(...command, ...more)).toMatchObject({ code: 2, stderr: expect.stringContaining('--config') })
     }
-    expect(await run(...command, '--config', 'mine.yaml')).toMatchObject({ code: 0 })
+    expect(await run(...command, '--config', 'mine.yaml', '--yes')).toMatchObject({ code: 0 })
     const written = ['mine.yaml', 'a.yaml', 'b.yaml', 'toolway.yaml'].filter((file) => existsSync(at('shop', file)))
     expect(written).toEqual(['mine.yaml'])
   })

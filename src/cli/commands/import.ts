@@ -4,6 +4,7 @@ import { adaptServer } from '../../clients/import-plan.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { isForeign } from '../../config/import/dialect.ts'
 import { readServers } from '../../config/import/read-servers.ts'
+import { type NewReference, referenceText } from '../../config/interpolate.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
 import { pluralize } from '../../lib/message-text.ts'
@@ -41,7 +42,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
   const found = content.servers
     .filter(({ problems }) => problems.length === 0)
     .map((server) => adaptServer(server, origin, into))
-  const { prepared, preview, write } = await planServers(shell, { path: into, named }, found, secrets)
+  const { prepared, references, preview, write } = await planServers(shell, { path: into, named }, found, secrets)
   const { added, present } = prepared
   const unusable = found.length === 0 && content.servers.length > 0
 
@@ -57,7 +58,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
     if (added.length > 0) preview(output)
     else output.print(unusable ? `None of the servers in ${file} can be imported.` : `Nothing to add to ${named}.`)
   }
-  const written = added.length > 0 && !dryRun && (await confirmed(shell, named, options))
+  const written = added.length > 0 && !dryRun && (await confirmed(shell, named, references, options))
   if (written) await write(output)
   if (json) {
     output.value({
@@ -86,5 +87,18 @@ function scopeOf(path: string, shell: Shell): ClientFile['scope'] {
   return known?.scope ?? (kindOf(path) ? 'project' : 'user')
 }
 
-const confirmed = async (shell: Shell, named: string, { yes, json }: ImportOptions): Promise<boolean> =>
-  yes || json || !isInteractive(shell) || confirm(shell, `Write ${named}?`)
+/** Whether to write the file. Values of this machine are passed on only if somebody agrees: the file may be anybody's. */
+async function confirmed(
+  shell: Shell,
+  named: string,
+  references: readonly NewReference[],
+  { yes, json }: ImportOptions,
+): Promise<boolean> {
+  const mayAsk = !json && isInteractive(shell)
+  if (yes || (references.length === 0 && !mayAsk)) return true
+  const values = references.map(referenceText).join(', ')
+  if (!mayAsk) {
+    throw new UsageError(`These servers get values from this machine: ${values}.`, 'If that is intended, pass --yes.')
+  }
+  return confirm(shell, values === '' ? `Write ${named}?` : `Write ${named}, and pass on ${values}?`)
+}

@@ -4,6 +4,7 @@ import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
+import { hasShortToken, minTokenLength } from '../../config/unauthenticated.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { commandLine, shellQuote } from '../../lib/shell-words.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
@@ -22,9 +23,6 @@ import {
   warning,
 } from './finding.ts'
 
-/** Minimum length of a token; shorter ones could be guessed. */
-const minTokenLength = 16
-
 /** Checks the token that callers need: it must be stored, private, and required if other machines can connect. */
 export const tokenCheck = (config: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'credentials.token',
@@ -32,7 +30,8 @@ export const tokenCheck = (config: Config, short: (path: string) => string): Doc
     const { token } = config.auth
     if (token === 'none') return openFinding(config)
     if (token === 'generated') return keptFinding(config, short)
-    return ok('set in the configuration')
+    if (!hasShortToken(config)) return ok('set in the configuration')
+    return warning(`has fewer than ${minTokenLength} characters and could be guessed`, 'auth.token: generated')
   },
 })
 

@@ -7,7 +7,7 @@ import { FileProblem } from './file.ts'
 import { jsonText } from './json-edit.ts'
 import { json, says, sectionText, toml } from './section-text.ts'
 import { tomlText } from './toml-edit.ts'
-import { documentOf, unsafe, yamlText } from './yaml-edit.ts'
+import { unsafe, yamlContent, yamlText } from './yaml-edit.ts'
 
 /** One change of a configuration file. Without `value` and `rename`, what is at the path is removed. */
 export interface TextChange {
@@ -24,7 +24,7 @@ export interface TextChange {
 /** The content of a configuration file as plain values, as it is written: without variables, defaults and aliases. */
 export function contentOf(file: string, text: string): unknown {
   const syntax = syntaxOf({ path: file, text })
-  if (syntax === 'yaml') return documentOf(text).toJS() ?? {}
+  if (syntax === 'yaml') return yamlContent(text)
   return syntax === 'json' ? json.parse(text) : sectionText(file, text, () => []).members
 }
 

@@ -35,15 +35,18 @@ function because(path: string, doing: string, thrown: unknown): FileProblem {
   return new FileProblem(`${path} cannot be ${doing}: ${reasons[code ?? ''] ?? code ?? String(thrown)}.`)
 }
 
-/** Reads a file, following symbolic links. A missing file is not an error. */
-export async function readSnapshot(path: string): Promise<FileSnapshot> {
+/**
+ * Reads a file, following symbolic links. A missing file is not an error; it would be created with `newMode`. One without
+ * secrets, such as our configuration, may be readable by others.
+ */
+export async function readSnapshot(path: string, newMode = 0o600): Promise<FileSnapshot> {
   try {
     const target = await targetOf(path)
     const facts = await stat(target).catch((thrown: NodeJS.ErrnoException) => {
       if (thrown.code === 'ENOENT') return undefined
       throw thrown
     })
-    if (!facts) return { path, target, bytes: undefined, mode: 0o600, owner: undefined, text: '', mark: '' }
+    if (!facts) return { path, target, bytes: undefined, mode: newMode, owner: undefined, text: '', mark: '' }
     if (!facts.isFile()) throw new FileProblem(`${path} is not a regular file.`)
     if (facts.size > maxBytes) throw new FileProblem(`${path} is larger than 64 MiB.`)
     const bytes = await readFile(target)

@@ -32,6 +32,16 @@ export function documentOf(text: string): Document.Parsed {
   return document
 }
 
+export function yamlContent(text: string): unknown {
+  const document = documentOf(text)
+  try {
+    return document.toJS() ?? {}
+  } catch {
+    // Aliases can expand a short text exponentially, which the parser refuses.
+    throw new FileProblem('its YAML aliases cannot be expanded')
+  }
+}
+
 type Collection = YAMLMap.Parsed | YAMLSeq.Parsed
 type Value = ParsedNode | null
 

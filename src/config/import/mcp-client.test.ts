@@ -188,6 +188,51 @@ test('F9: paths are validated, in the folders that the file names', async () => 
   expect(await guardsIn('mcp.toml')).toEqual([])
 })
 
+test('F9: SQL is validated on servers whose name, program, package or URL is that of a database', async () => {
+  const servers = {
+    database: 'url = "http://10.0.0.1:5000"',
+    orders: 'url = "http://postgres-mcp-server:5000"',
+    stock: 'command = "npx"\nargs = ["-y", "@benborla29/mcp-server-mysql"]',
+    local: 'command = "uvx"\nargs = ["mcp-server-sqlite", "--db-path", "/srv/x"]\nreadOnly = true',
+    shop: 'command = "x"\nargs = ["--dsn=postgres://me@h/x", "mysql://h/y"]',
+    own: 'command = "postgres-mcp"\nguards = []',
+    files: 'command = "npx"\nargs = ["@modelcontextprotocol/server-filesystem", "/srv/db"]',
+    web_search: 'command = "npx"\nargs = ["@modelcontextprotocol/server-brave-search"]',
+  }
+  const entries = Object.entries(servers).map(([name, more]) => `[[mcp_client.servers]]\nname = "${name}"\n${more}\n`)
+  const { load } = await project({
+    'on.toml': `${entries.join('')}[tool_forwarding]\nenabled = true\n`,
+    'off.toml': `${entries.join('')}[tool_forwarding.security]\nvalidate_sql = false\nvalidate_paths = false\n`,
+    'sql.toml': `${entries.join('')}[tool_forwarding.security]\nvalidate_paths = false\n`,
+  })
+  const { config, notes } = await load({ paths: ['on.toml'] })
+  const guards = Object.entries(config.mcpServers).map(([name, server]) => [
+    name,
+    server.guards.map((guard) => (guard.kind === 'sql' ? [guard.dialect, guard.readOnly] : guard.kind)),
+  ])
+  expect(Object.fromEntries(guards)).toEqual({
+    database: ['path', ['any', false]],
+    orders: ['path', ['postgres', false]],
+    stock: ['path', ['mysql', false]],
+    local: ['path', ['sqlite', true]],
+    shop: ['path', ['any', false]],
+    own: [],
+    files: ['path'],
+    web_search: ['path'],
+  })
+  expect(config.mcpServers.database?.guards[1]?.arguments).toEqual(
+    expect.arrayContaining(['sql', 'query', 'queries[]']),
+  )
+  expect(notes.filter((note) => note.includes('validate_sql')).length).toBe(5)
+  for (const [path, kinds] of [
+    ['off.toml', []],
+    ['sql.toml', ['sql']],
+  ] as const) {
+    const { mcpServers } = (await load({ paths: [path] })).config
+    expect(mcpServers.database?.guards.map(({ kind }) => kind)).toEqual(kinds)
+  }
+})
+
 test('F13: cache.enabled trusts annotations, and a file can say otherwise', async () => {
   const { load } = await project({
     'toolway.toml': `${twoServers}trustAnnotations = false\n[tool_forwarding.cache]\nenabled = true\n`,

@@ -13,6 +13,7 @@ import {
   member,
   scalarAt,
   type TreeMember,
+  toPlain,
   withMember,
   withoutMember,
 } from '../tree.ts'
@@ -53,8 +54,8 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
       'cache.enabled: tools in readTools and tools with readOnlyHint are cached (trustAnnotations: true)',
     )
   }
-  const finished = mapMembers(branch(tree.at, servers), (value) =>
-    value.kind === 'branch' ? finishedServer(value, read) : value,
+  const finished = mapMembers(branch(tree.at, servers), (value, name) =>
+    value.kind === 'branch' ? finishedServer(value, name, read, report) : value,
   )
   return shape(tree.at, { mcpServers: finished, ...read.sections })
 }
@@ -63,13 +64,24 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
 const authKey = 'auth_required'
 
 /** Applies the `tool_forwarding` section to a server; the server's own keys win. */
-function finishedServer(server: BranchNode, { caches, paths }: Forwarding): BranchNode {
+function finishedServer(
+  server: BranchNode,
+  name: string,
+  { caches, paths, sql }: Forwarding,
+  report: TranslationReport,
+): BranchNode {
   const kept = withoutMember(server, authKey)
   const trusting =
     caches && !kept.members.has('trustAnnotations')
       ? withMember(kept, 'trustAnnotations', member(leaf(server.at, true)))
       : kept
-  return paths ? withPathGuard(trusting, paths.roots) : trusting
+  if (trusting.members.has('guards')) return trusting
+  const database = sql ? sqlGuard(trusting, name) : undefined
+  if (database)
+    report.notes.push(`${name}: arguments with SQL are checked; security.validate_sql = false turns this off`)
+  const guards = [...(paths ? [pathGuard(trusting, paths.roots)] : []), ...(database ? [database] : [])]
+  if (guards.length === 0) return trusting
+  return withMember(trusting, 'guards', member(list(server.at, guards)))
 }
 
 /** Converts a value that is only `"$NAME"` to a variable; in this dialect, `$NAME` within longer text is literal. */
@@ -91,25 +103,60 @@ function serverOf(
   return off ? withMember(server, 'disabled', member(leaf(entry.at, true))) : server
 }
 
+/** Words in the name, program, package or URL of a server for SQL databases, by the dialect that they say. */
+const databases: Readonly<Record<string, string>> = {
+  postgres: 'postgres|postgresql|pg',
+  mysql: 'mysql|mariadb',
+  sqlite: 'sqlite',
+  any: 'databases?|db|dbhub|sql|mssql|sqlserver|oracledb|duckdb|motherduck|clickhouse|snowflake|bigquery|redshift|supabase|cockroachdb|timescaledb',
+}
+
+/** Arguments with SQL in the tools of such servers; a guard also covers other spellings of these names. */
+const sqlArguments =
+  'sql query queries[] statement statements[] stmt sqlQuery sqlStatement sqlText rawSql rawQuery queryText'.split(' ')
+
+/** A guard for SQL if the server's entry is that of a database. Options and folders say nothing about a server. */
+function sqlGuard(server: BranchNode, name: string): BranchNode | undefined {
+  const { command, url, args } = toPlain(server) as Readonly<Record<string, unknown>>
+  const words = (Array.isArray(args) ? args : [])
+    .map((word) => String(word).replace(/^--?[\w-]+=/, ''))
+    .filter((word) => !/^(?:[-./~]|[a-z]:\\)/i.test(word) || /\.(?:[cm]?[jt]s|py|jar)$/.test(word))
+  const text = [name, command, url, ...words].join(' ')
+  const found = Object.keys(databases).filter((dialect) =>
+    new RegExp(`(?<![a-z])(?:${databases[dialect]})(?![a-z])`, 'i').test(text),
+  )
+  if (found.length === 0) return undefined
+  const [dialect = 'any', ...others] = found.filter((one) => one !== 'any')
+  return shape(server.at, {
+    kind: leaf(server.at, 'sql'),
+    arguments: textList(server, sqlArguments),
+    dialect: leaf(server.at, others.length > 0 ? 'any' : dialect),
+    readOnly: server.members.get('readOnly') ?? leaf(server.at, false),
+  })
+}
+
+const textList = ({ at }: BranchNode, texts: readonly string[]): ListNode =>
+  list(
+    at,
+    texts.map((text) => leaf(at, text)),
+  )
+
 const always = ['path', 'paths[]', 'file_path', 'directory', 'dir', 'folder']
 /** Argument names that are checked as paths only if the server's folders are known. */
 const withFolders = ['file', 'source', 'destination']
 
 /**
- * Adds a path guard unless the entry has `guards`. The allowed folders are `roots`, or the folders in the server's
- * arguments if `roots` is undefined. If there are no folders, any absolute path without traversal is allowed.
+ * A path guard. The allowed folders are `roots`, or the folders in the server's arguments if `roots` is undefined. If
+ * there are no folders, any absolute path without traversal is allowed.
  */
-function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchNode {
-  if (server.members.has('guards')) return server
+function pathGuard(server: BranchNode, roots: ListNode | undefined): BranchNode {
   const folders = roots?.items ?? foldersIn(server.members.get('args')?.value)
   const known = folders.length > 0
-  const texts = (items: readonly string[]) => items.map((item) => leaf(server.at, item))
-  const guard = shape(server.at, {
+  return shape(server.at, {
     kind: leaf(server.at, 'path'),
-    arguments: list(server.at, texts(known ? [...always, ...withFolders] : always)),
-    roots: list(server.at, known ? folders : texts(['/'])),
+    arguments: textList(server, known ? [...always, ...withFolders] : always),
+    roots: known ? list(server.at, folders) : textList(server, ['/']),
   })
-  return withMember(server, 'guards', member(list(server.at, [guard])))
 }
 
 /** The arguments that are absolute or explicitly relative paths, except files with an extension, such as programs. */

@@ -30,6 +30,8 @@ export interface Forwarding {
   readonly caches: boolean
   /** Undefined if paths are not validated. `roots` are the allowed folders, if the file lists them. */
   readonly paths: { readonly roots: ListNode | undefined } | undefined
+  /** Whether arguments with SQL are validated. */
+  readonly sql: boolean
 }
 
 interface ForwardingOptions {
@@ -48,7 +50,15 @@ export function readForwarding(
   const members = membersOf(forwarding, [...keys, ...mapKeys], report)
   const security = membersOf(
     members.get('security')?.value,
-    ['allowed_namespaces', 'allowed_tools', 'blocked_tools', 'auth_required', 'validate_paths', 'allowed_paths'],
+    [
+      'allowed_namespaces',
+      'allowed_tools',
+      'blocked_tools',
+      'auth_required',
+      'validate_paths',
+      'validate_sql',
+      'allowed_paths',
+    ],
     report,
   )
   const at = forwarding?.at ?? document
@@ -58,6 +68,7 @@ export function readForwarding(
     report,
   )
   const allowedPaths = security.get('allowed_paths')?.value
+  const validates = (key: string) => forwarding !== undefined && !isFalse(security.get(key)?.value)
   const cache = cacheOf(members.get('cache'), report)
   return {
     sections: {
@@ -72,10 +83,10 @@ export function readForwarding(
       cache,
     },
     caches: isTrue(cache?.members.get('enabled')?.value),
-    paths:
-      forwarding === undefined || isFalse(security.get('validate_paths')?.value)
-        ? undefined
-        : { roots: allowedPaths?.kind === 'list' ? allowedPaths : undefined },
+    paths: validates('validate_paths')
+      ? { roots: allowedPaths?.kind === 'list' ? allowedPaths : undefined }
+      : undefined,
+    sql: validates('validate_sql'),
   }
 }
 

@@ -28,10 +28,10 @@ async function parserFor(syntax: Syntax): Promise<(file: SourceFile) => Parsed> 
 
 const names: Readonly<Record<Syntax, string>> = { yaml: 'YAML', json: 'JSON', toml: 'TOML' }
 
-/** Parses a document. An empty one yields an empty object. */
+/** Parses a document. An empty one, and one with only `null` or comments, yields an empty object. */
 export async function parseDocument(
   file: SourceFile,
-): Promise<{ tree: BranchNode; problems: readonly ConfigProblem[] }> {
+): Promise<{ tree: BranchNode; isEmpty?: boolean; problems: readonly ConfigProblem[] }> {
   const start = { file, offset: 0, key: '' }
   const syntax = syntaxOf(file)
   const parse = await parserFor(syntax)
@@ -40,7 +40,8 @@ export async function parseDocument(
     problemAt({ file, offset, key: key ?? '' }, key === undefined ? `not valid ${names[syntax]}: ${message}` : message),
   )
   if (problems.length > 0) return { tree: branch(start), problems }
-  if (tree === undefined || (tree.kind === 'leaf' && tree.value === null)) return { tree: branch(start), problems }
+  const isEmpty = file.text.trim() === '' || tree === undefined || (tree.kind === 'leaf' && tree.value === null)
+  if (isEmpty) return { tree: branch(start), isEmpty, problems }
   if (tree.kind === 'branch') return { tree, problems }
   const found = tree.kind === 'list' ? 'a list' : 'a single value'
   const message = `expected keys such as mcpServers at the top, found ${found}`

@@ -5,7 +5,7 @@ const key = z.strictObject({
   id: text('a name for the key').describe('Name of the key, shown in the audit log.'),
   hash: textLike(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits')
     .meta({ secret: 'digest' })
-    .describe('Hash of the key; the key itself is never stored.'),
+    .describe('Hash of the key, which may have any form; the key itself is never stored.'),
   agents: names('the name of an agent').default([]).describe('Agents that the key may act as.'),
   admin: flag().prefault(false).describe('Whether the key may use the admin API and dashboard.'),
 })
@@ -37,18 +37,12 @@ const jwt = z.strictObject({
   disabled: flag().prefault(false).describe('Disables JSON Web Tokens.'),
 })
 
-/** Minimum length of a token chosen by the operator. */
-const minTokenLength = 16
-
 export const authSection = z.strictObject({
   token: textLike(/^[\x21-\x7e]+$/, 'generated, none, or a token of printable ASCII characters without spaces')
-    .refine((token) => token === 'generated' || token === 'none' || token.length >= minTokenLength, {
-      error: `generated, none, or a token of at least ${minTokenLength} characters`,
-    })
     .default('generated')
     .meta({ secret: true })
     .describe(
-      'generated: created at the first start, stored, and printed at every start; none: no authentication; anything else is the token.',
+      'generated: created at the first start, stored, and printed at every start; none: no authentication; anything else is the token, with at least 16 characters unless server.host is a loopback address.',
     ),
   maxFailures: numeric()
     .prefault(10)

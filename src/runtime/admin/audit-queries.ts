@@ -1,25 +1,24 @@
-import { Worker } from 'node:worker_threads'
 import { type AuditPageQuery, searchAudit } from '../../audit/reader.ts'
 import type { VerifyProblem } from '../../audit/verify/chain-check.ts'
 import type { Archive } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type ErrorCode, errorKinds, ToolwayError } from '../../core/errors.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { AuditPage, CallDetail, ChainView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import type { PostgresAudit } from '../../stores/postgres/audit.ts'
-import { moduleFile } from '../package-paths.ts'
 import { type ReplayedPolicy, type ReplayProgress, recordsInArchive, replayRecords } from '../policy-replay.ts'
-import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-worker.ts'
+import type { ThreadMethods } from './admin-thread.ts'
 import type { AdminContext } from './context.ts'
 import type { InboxEntry } from './inbox.ts'
+import { createThreadClient } from './thread-client.ts'
 
 /** Searches and verifies the audit log in a worker thread. Searches use the archive while it is reachable. */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
   recordsOf(call: string): Promise<CallDetail['audit']>
-  verify(key: string): Promise<AuditResponse<'verify'>>
+  verify(key: string): ReturnType<ThreadMethods['verify']>
   /** Applies a policy to the calls recorded since a time. Rejects if `signal` is aborted. */
-  replay(policy: ReplayedPolicy, options: AuditReplayOptions): Promise<AuditResponse<'replay'>>
+  replay(policy: ReplayedPolicy, options: AuditReplayOptions): ReturnType<ThreadMethods['replay']>
 }
 
 export interface AuditReplayOptions {
@@ -40,88 +39,30 @@ export interface AuditQueriesOptions {
   readonly clock: Clock
 }
 
-interface PendingRequest {
-  resolve(output: never): void
-  reject(error: Error): void
-  readonly progress: AuditReplayOptions['progress'] | undefined
-}
-
-/** An idle worker is terminated after this time to free its memory. */
-const idleMs = 60_000
-
 const unavailable =
   'PostgreSQL, where this search began, cannot be reached. Try again later, or start a new search to see only the records on this replica.'
 
 export function createAuditQueries({ folder, marks, flushed, archive, clock }: AuditQueriesOptions): AuditQueries {
-  const pending = new Map<number, PendingRequest>()
-  let worker: Worker | undefined
-  let idleTimer: Disposable | undefined
-  let lastId = 0
-  let disposed = false
+  // Search even if some records could not be written; that failure is reported elsewhere.
+  const prepare = () => flushed().catch(() => {})
+  const replays = new Map<number, AuditReplayOptions['progress']>()
+  const methods = { progress: (id: number, done: ReplayProgress) => replays.get(id)?.(done) }
+  const thread = createThreadClient({ name: 'audit', methods, prepare, failure, clock })
+  let lastReplay = 0
 
-  const rejectPending = (error: () => Error) => {
-    for (const { reject } of pending.values()) reject(error())
-    pending.clear()
-  }
-
-  const workerEnded = (ended: Worker, error: Error) => {
-    if (worker !== ended) return
-    worker = undefined
-    rejectPending(() => error)
-  }
-
-  const startWorker = (): Worker => {
-    const started = new Worker(moduleFile('runtime/admin/audit-worker'), { execArgv: [], name: 'audit' })
-    started.unref()
-    started.on('message', received)
-    started.on('error', (cause) => workerEnded(started, failure(cause)))
-    started.on('exit', () => workerEnded(started, failure(new Error('the worker thread ended'))))
-    return started
-  }
-
-  const received = (response: AuditWorkerResponse) => {
-    const request = pending.get(response.id)
-    if ('progress' in response) return request?.progress?.(response.progress as ReplayProgress)
-    pending.delete(response.id)
-    if ('error' in response) request?.reject(errorOf(response.error))
-    else request?.resolve(response.output as never)
-    if (pending.size > 0) return
-    idleTimer?.[Symbol.dispose]()
-    idleTimer = clock.after(idleMs, () => void close())
-  }
-
-  const close = async () => {
-    const last = worker
-    worker = undefined
-    idleTimer?.[Symbol.dispose]()
-    rejectPending(shuttingDown)
-    await last?.terminate()
-  }
-
-  const request = async <Name extends keyof AuditRequests>(
-    name: Name,
-    input: Parameters<AuditRequests[Name]>[1],
-    { signal, progress }: Partial<Pick<AuditReplayOptions, 'signal' | 'progress'>> = {},
-  ): Promise<AuditResponse<Name>> => {
-    // Search even if some records could not be written; that failure is reported elsewhere.
-    await flushed().catch(() => {})
-    if (disposed) throw shuttingDown()
-    idleTimer?.[Symbol.dispose]()
-    worker ??= startWorker()
-    const id = ++lastId
-    const { promise, resolve, reject } = Promise.withResolvers<AuditResponse<Name>>()
-    pending.set(id, { resolve, reject, progress })
-    worker.postMessage({ id, folder, name, input })
-    signal?.addEventListener('abort', () => worker?.postMessage({ cancel: id }), { once: true })
-    return promise
+  const replayHere: AuditQueries['replay'] = async (policy, { since, maxRecords, signal, progress }) => {
+    const id = ++lastReplay
+    replays.set(id, progress)
+    signal.addEventListener('abort', () => thread.notify('cancel', id), { once: true })
+    return thread.request('replay', id, { ...policy, folder, since, maxRecords }).finally(() => void replays.delete(id))
   }
 
   return {
     async search(query) {
-      if (archive) await flushed().catch(() => {})
+      if (archive) await prepare()
       const sources = {
         archive: archive && ((page: AuditPageQuery) => archive.ask(({ search }) => search(page))),
-        local: (page: AuditPageQuery) => request('query', page),
+        local: (page: AuditPageQuery) => thread.request('query', folder, page),
         unavailable: () => unavailable,
       }
       const { rows, next, source } = await searchAudit(sources, query)
@@ -130,12 +71,13 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
       const { behindRecords, behindSeconds } = archive.status()
       return { ...page, behind: { records: behindRecords ?? null, seconds: behindSeconds } }
     },
-    recordsOf: (call) => request('records', { call }),
-    verify: (key) => request('verify', { key, marks }),
-    async replay(policy, { since, maxRecords, ...control }) {
+    recordsOf: (call) => thread.request('records', folder, call),
+    verify: (key) => thread.request('verify', { folder, key, marks }),
+    async replay(policy, options) {
       const { status, ask } = archive ?? {}
-      if (!ask || !status?.().up) return request('replay', { ...policy, since, maxRecords }, control)
-      await flushed().catch(() => {})
+      if (!ask || !status?.().up) return replayHere(policy, options)
+      const { since, maxRecords, ...control } = options
+      await prepare()
       const arrivals: Archive['arrivals'] = async (query) => {
         control.signal.throwIfAborted()
         const page = await ask((from) => from.arrivals(query))
@@ -144,18 +86,9 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
       }
       return replayRecords(recordsInArchive({ arrivals }, { since }), policy, { maxRecords, ...control })
     },
-    [Symbol.asyncDispose]() {
-      disposed = true
-      return close()
-    },
+    [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
   }
 }
-
-/** Recreates an error from the worker. Errors with a code keep it; all others become INTERNAL and are logged. */
-const errorOf = ({ code, message }: { readonly code?: string; readonly message: string }): Error =>
-  code !== undefined && code in errorKinds ? new ToolwayError(code as ErrorCode, message) : failure(new Error(message))
-
-const shuttingDown = () => new ToolwayError('OVERLOADED', 'This gateway is shutting down.')
 
 const failure = (cause: Error) =>
   new ToolwayError('INTERNAL', "The audit log could not be read. See the gateway's log for the cause.", { cause })

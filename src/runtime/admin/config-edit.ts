@@ -6,7 +6,7 @@ import { scanDefinition } from '../../catalog/scan/scan.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
 import { serverFormSchema } from '../../config/editor-schema.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
-import type { LoadedConfig } from '../../config/load.ts'
+import { referenceText } from '../../config/interpolate.ts'
 import { type ConfigProblem, problemText } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
@@ -20,7 +20,7 @@ import { commandLine } from '../../lib/shell-words.ts'
 import type { ConfigEdit, ConfigEditRecord, EditProposal, ReloadEvent, ServerTest } from '../../serve/admin/contract.ts'
 import type { ConfigEditService } from '../../serve/admin/service.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
-import { additionOf, clientServers, importOf } from '../config-edit/add-servers.ts'
+import { clientServers } from '../config-edit/add-servers.ts'
 import { type ConfigEditor, createConfigEditor, EditConflict, type Proposal } from '../config-edit/config-editor.ts'
 import type { ConfigSource } from '../config-edit/config-file.ts'
 import { createEditHistory, type RecordedEdit } from '../config-edit/edit-history.ts'
@@ -28,12 +28,14 @@ import { createSecretHider } from '../config-edit/hide-secrets.ts'
 import { createRegistryClient } from '../config-edit/registry.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import { createServerProber, type ProbeResult } from '../probe-server.ts'
+import type { ThreadMethods } from './admin-thread.ts'
 import { redactConfig } from './config.ts'
 import { type AdminContext, audited } from './context.ts'
+import { createThreadClient } from './thread-client.ts'
 
-export interface ConfigEditAdmin extends ConfigEditService {
+export interface ConfigEditAdmin extends ConfigEditService, AsyncDisposable {
   /** The configuration with an edit. Rejects if it would be invalid. */
-  loadedWith(edit: ConfigEdit): Promise<LoadedConfig>
+  loadedWith(edit: ConfigEdit): Promise<NonNullable<Proposal['loaded']>>
   /** The content of the file without secrets, and the hash of what is at a path. */
   content(): Promise<{ readonly values: Readonly<Record<string, unknown>>; hashAt(path: Path): string }>
 }
@@ -52,6 +54,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
   const { current, source, reload, audit, auditKey, clock } = context
   const registryUrl = () => current().loaded.config.registry.url
   const registry = createRegistryClient(registryUrl, clock)
+  const thread = createThreadClient({ name: 'configuration', failure, timeLimit, clock })
   let tests = 0
 
   let opened: Promise<ConfigEditor> | undefined
@@ -72,21 +75,23 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
     throw invalidArguments(notFromFile)
   }
 
-  /** Turns the ways to say what to add into changes. */
-  const proposalOf = async (edit: ConfigEdit): Promise<Proposal & { readonly notes: readonly string[] }> => {
-    const own = requireSource()
-    const { add, import: choices, changes, text, was, undo } = edit
-    const editor = await editorIn(own)
-    return refusing(async () => {
-      const added = add ? await additionOf(add, own) : choices ? await importOf(choices, own) : undefined
-      if (added) return { ...(await editor.propose(added)), notes: added.notes }
-      if (changes) return { ...(await editor.propose({ changes })), notes: [] }
-      if (text !== undefined) return { ...(await editor.propose({ text, was })), notes: [] }
-      return { ...(await editor.propose({ undo: undo ?? '' })), notes: [] }
-    })
+  const proposalOf = async (edit: ConfigEdit) => {
+    const { env, ...own } = requireSource()
+    const { loaded, secrets } = current()
+    const { audit, stores } = loaded.config
+    return refusing(async () =>
+      thread.request('propose', {
+        // `process.env` cannot be copied to a thread.
+        source: { ...own, env: { ...env } },
+        edit,
+        redacted: { secrets, keys: audit.redact },
+        folder: stores.path,
+        key: await auditKey(),
+      }),
+    )
   }
 
-  const viewOf = ({ file, notes, ...proposal }: Proposal & { readonly notes: readonly string[] }): EditProposal => {
+  const viewOf = ({ file, notes, ...proposal }: Awaited<ReturnType<ThreadMethods['propose']>>): EditProposal => {
     const { text } = current().redactor
     return {
       file: file.path,
@@ -98,6 +103,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       problems: proposal.problems.map(({ key, line, message }) => ({ key, line, message: text(message) })),
       warnings: proposal.warnings.map(text),
       servers: changedServers(proposal),
+      references: proposal.references.map((one) => ({ ...one, target: text(one.target) })),
       notes: notes.map(text),
     }
   }
@@ -120,6 +126,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
   }
 
   return {
+    [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
     async configFile() {
       if (!source) {
         const none = { path: '', exists: false, text: null, hash: '' }
@@ -139,6 +146,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
     async applyEdit(caller, edit, hash) {
       const editor = await editorIn(requireSource())
       const proposal = await proposalOf(edit)
+      requireConfirmed(edit, proposal)
       const { file, paths } = proposal
       const action = {
         operation: edit.undo === undefined ? 'edit_config' : 'undo_config',
@@ -165,6 +173,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const names = changedServers(proposal).slice(0, maxTestedServers)
       const { loaded, problems } = proposal
       if (!loaded) throw wouldBeInvalid(problems)
+      requireConfirmed(edit, proposal)
       if (names.length === 0) throw invalidArguments('This edit changes no server.')
       if (tests >= maxTests)
         throw new ToolwayError('OVERLOADED', 'Other servers are being tested: try again in a moment.')
@@ -230,6 +239,21 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
   }
 }
 
+/** Recreates a conflict in the thread that prepares edits. */
+const failure = (cause: Error): Error => (cause.name === 'EditConflict' ? new EditConflict(cause.message) : cause)
+
+const timeLimit = {
+  ms: 30_000,
+  error: () => invalidArguments('This edit could not be checked within 30 s: edit the file with a text editor.'),
+}
+
+/** Throws if an edit adds references that no person has confirmed. */
+function requireConfirmed({ references: confirmed = [] }: ConfigEdit, { references }: Proposal): void {
+  const open = references.filter(({ reference }) => !confirmed.includes(reference))
+  if (open.length === 0) return
+  throw invalidArguments(`Confirm what this edit reads, in \`references\`: ${open.map(referenceText).join(', ')}.`)
+}
+
 const notFromFile = 'This gateway was started by a program, which owns its configuration.'
 
 const hasMergeKey = (value: unknown): boolean =>
@@ -292,7 +316,7 @@ const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<st
 /** Starts each server once. No process is left behind. */
 async function testAll(
   { oauth, ...context }: AdminContext,
-  loaded: LoadedConfig,
+  loaded: NonNullable<Proposal['loaded']>,
   names: readonly string[],
   signal: AbortSignal,
 ): Promise<ServerTest[]> {

@@ -45,7 +45,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     clock,
   })
   const edits = createConfigEditAdmin(context)
-  const { loadedWith: _, content: __, ...configEdits } = edits
+  const { loadedWith: _, content: __, [Symbol.asyncDispose]: closeEdits, ...configEdits } = edits
   const { verified, ...chain } = createChainVerification({ queries: auditQueries, auditKey, clock, log })
   // The item stays while the log is verified again: an item that returns is reported once more.
   const chainItems = context.inbox.add({ items: () => brokenChain(verified()) })
@@ -76,7 +76,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     [Symbol.asyncDispose]() {
       playground[Symbol.dispose]()
       chainItems[Symbol.dispose]()
-      return auditQueries[Symbol.asyncDispose]()
+      return Promise.all([auditQueries[Symbol.asyncDispose](), closeEdits()]).then(() => {})
     },
   }
 }

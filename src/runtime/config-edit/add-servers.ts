@@ -1,13 +1,38 @@
+import { createRedactor } from '../../audit/redact/redactor.ts'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { adaptServer, called, type FoundServer, planImport } from '../../clients/import-plan.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { homeOf } from '../../core/home.ts'
 import { asRecord } from '../../lib/is-record.ts'
-import type { ConfigChange } from './config-editor.ts'
+import type { ConfigEdit } from '../../serve/admin/contract.ts'
+import { type ConfigChange, createConfigEditor, type Proposal } from './config-editor.ts'
 import { type ConfigSource, openEditedFile } from './config-file.ts'
+import { createEditHistory } from './edit-history.ts'
 import { type Pasted, readPasted } from './pasted-servers.ts'
 import { type asWritten, disabledReason, missingIn, resolveIn } from './prepare-import.ts'
+
+export interface ProposalRequest {
+  readonly source: ConfigSource
+  readonly edit: ConfigEdit
+  /** What is redacted: known secrets, and keys. */
+  readonly redacted: { readonly secrets: readonly string[]; readonly keys: readonly string[] }
+  /** The state folder, which contains the history. */
+  readonly folder: string
+  readonly key: string
+}
+
+/** What an edit of the admin API would change, whichever way it says what to add. */
+export async function proposeEdit(request: ProposalRequest): Promise<Proposal & { readonly notes: readonly string[] }> {
+  const { source, key, folder, edit } = request
+  const redactor = createRedactor(request.redacted)
+  const history = createEditHistory(folder)
+  const editor = createConfigEditor({ source, redactor: () => redactor, history, key, now: () => 0 })
+  const { add, import: choices, changes, text, was, undo = '' } = edit
+  const added = add ? await additionOf(add, source) : choices && (await importOf(choices, source))
+  const wanted = added ?? (changes ? { changes } : text === undefined ? { undo } : { text, was })
+  return { ...(await editor.propose(wanted)), notes: added?.notes ?? [] }
+}
 
 interface Additions {
   readonly changes: readonly ConfigChange[]

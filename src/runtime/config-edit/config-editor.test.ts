@@ -331,15 +331,16 @@ describe('V9: commands that read secrets', () => {
   const ran = () => readdir(folder).then((names) => names.filter((name) => name.startsWith('ran')).sort())
   const withCommand = (name: string) => ({ command: 'node', env: { KEY: `\${exec:sh -c "touch ${name}; echo x"}` } })
 
-  test('run in a draft only if the file on disk contains them; a warning names the others', async () => {
+  test('run in a draft only if the file on disk contains them; the others are named as references', async () => {
     await writeFile(path, JSON.stringify({ mcpServers: { a: withCommand('ran-known') } }))
     const changes = [{ path: ['mcpServers', 'b'], value: withCommand('ran-new') }]
-    const { loaded, problems, warnings } = await editor().propose({ changes })
+    const { loaded, problems, references } = await editor().propose({ changes })
     expect(await ran()).toEqual(['ran-known'])
     expect(problems).toEqual([])
     expect(loaded?.config.mcpServers).toMatchObject({ a: { env: { KEY: 'x' } }, b: { env: { KEY: 'unread-secret' } } })
-    expect(warnings).toEqual(['Runs sh -c "touch ran-new; echo x" to read a secret'])
-    const { warnings: later } = await editor().propose({ text: `${await text()}\n` })
+    const reference = '${exec:sh -c "touch ran-new; echo x"}'
+    expect(references).toEqual([{ key: 'mcpServers.b', target: 'node', reference }])
+    const { references: later } = await editor().propose({ text: `${await text()}\n` })
     expect(later).toEqual([])
   })
 
@@ -348,7 +349,7 @@ describe('V9: commands that read secrets', () => {
     const server = { url: 'https://x.test', timeout: '${exec:echo 5s}' }
     expect(await editor().propose({ changes: [{ path: ['mcpServers', 'b'], value: server }] })).toMatchObject({
       problems: [],
-      warnings: ['Runs echo 5s to read a secret'],
+      references: [{ key: 'mcpServers.b', target: 'https://x.test', reference: '${exec:echo 5s}' }],
     })
   })
 
@@ -364,4 +365,47 @@ describe('V9: commands that read secrets', () => {
       expect(added.notes).toContainEqual(expect.stringContaining('other contains ${exec:'))
     }
   })
+})
+
+test('B6: an edit names the references that it adds to an entry, and those whose values would go elsewhere', async () => {
+  const server = (url: string) => ({ url, headers: { A: '${ONE:-secret}' } })
+  await writeFile(path, JSON.stringify({ mcpServers: { a: server('https://a.test/mcp') } }))
+  const added = async (value: unknown, ...at: string[]) =>
+    (await editor().propose({ changes: [{ path: ['mcpServers', ...at], value }] })).references.map(
+      ({ key, target, reference }) => [key, target, reference].join(' '),
+    )
+  const one = '${ONE:-…}'
+  expect(await added('https://a.test/other', 'a', 'url')).toEqual([])
+  expect(await added('https://me:pass@b.test/mcp', 'a', 'url')).toEqual([`mcpServers.a https://b.test ${one}`])
+  expect(await added(server('https://a.test/mcp'), 'b')).toEqual([`mcpServers.b https://a.test ${one}`])
+  expect(
+    await added({ command: 'npx', args: ['https://c.test/x'], env: { B: '${file:~/k}' }, envFile: '.env' }, 'c'),
+  ).toEqual(['mcpServers.c npx https://c.test ${file:~/k}', 'mcpServers.c npx https://c.test envFile: .env'])
+  const text = `mcpServers: { a: { url: "https://a.test/mcp", headers: { A: "$\${ONE}", B: "\${env:TWO}" } } }`
+  expect((await editor().propose({ text })).references).toMatchObject([
+    { key: 'mcpServers.a', reference: '${env:TWO}' },
+  ])
+})
+
+test.each(['', ' \n', 'null\n', '~', '# only a comment\n'])(
+  'V9: an empty file cannot be applied: %j',
+  async (empty) => {
+    await writeFile(path, mine)
+    expect((await editor().propose({ text: empty })).problems).toMatchObject([
+      { message: expect.stringContaining('this file is empty') },
+    ])
+    await expect(apply({ text: empty })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(await text()).toBe(mine)
+  },
+)
+
+test('V9: aliases that expand a short YAML text exponentially are an invalid request', async () => {
+  await writeFile(path, mine)
+  const lists = [...'bcdefg'].map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdef'[index]}`)}]`)
+  const yaml = ['a: &a [x,x,x,x,x,x,x,x,x]', ...lists, ''].join('\n')
+  await expect(apply({ changes: [{ path: ['mcpServers', 'files'], yaml }] })).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENTS',
+  })
+  await expect(apply({ text: yaml })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  expect(await text()).toBe(mine)
 })

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { parseDocument } from 'yaml'
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { filesIn, withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
 import { changesBetween, contentOf, editText, type TextChange, valueAt } from '../../config/edit/edit-text.ts'
-import { FileProblem, lockForEdit, replaceFile } from '../../config/edit/file.ts'
+import { FileProblem, type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
+import type { NewReference } from '../../config/interpolate.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { type ConfigProblem, problemText } from '../../config/problems.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
@@ -44,9 +44,11 @@ export type ResolvedEdit =
   /** The id of the edit to undo. */
   | { readonly undo: string }
 
-/** An edit that has not been written. */
+/** An edit that has not been written. Threads exchange it, so it is plain data. */
 export interface Proposal {
-  readonly file: EditedFile
+  readonly file: Pick<EditedFile, 'path' | 'obstacle'>
+  /** The hash of the file's content before the edit. */
+  readonly was: string
   /** Identifies what was reviewed: the old content, the new content, and the secrets to be written. */
   readonly hash: string
   readonly after: string
@@ -62,10 +64,12 @@ export interface Proposal {
   /** Problems that the change would cause. A proposal with problems is not applied. */
   readonly problems: readonly ConfigProblem[]
   readonly warnings: readonly string[]
+  /** References that the edit adds and that it does not only restore. A person confirms them before it is applied. */
+  readonly references: readonly NewReference[]
   /** The configuration with the change; undefined if it is invalid. New secrets are not in their files yet. */
-  readonly loaded: LoadedConfig | undefined
-  /** Writes the secrets that the new text refers to. */
-  writeSecrets(): Promise<void>
+  readonly loaded: Pick<LoadedConfig, 'config' | 'secrets'> | undefined
+  /** The secrets that the new text refers to, with the files to write. */
+  readonly secretFiles: SecretFiles
   readonly undoes: string | undefined
 }
 
@@ -86,13 +90,13 @@ export class EditConflict extends Error {
 export function createConfigEditor({ source, redactor, history, key, now }: ConfigEditorOptions) {
   const digest = (content: string | Buffer): string =>
     createHmac('sha256', key).update(content).digest('hex').slice(0, 32)
-  const hashOf = ({ before: { bytes } }: EditedFile): string => digest(bytes ?? 'no file')
+  const hashOf = ({ bytes }: FileSnapshot): string => digest(bytes ?? 'no file')
   const partHash = (content: unknown, path: Path): string => digest(JSON.stringify(valueAt(content, path)) ?? 'nothing')
 
   /** Refuses an edit of something that has changed since the edit was begun: it would revert that change. */
   const refuseOutdated = (edit: ResolvedEdit, file: EditedFile): void => {
     const { path, before } = file
-    if ('text' in edit && edit.was !== undefined && edit.was !== hashOf(file)) throw outdated(path, 'changed')
+    if ('text' in edit && edit.was !== undefined && edit.was !== hashOf(before)) throw outdated(path, 'changed')
     const known = 'changes' in edit ? edit.changes.filter(({ was }) => was !== undefined) : []
     if (known.length === 0) return
     const content = contentOf(path, before.text)
@@ -112,14 +116,16 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       refuseOutdated(edit, file)
       return editedText(edit, path, base, hider, files.keep)
     })
-    const old: Draft = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
+    const old: Draft = before.bytes ? await file.load(before.text) : { problems: [], newReferences: [] }
     const next = await file.load(draft)
     const known = new Set(warningsOf(old.loaded))
     const shown = hider.hide(path, after)
     const changesNothing = after === before.text && files.files.length === 0
+    const was = hashOf(before)
     return {
-      file,
-      hash: digest(JSON.stringify([hashOf(file), after, files.files])),
+      file: { path, obstacle: file.obstacle },
+      was,
+      hash: digest(JSON.stringify([was, after, files.files])),
       after,
       diff: changesNothing || shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
       shown,
@@ -128,11 +134,11 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       warnings: [
         ...(file.obstacle === undefined ? [] : copyWarnings(shown ?? '', files.files)),
         ...unusedSecrets(before.text, after, secretsFolder),
-        ...next.newCommands.map((line) => `Runs ${line.slice(0, 500)} to read a secret`),
         ...warningsOf(next.loaded).filter((warning) => !known.has(warning)),
       ],
-      loaded: next.loaded,
-      writeSecrets: () => writeSecrets(files.files),
+      references: 'undo' in edit ? [] : next.newReferences,
+      loaded: next.loaded && { config: next.loaded.config, secrets: next.loaded.secrets },
+      secretFiles: files.files,
       undoes: 'undo' in edit ? edit.undo : undefined,
     }
   }
@@ -191,7 +197,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         exists: before.bytes !== undefined,
         obstacle: obstacle ?? fault,
         text: hider.hide(path, before.text),
-        hash: hashOf(file),
+        hash: hashOf(before),
       }
     },
     /** The values in the file without secrets, and the hash of what is at a path. */
@@ -209,10 +215,10 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
       if (proposal.hash !== hash) throw changedMeanwhile(file.path)
       if (problems.length > 0) throw invalidArguments(problems.map(problemText).join('; '))
-      await using _lock = await inFile(file.path, () => lockForEdit(file.before))
-      if (hashOf(await openEditedFile(source)) !== hashOf(file)) throw changedMeanwhile(file.path)
-      await inFile(file.path, proposal.writeSecrets)
-      const { before } = file
+      await using _lock = await inFile(file.path, async () => lockForEdit(await readSnapshot(file.path)))
+      const before = await inFile(file.path, () => readSnapshot(file.path, 0o644))
+      if (hashOf(before) !== proposal.was) throw changedMeanwhile(file.path)
+      await inFile(file.path, () => writeSecrets(proposal.secretFiles))
       const edit = {
         at: now(),
         by,
@@ -237,6 +243,8 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
   }
 }
 
+type SecretFiles = ReturnType<typeof secretFiles>['files']['files']
+
 const maxDiffLines = 500
 
 export type ConfigEditor = ReturnType<typeof createConfigEditor>
@@ -260,7 +268,7 @@ function unusedSecrets(before: string, after: string, folder: string): string[] 
 }
 
 /** Instructions for copying the new text by hand if the file cannot be written here. */
-function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['files']['files']): string[] {
+function copyWarnings(shown: string, secrets: SecretFiles): string[] {
   const places = shown
     .split('\n')
     .flatMap((line, index) => (secretPlaceholder.test(line) ? [`line ${index + 1} (${line.trim()})`] : []))
@@ -290,7 +298,7 @@ async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
 
 /** A copy of the content with a requested change. */
 function withChange(content: unknown, { path, value, yaml }: ConfigChange): unknown {
-  const wanted = yaml === undefined ? value : parsedYaml(yaml)
+  const wanted = yaml === undefined ? value : contentOf('value.yaml', yaml)
   const [key, ...rest] = path
   if (key === undefined) return wanted
   if (Array.isArray(content)) {
@@ -312,13 +320,6 @@ function withChange(content: unknown, { path, value, yaml }: ConfigChange): unkn
       ? wanted
       : withChange(old ?? (typeof rest[0] === 'number' ? [] : {}), { path: rest, value: wanted })
   return { ...asRecord(content), [key]: next }
-}
-
-function parsedYaml(text: string): unknown {
-  const document = parseDocument(text)
-  const [fault] = document.errors
-  if (fault) throw invalidArguments(`This is not valid YAML: ${fault.message.split('\n', 1)[0]}.`)
-  return document.toJS() ?? {}
 }
 
 /** Moves the secrets that a change adds to private files. Secrets that were in the file before stay where they are. */

@@ -5,7 +5,7 @@ import { contentOf } from '../../config/edit/edit-text.ts'
 import { type FileSnapshot, readSnapshot } from '../../config/edit/file.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers } from '../../config/import/read-servers.ts'
-import type { EnvVars } from '../../config/interpolate.ts'
+import type { EnvVars, NewReference } from '../../config/interpolate.ts'
 import { type LoadedConfig, loadConfig } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { parseDocument } from '../../config/parse/document.ts'
@@ -38,9 +38,7 @@ export async function openEditedFile(source: ConfigSource): Promise<EditedFile> 
   const { paths, problems } = await locate(named, env, cwd)
   if (problems.length > 0) throw new ConfigError(problems)
   const path = paths[0] ?? join(cwd, 'toolway.yaml')
-  const read = await readSnapshot(path)
-  // A new file contains no secrets, so it may be readable by others.
-  const before = read.bytes ? read : { ...read, mode: 0o644 }
+  const before = await readSnapshot(path, 0o644)
   // Pass only paths that the user named: files that are found automatically are trusted less.
   const own = paths.length === 0 ? [path] : named
   return {
@@ -91,8 +89,7 @@ export interface Draft {
   /** Absent if the configuration is invalid. */
   readonly loaded?: LoadedConfig
   readonly problems: readonly ConfigProblem[]
-  /** Commands that the draft adds to read secrets. They were not run. */
-  readonly newCommands: readonly string[]
+  readonly newReferences: readonly NewReference[]
 }
 
 /**
@@ -100,13 +97,13 @@ export interface Draft {
  * only if the configuration on disk contains them: the draft may come from a cloned repository.
  */
 export async function loadDraft({ paths, env, cwd }: ConfigSource, path: string, text: string): Promise<Draft> {
-  const found = new Set<string>()
+  const newReferences: NewReference[] = []
   const drafts = new Map([[path, text]])
   try {
-    const loaded = await loadConfig({ paths, env, cwd, drafts, onNewCommand: (line) => found.add(line) })
-    return { loaded, problems: [], newCommands: [...found] }
+    const loaded = await loadConfig({ paths, env, cwd, drafts, onNewReference: (one) => newReferences.push(one) })
+    return { loaded, problems: [], newReferences }
   } catch (thrown) {
-    if (thrown instanceof ConfigError) return { problems: thrown.problems, newCommands: [...found] }
+    if (thrown instanceof ConfigError) return { problems: thrown.problems, newReferences }
     throw thrown
   }
 }

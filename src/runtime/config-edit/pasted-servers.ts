@@ -106,27 +106,13 @@ function commandOrUrl(text: string, name: string | undefined): Record<string, ob
 
 /** Splits a command line like a shell, but without expanding anything. */
 export function wordsOf(line: string): string[] {
-  const words: string[] = []
-  let word: string | undefined
-  let quote = ''
-  for (let index = 0; index < line.length; index++) {
-    const character = line[index] as string
-    if (quote !== '') {
-      if (character === quote) quote = ''
-      else if (character === '\\' && quote === '"' && /["\\$`]/.test(line[index + 1] ?? ''))
-        word = (word ?? '') + line[++index]
-      else word = (word ?? '') + character
-    } else if (character === '"' || character === "'") {
-      quote = character
-      word ??= ''
-    } else if (character === '\\' && index + 1 < line.length) word = (word ?? '') + line[++index]
-    else if (/\s/.test(character)) {
-      if (word !== undefined) words.push(word)
-      word = undefined
-    } else word = (word ?? '') + character
-  }
-  if (quote !== '') throw invalidArguments(`A quotation mark (${quote}) is not closed.`)
-  return word === undefined ? words : [...words, word]
+  const words = line.match(/(?:[^\s"'\\]|\\.?|"(?:[^"\\]|\\.)*"|'[^']*')+|["']/gs) ?? []
+  if (words.some((word) => /^["']$/.test(word))) throw invalidArguments('A quotation mark is not closed.')
+  return words.map((word) =>
+    word.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/gs, (_, double, single, escaped) =>
+      double === undefined ? (single ?? escaped) : double.replace(/\\(["\\$`])/g, '$1'),
+    ),
+  )
 }
 
 /** A name for a server that has none: from its package, program, image or host. */

@@ -19,10 +19,10 @@ const record: ConfigEditRecord = {
 
 const proposal: EditProposal = {
   ...{ file, hash: 'h1', editable: { ok: true }, diff, after: 'mcpServers: {}\n', paths: [...record.paths] },
-  ...{ problems: [], warnings: [], servers: ['memory'], notes: [] },
+  ...{ problems: [], warnings: [], servers: ['memory'], references: [], notes: [] },
 }
 
-/** Edits in memory. The input `bad` has a problem, the hash `old` is a conflict. */
+/** Edits in memory. The input `bad` has a problem, the hash `old` is a conflict, and `${` is a reference. */
 export const createTestConfigEditing = (
   note: (what: string, given: unknown) => void = () => {},
 ): ConfigEditService => ({
@@ -33,6 +33,8 @@ export const createTestConfigEditing = (
   async previewEdit(edit) {
     note('preview', edit)
     const problem = { key: 'mcpServers.memory.comand', line: 3, message: 'unknown key; did you mean command?' }
+    const references = [{ key: 'mcpServers.memory', target: 'https://x.example.com', reference: '${TOKEN}' }]
+    if (edit.add?.input.includes('${')) return { ...proposal, references }
     return edit.add?.input === 'bad' ? { ...proposal, problems: [problem] } : proposal
   },
   async applyEdit(_, edit, hash) {

@@ -21,7 +21,6 @@ export function createAuthenticate(options: {
 }): Authenticate & AsyncDisposable {
   const { token, keys, verify, clock } = options
   const isToken = token === undefined ? () => false : equals(token)
-  const holderOf = keyHolder(keys, clock)
   const digestOf = rememberedDigests()
 
   /** The identity of callers without a credential. They may choose any agent only if no credentials are configured. */
@@ -36,8 +35,11 @@ export function createAuthenticate(options: {
     const digested = digestOf(credential)
     // Check the token first: the operator may have chosen one that looks like a key or a JWT.
     if (isToken(digested)) return operator
+    // Then the keys: one whose hash is in the configuration can have any form.
+    const key = keys.find(`sha256:${digested.toString('hex')}`)
+    if (key) return holderOf(key, keys, clock)
     const form = formOf(credential)
-    if (form === 'key') return holderOf(digested)
+    if (form === 'key') throw unknownKey()
     if (form === 'token') throw unknownToken()
     if (verify === undefined)
       throw invalidCredential('JSON Web Tokens are not accepted: set auth.jwt, or send an API key.')
@@ -80,23 +82,18 @@ interface KeySource {
   used?(key: ApiKey): void
 }
 
-/** Identifies a key's holder. Timing leaks nothing useful: attackers can neither choose digests nor reverse them. */
-function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdentity {
-  return (digest) => {
-    const key = keys.find(`sha256:${digest.toString('hex')}`)
-    if (key === undefined) {
-      throw invalidCredential(
-        'The API key is unknown or was revoked: ask the operator for another one (toolway keys create).',
-      )
-    }
-    if (key.expires !== undefined && key.expires <= clock.now()) {
-      throw expiredCredential('The API key has expired: ask the operator for another one (toolway keys create).')
-    }
-    keys.used?.(key)
-    const agents = key.agents.includes('*') ? '*' : key.agents
-    return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
+/** The identity of a key's holder. Timing leaks nothing useful: attackers can neither choose digests nor reverse them. */
+function holderOf(key: ApiKey, keys: KeySource, clock: Clock): AuthIdentity {
+  if (key.expires !== undefined && key.expires <= clock.now()) {
+    throw expiredCredential('The API key has expired: ask the operator for another one (toolway keys create).')
   }
+  keys.used?.(key)
+  const agents = key.agents.includes('*') ? '*' : key.agents
+  return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
 }
+
+const unknownKey = () =>
+  invalidCredential('The API key is unknown or was revoked: ask the operator for another one (toolway keys create).')
 
 /** Returns a function that compares digests in constant time. */
 function equals(token: string): (actual: Buffer) => boolean {
@@ -126,7 +123,7 @@ function bearer(authorization: string): string {
   return token
 }
 
-/** The kind of credential, based only on its format, so that an invalid credential is never tried as another kind. */
+/** The kind of an unknown credential, based only on its format. */
 function formOf(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,6 +63,17 @@ describe('B6, G7: API keys', () => {
       agents: ['reader', 'writer'],
     })
   })
+
+  test.each(['sk-abc123', 'a.b.c', '9f1c0d6e-2b7a-4f0e-8a44-6d1f0f4c2b11', 'Zm9v+YmFy/==', 'twk_mine'])(
+    'an API key of any form is found by its hash in the configuration: %s',
+    (key) => {
+      const ci = { id: 'ci', hash: `sha256:${hash('sha256', key)}`, agents: ['a'], admin: false }
+      const enter = authenticatorWith([ci], 'tw_token')
+      expect(enter(`Bearer ${key}`)).toEqual({ principal: 'key:ci', authenticated: true, admin: false, agents: ['a'] })
+      expect(enter(`Bearer ${key}x`)).toBe(401)
+      expect(enter('Bearer tw_token')).toMatchObject({ principal: 'token' })
+    },
+  )
 
   test('may act as every agent with *', async () => {
     const all = await stored('all', { agents: ['*'] })

@@ -116,6 +116,8 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await dialog.getByRole('button', { name: 'Back' }).click()
     await copy.fill('third')
     await dialog.getByRole('button', { name: 'Review' }).click()
+    // The copy gets the secret, too.
+    await dialog.getByRole('checkbox', { name: /\$\{file:.* for mcpServers\.third/ }).check()
     await save()
     expect(JSON.stringify(await client.callTool('third__tool_1', {}))).toContain('content')
 

@@ -49,4 +49,35 @@ inBrowser('V9: editing the configuration', () => {
     await dialog.waitFor({ state: 'detached' })
     expect(visitor.troubles).toEqual([])
   })
+
+  test('B6: a pasted server gets values of variables and files only once a person has confirmed them', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/servers' })
+    const { page } = visitor
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Add server' }).click()
+    await dialog.getByRole('textbox', { name: /Command, URL/ }).fill('https://x.example.com/${TOKEN}')
+    const questions: string[] = []
+    const answer = (allow: boolean) =>
+      page.once('dialog', (question) => {
+        questions.push(question.message())
+        void (allow ? question.accept() : question.dismiss())
+      })
+    answer(false)
+    await dialog.getByRole('button', { name: 'Test' }).click()
+    await page.getByRole('status').getByText('Not tested.').waitFor()
+    answer(true)
+    await dialog.getByRole('button', { name: 'Test' }).click()
+    await dialog.getByText('1 tool (120 tokens)').waitFor()
+    expect(questions).toEqual(Array(2).fill(expect.stringContaining('${TOKEN} for mcpServers.memory')))
+    await dialog.getByRole('button', { name: 'Review' }).click()
+    const save = dialog.getByRole('button', { name: 'Save' })
+    const confirm = dialog.getByRole('checkbox', { name: /\$\{TOKEN\} for mcpServers\.memory/ })
+    await confirm.waitFor()
+    expect(await save.isDisabled()).toBe(true)
+    expect(await visitor.axe()).toEqual([])
+    await confirm.check()
+    await save.click()
+    await page.getByRole('status').getByText('Saved: server memory added').waitFor()
+    expect(visitor.troubles).toEqual([])
+  })
 })

@@ -1,4 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
@@ -138,6 +140,38 @@ describe('V9: servers are managed through the admin API', () => {
     const { json } = await ask('config/servers/test', { body: { add: { input, name: 'broken' } } })
     expect(json).toMatchObject([{ name: 'broken', ok: false }])
     expect(json[0].stderr.join()).toContain('cannot open the file')
+  })
+
+  test('B6: a pasted server gets the values of variables and files only once they are confirmed', async () => {
+    const requests: string[] = []
+    const host = createServer((request, response) => {
+      requests.push(JSON.stringify(request.headers))
+      response.writeHead(401).end()
+    })
+    await new Promise<void>((listening) => host.listen(0, '127.0.0.1', listening))
+    await using _ = { [Symbol.asyncDispose]: async () => void host.close() }
+    await using folder = await temporaryFolder()
+    const key = join(folder.path, 'key')
+    await writeFile(key, 'of-a-file-3', { mode: 0o600 })
+    const url = `http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`
+    const headers = { A: '${HOME}', B: `\${file:${key}}`, C: '${exec:echo x}' }
+    const edit = { add: { input: JSON.stringify({ mcpServers: { pasted: { url, headers } } }) } }
+    const { json } = await ask('config/preview', { body: edit })
+    const target = new URL(url).origin
+    const references = ['${HOME}', headers.B]
+    expect(json.references).toEqual(references.map((reference) => ({ key: 'mcpServers.pasted', target, reference })))
+    for (const confirmed of [undefined, [], references.slice(1), ['${OTHER}']]) {
+      const body = { ...edit, references: confirmed }
+      for (const [path, more] of [['config/servers/test'], ['config/apply', { hash: json.hash }]] as const) {
+        const refused = await ask(path, { body: { ...body, ...more } })
+        expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringContaining('${HOME}')])
+      }
+    }
+    expect(requests).toEqual([])
+    const [tested] = (await ask('config/servers/test', { body: { ...edit, references } })).json
+    expect(tested).toMatchObject({ name: 'pasted', ok: false })
+    expect(requests[0]).toContain('of-a-file-3')
+    expect(requests[0]).toContain('${exec:echo x}')
   })
 
   test('edits that are invalid or ask for two things at once are refused', async () => {

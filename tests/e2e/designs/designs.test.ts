@@ -105,6 +105,16 @@ describe('a TOML file with tool_forwarding', () => {
     expect(await caller.call('tickets__attach_file', { path: '../../etc/passwd' })).toBe('INVALID_PATH')
     expect(await caller.call('tickets__attach_file', { path: '/data/a.txt' })).toMatch(/^attach_file/)
 
+    // A database gets one statement at a time.
+    const called = design.tickets.called.length
+    for (const sql of ['select 1; drop table x', 'select 1 -- \n; drop table x', "select 'a", '']) {
+      expect(await caller.call('database__execute_raw_sql', { sql }), sql).toBe('UNSAFE_SQL')
+      expect(await caller.call('database::query', { query: sql }), sql).toBe('UNSAFE_SQL')
+    }
+    expect(design.tickets.called.length).toBe(called)
+    expect(await caller.call('database::execute_raw_sql', { sql: 'select 1' })).toMatch(/^execute_raw_sql/)
+    expect(await caller.call('database__query', { query: "insert into t values ('a')" })).toMatch(/^query/)
+
     // The third call within a minute is one too many.
     const counts = [1, 2, 3].map(() => caller.call('tickets__count_tickets'))
     expect((await Promise.all(counts)).filter((answer) => answer === 'RATE_LIMITED')).toHaveLength(1)

@@ -11,20 +11,23 @@ export interface Tickets extends AsyncDisposable {
   readonly called: readonly string[]
 }
 
-const tool = (name: string, readOnlyHint?: boolean) => ({
+const tool = (name: string, readOnlyHint?: boolean, members = ['id', 'path']) => ({
   name,
   description: `Tickets: ${name}`,
-  inputSchema: { type: 'object', properties: { id: { type: 'string' }, path: { type: 'string' } } },
+  inputSchema: { type: 'object', properties: Object.fromEntries(members.map((key) => [key, { type: 'string' }])) },
   ...(readOnlyHint !== undefined && { annotations: { readOnlyHint } }),
 })
 const tools = [tool('get_ticket', true), tool('count_tickets'), tool('close_ticket', false), tool('attach_file')]
+const databaseTools = [tool('execute_raw_sql', undefined, ['sql']), tool('query', undefined, ['query'])]
 
-/** A server of tickets over HTTP that wants its token: a marked read, a marked write, and tools that say nothing. */
+/**
+ * A server of tickets over HTTP that wants its token: a marked read, a marked write, and tools that say nothing. At
+ * /database, it has tools with SQL instead.
+ */
 export async function startTickets(): Promise<Tickets> {
   const called: string[] = []
   const results: Readonly<Record<string, (params: Record<string, unknown>) => object>> = {
     initialize: () => introduction('tickets'),
-    'tools/list': () => ({ tools }),
     'tools/call'({ name }) {
       called.push(String(name))
       return { content: [{ type: 'text', text: `${name} ${called.length}` }] }
@@ -32,10 +35,11 @@ export async function startTickets(): Promise<Tickets> {
   }
   const server = createServer(async (request, response) => {
     if (request.headers.authorization !== `Bearer ${ticketsToken}`) return void response.writeHead(401).end()
-    if (request.method !== 'POST' || request.url !== '/mcp') return void response.writeHead(405).end()
+    const listed = request.url === '/database' ? databaseTools : request.url === '/mcp' ? tools : undefined
+    if (request.method !== 'POST' || !listed) return void response.writeHead(405).end()
     const { id, method, params = {} } = (await json(request)) as Message
     if (id === undefined) return void response.writeHead(202).end()
-    const result = results[method]?.(params)
+    const result = method === 'tools/list' ? { tools: listed } : results[method]?.(params)
     const answer = result ? { result } : { error: { code: -32601, message: 'Method not found' } }
     response
       .writeHead(200, { 'content-type': 'application/json' })

@@ -2,13 +2,13 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { AppliedEdit, ConfigEdit, ServerTest } from '../../../src/serve/admin/contract.ts'
-import { actions } from '../api/endpoints.ts'
+import { actions, queries } from '../api/endpoints.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { withNotice } from '../components/notices.tsx'
 import { navigate } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
 import { forgetUnsaved, mayDiscard } from '../routing/unsaved.ts'
-import { ReviewPanel } from './review-change.tsx'
+import { questionOf, ReviewPanel } from './review-change.tsx'
 import { ServerTestResult } from './server-test.tsx'
 
 interface EditDialogProps {
@@ -43,7 +43,7 @@ export function EditDialog({ title, edit, fields, testable, children, onLoadCurr
     if (testing.value || !edit) return
     testing.value = true
     tests.value = []
-    const done = await withNotice(() => actions.testServers(edit), testMessage)
+    const done = await withNotice(() => confirmAndTest(edit), testMessage)
     tests.value = done ?? []
     tested.value = JSON.stringify(edit)
     testing.value = false
@@ -110,7 +110,15 @@ export function EditDialog({ title, edit, fields, testable, children, onLoadCurr
   )
 }
 
+/** Tests the servers, unless a person does not let them have the values that the edit refers to. */
+async function confirmAndTest(edit: ConfigEdit): Promise<readonly ServerTest[]> {
+  const proposal = await queries.preview(edit)(undefined)
+  if (proposal.references.length > 0 && !window.confirm(`${questionOf(proposal)}?`)) return []
+  return actions.testServers({ ...edit, references: proposal.references.map(({ reference }) => reference) })
+}
+
 const testMessage = (tests: readonly ServerTest[]): string => {
+  if (tests.length === 0) return 'Not tested.'
   if (tests.every(({ ok }) => ok)) return 'The test succeeded.'
   return tests.every(({ ok, needsSignIn }) => ok || needsSignIn) ? 'A sign-in is required.' : 'The test failed.'
 }

@@ -22,12 +22,17 @@ interface ReviewProps {
 export function ReviewPanel({ edit, onBack, onLoadCurrent, onSaved }: ReviewProps) {
   const proposal = useResource(queries.preview(edit), JSON.stringify(edit))
   const busy = useSignal(false)
-  const save = async (hash: string) => {
+  /** The references that a person has confirmed, as JSON. */
+  const confirmed = useSignal('[]')
+  const save = async ({ hash, references }: EditProposal) => {
     if (busy.value) return
     busy.value = true
     await withNotice(async () => {
       try {
-        const applied = await actions.applyEdit(edit, hash)
+        const applied = await actions.applyEdit(
+          { ...edit, references: references.map(({ reference }) => reference) },
+          hash,
+        )
         onSaved(applied)
         return applied
       } catch (thrown) {
@@ -40,12 +45,24 @@ export function ReviewPanel({ edit, onBack, onLoadCurrent, onSaved }: ReviewProp
   }
   // A proposal is outdated as soon as it cannot be loaded again.
   const data = proposal.error ? undefined : proposal.data
-  const canSave = data?.editable.ok && data.problems.length === 0 && data.diff.length > 0 && !busy.value
+  const references = JSON.stringify(data?.references ?? [])
+  const isConfirmed = references === '[]' || references === confirmed.value
+  const canSave = data?.editable.ok && data.problems.length === 0 && data.diff.length > 0 && isConfirmed && !busy.value
   return (
     <>
       <Loaded resource={{ ...proposal, data }} what="the change">
         {(loaded) => <Proposal proposal={loaded} />}
       </Loaded>
+      {data && references !== '[]' && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isConfirmed}
+            onChange={({ currentTarget }) => (confirmed.value = currentTarget.checked ? references : '[]')}
+          />
+          <span>{questionOf(data)}</span>
+        </label>
+      )}
       <div class="actions">
         {onLoadCurrent && proposal.error?.code === 'CONFLICT' && (
           <button type="button" class="button danger" onClick={onLoadCurrent}>
@@ -58,13 +75,19 @@ export function ReviewPanel({ edit, onBack, onLoadCurrent, onSaved }: ReviewProp
           </button>
         )}
         {data && (
-          <button type="button" class="button primary" disabled={!canSave} onClick={() => void save(data.hash)}>
+          <button type="button" class="button primary" disabled={!canSave} onClick={() => void save(data)}>
             {busy.value ? 'Saving…' : 'Save'}
           </button>
         )}
       </div>
     </>
   )
+}
+
+/** What a person confirms before Toolway reads what a change refers to. */
+export const questionOf = ({ references }: Pick<EditProposal, 'references'>): string => {
+  const values = references.map(({ key, target, reference }) => `${reference} for ${key}${target && ` (${target})`}`)
+  return `Read these values and pass them on: ${values.join(', ')}`
 }
 
 const savedMessage = ({ reload }: AppliedEdit): string => {

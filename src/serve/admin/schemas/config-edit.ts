@@ -47,9 +47,17 @@ const fields = {
     .describe('Servers to add from the files of MCP clients, as GET config/servers/found lists them.'),
 }
 
-const was = hash
-  .optional()
-  .describe('With `text`: the hash of the file; if that has changed since, the edit is a conflict.')
+/** What every edit may contain besides the edit itself. */
+const conditions = {
+  was: hash
+    .optional()
+    .describe('With `text`: the hash of the file; if that has changed since, the edit is a conflict.'),
+  references: z
+    .array(z.string().max(1024 * 1024))
+    .max(10_000)
+    .optional()
+    .describe('References of its preview that a person has confirmed. With others, it is neither tested nor applied.'),
+}
 
 const isOne = (edit: Record<string, unknown>): boolean =>
   Object.keys(fields).filter((key) => edit[key] !== undefined).length === 1
@@ -58,7 +66,7 @@ const one = 'give exactly one of changes, text, undo, add, import'
 export const configEdit = named(
   'ConfigEdit',
   'An edit of the configuration file. Placeholders such as <secret 1f3a9c0d> stand for the secrets in the file.',
-  { ...fields, was },
+  { ...fields, ...conditions },
 ).refine(isOne, one)
 export type ConfigEdit = ViewOf<typeof configEdit>
 
@@ -66,7 +74,7 @@ const reviewed = hash.describe('The hash that the preview of this edit returned.
 
 export const applyEdit = named('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
   ...fields,
-  was,
+  ...conditions,
   hash: reviewed,
 }).refine(isOne, one)
 export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: reviewed.optional() })
@@ -100,6 +108,9 @@ export const editProposal = named('EditProposal', 'What an edit would change.', 
     .describe('Problems that the edit would cause; with any, it is not applied.'),
   warnings: z.array(z.string()),
   servers: z.array(z.string()).describe('The servers that it adds or changes.'),
+  references: z
+    .array(z.strictObject({ key: z.string(), target: z.string(), reference: z.string() }))
+    .describe('References to variables, files and commands that it adds, and which entry and target get the values.'),
   notes: z.array(z.string()),
 })
 export type EditProposal = ViewOf<typeof editProposal>
