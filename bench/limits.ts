@@ -30,7 +30,7 @@ function measure(calls: number): { ns: number; allowed: number; kept: number } {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     const agent = names[(state >>> 16) % names.length] as string
     const entry = entries[(state >>> 4) % entries.length] as (typeof entries)[number]
-    const taken = buckets.take(limitsOf(agent, entry), 1_800_000_000_000 + (made >>> 4))
+    const taken = buckets.take(limitsOf({ agent, principal: 'client' }, entry), 1_800_000_000_000 + (made >>> 4))
     if ('allowed' in taken && taken.allowed) allowed++
   }
   const ns = Number(process.hrtime.bigint() - start) / calls

@@ -1,6 +1,6 @@
 import type { NamingConfig } from '../config/schema.ts'
 import type { Exposure, ListChangeListener, Served, View } from '../core/access.ts'
-import { type Call, type Caller, type Capabilities, profileOf, sessionKey } from '../core/call.ts'
+import { type Call, type Caller, type CallerIdentity, type Capabilities, clientKey, profileOf } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
@@ -223,9 +223,9 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
   }
 }
 
-/** Max number of catalogs for client profiles, and of those for single sessions. */
+/** Max number of catalogs for client profiles, and of those for single callers. */
 const maxProfiles = 32
-const maxSessions = 64
+const maxCallers = 64
 
 /** Merges simultaneous notifications: a change reaches the catalogs of all profiles, but is reported once. */
 function once(listener: ListChangeListener): ListChangeListener {
@@ -255,15 +255,15 @@ function once(listener: ListChangeListener): ListChangeListener {
 
 /**
  * Creates one catalog per set of client capabilities, because servers may offer more to more capable clients, and one
- * for each session that sees lists of its own.
+ * for each caller that sees lists of its own.
  */
 export function createCatalogs(options: CatalogOptions): Catalog {
   const listeners = new Map<ListChangeListener, Map<Catalog, Disposable>>()
   const catalogs = new Map<string, Catalog>()
-  const sessionCatalogs = new Map<string, Catalog>()
+  const callerCatalogs = new Map<string, Catalog>()
   const items: KnownItems = new WeakMap()
   const plain = catalogOf({})
-  const sessionChanges = options.sources.flatMap((source) => source.onSessionChange?.(sessionChanged) ?? [])
+  const callerChanges = options.sources.flatMap((source) => source.onCallerChange?.(callerChanged) ?? [])
 
   return {
     view: (caller, shown) => catalogFor(caller).view(caller, shown),
@@ -280,7 +280,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
       }
     },
     reconsider() {
-      for (const catalog of [...catalogs.values(), ...sessionCatalogs.values()]) catalog.reconsider()
+      for (const catalog of [...catalogs.values(), ...callerCatalogs.values()]) catalog.reconsider()
     },
     ready: plain.ready,
     summaries: plain.summaries,
@@ -290,8 +290,8 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     snapshot: plain.snapshot,
     settle: plain.settle,
     [Symbol.dispose]() {
-      for (const subscription of sessionChanges) subscription[Symbol.dispose]()
-      for (const catalog of [...catalogs.values(), ...sessionCatalogs.values()]) catalog[Symbol.dispose]()
+      for (const subscription of callerChanges) subscription[Symbol.dispose]()
+      for (const catalog of [...catalogs.values(), ...callerCatalogs.values()]) catalog[Symbol.dispose]()
     },
   }
 
@@ -308,7 +308,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
   }
 
   function catalogFor(caller: Caller): Catalog {
-    return hasLists(caller) ? sessionCatalogOf(caller) : catalogOf(caller.capabilities)
+    return hasLists(caller) ? callerCatalogOf(caller) : catalogOf(caller.capabilities)
   }
 
   function catalogOf(capabilities: Capabilities): Catalog {
@@ -328,41 +328,38 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     return catalog
   }
 
-  /** Whether a server lists something else for this session than for others with its capabilities. */
-  function hasLists({ session, capabilities }: CallerSession): boolean {
-    return options.sources.some((source) => source.hasListsFor?.(session, capabilities))
+  /** Whether a server lists something else for this caller than for others with its capabilities. */
+  function hasLists(caller: CallerIdentity): boolean {
+    return options.sources.some((source) => source.hasListsFor?.(caller))
   }
 
-  /** The catalog for one session. With `before`, the session is notified of what differs from that. */
-  function sessionCatalogOf({ session, capabilities }: CallerSession, before?: CatalogSnapshot): Catalog {
-    const key = sessionKey({ session, capabilities })
-    const known = sessionCatalogs.get(key)
+  /** The catalog for one caller. With `before`, the caller's session is notified of what differs from that. */
+  function callerCatalogOf(caller: CallerIdentity, before?: CatalogSnapshot): Catalog {
+    const key = clientKey(caller)
+    const known = callerCatalogs.get(key)
     if (known) {
-      sessionCatalogs.delete(key)
-      sessionCatalogs.set(key, known)
+      callerCatalogs.delete(key)
+      callerCatalogs.set(key, known)
       return known
     }
-    if (sessionCatalogs.size >= maxSessions) forgetOldest(sessionCatalogs)
-    const sources = options.sources.map((source) => source.seenBy?.(capabilities, session) ?? source)
+    if (callerCatalogs.size >= maxCallers) forgetOldest(callerCatalogs)
+    const sources = options.sources.map((source) => source.seenBy?.(caller.capabilities, caller) ?? source)
     const catalog = createCatalog({ ...options, sources, items, ...(before && { before }) })
-    sessionCatalogs.set(key, catalog)
+    callerCatalogs.set(key, catalog)
     catalog.onChange((kinds) => {
-      for (const listener of listeners.keys()) listener(kinds, session)
+      for (const listener of listeners.keys()) listener(kinds, caller.session)
     })
     return catalog
   }
 
-  /** Notifies a session that its own lists have appeared, changed or ended. */
-  function sessionChanged(session: string, capabilities: Capabilities): void {
-    const caller = { session, capabilities }
-    if (hasLists(caller)) return void sessionCatalogOf(caller, catalogOf(capabilities).snapshot())
+  /** Notifies a caller's session that the caller's own lists have appeared, changed or ended. */
+  function callerChanged(caller: CallerIdentity): void {
+    if (hasLists(caller)) return void callerCatalogOf(caller, catalogOf(caller.capabilities).snapshot())
     // The catalog is notified of the end too, perhaps later.
     setImmediate(() => {
-      const key = sessionKey(caller)
-      const catalog = sessionCatalogs.get(key)
-      if (catalog && !hasLists(caller)) forget(sessionCatalogs, key, catalog)
+      const key = clientKey(caller)
+      const catalog = callerCatalogs.get(key)
+      if (catalog && !hasLists(caller)) forget(callerCatalogs, key, catalog)
     })
   }
 }
-
-type CallerSession = Pick<Caller, 'session' | 'capabilities'>

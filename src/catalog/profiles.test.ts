@@ -3,7 +3,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Kind } from '../core/entry.ts'
 import { silentLog } from '../core/log.ts'
-import type { SessionChangeListener, Source } from '../core/source.ts'
+import type { CallerChangeListener, Source } from '../core/source.ts'
 import { createCatalogs } from './catalog.ts'
 import { callerOf, decideBy, type FakeSource, fakeSource, namingOf, type Offer } from './source.fixture.ts'
 
@@ -84,12 +84,12 @@ test('B2: kinds of clients are bounded; the longest unused one is forgotten and 
 function withSessions() {
   const common = fakeSource('s', { tools: ['read'] })
   const own = new Map<string, FakeSource>()
-  const listeners = new Set<SessionChangeListener>()
+  const listeners = new Set<CallerChangeListener>()
   const source: Source = {
     ...common,
-    seenBy: (_, session = '') => own.get(session) ?? common,
-    hasListsFor: (session) => own.has(session),
-    onSessionChange(listener) {
+    seenBy: (_, caller) => own.get(caller?.session ?? '') ?? common,
+    hasListsFor: ({ session }) => own.has(session),
+    onCallerChange(listener) {
       listeners.add(listener)
       return { [Symbol.dispose]: () => void listeners.delete(listener) }
     },
@@ -98,7 +98,7 @@ function withSessions() {
     const known = own.get(session)
     if (known) return known.offer(offer)
     own.set(session, fakeSource('s', offer))
-    for (const listener of listeners) listener(session, {})
+    for (const listener of listeners) listener(callerOf({ session }))
   }
   return { source, common, list, own, listeners }
 }
@@ -146,7 +146,7 @@ test('F4, G3: only the session with its own lists is notified when they change; 
   // What the source of the session shows from now on is what all see.
   own.get('alice')?.offer({ tools: ['read', 'write'] })
   own.delete('alice')
-  for (const listener of listeners) listener('alice', {})
+  for (const listener of listeners) listener(callerOf({ session: 'alice' }))
   expect(namesFor(catalog, 'alice')).toEqual(['s__read', 's__write'])
   await new Promise((resolve) => setImmediate(resolve))
   expect(await passed()).toEqual([[['tool'], 'alice']])

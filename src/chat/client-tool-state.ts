@@ -1,4 +1,4 @@
-import type { Caller } from '../core/call.ts'
+import { type Caller, ownerKey } from '../core/call.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
 import type { TtlStore } from '../core/stores.ts'
 import { jsonValue } from '../lib/parse-json.ts'
@@ -79,8 +79,7 @@ function withClientCalls({ messages, ids }: Kept, sent: ChatMessage): readonly C
 const keyOf = (id: string): string => `handover:${id}`
 
 /** Binds the state to its caller, so that knowing a call's id is not enough to read the state. */
-const bindingOf = ({ principal, agent }: Caller, id: string): string =>
-  JSON.stringify(['handover', principal, agent, id])
+const bindingOf = (caller: Caller, id: string): string => JSON.stringify(['handover', ownerKey(caller), id])
 
 /** Adds a result for every unanswered call, because model servers refuse conversations with unanswered calls. */
 function answered(messages: readonly ChatMessage[]): readonly ChatMessage[] {

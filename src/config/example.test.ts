@@ -83,6 +83,7 @@ test('the example means what its comments say, section by section', async () => 
     debug: false,
   })
   expect(config.limits).toEqual({
+    per: 'agent',
     perMinute: 600,
     servers: { filesystem: 1000, everything: 60 },
     tools: { 'everything.get-env': 10 },

@@ -141,9 +141,18 @@ export function profileOf(capabilities: Capabilities): string {
   return profile
 }
 
-/** A key for a session and what its client declared: a server may answer differently to clients that declare more. */
-export const sessionKey = ({ session, capabilities }: Pick<Caller, 'session' | 'capabilities'>): string =>
-  `${session} ${profileOf(capabilities)}`
+/** A caller, as everything that is kept for one caller identifies it: two agents of one session are two callers (W1). */
+export type CallerIdentity = Pick<Caller, 'principal' | 'agent' | 'session' | 'capabilities'>
+
+/** A key for what outlives sessions, such as a task. No agent's name contains a line break, so keys are unique. */
+export const ownerKey = ({ principal, agent }: Pick<Caller, 'principal' | 'agent'>): string => `${agent}\n${principal}`
+
+/** A key for what ends with a session. */
+export const callerKey = (caller: Omit<CallerIdentity, 'capabilities'>): string =>
+  `${ownerKey(caller)}\n${caller.session}`
+
+/** A key for what depends on the client too: a server may answer differently to clients that declare more. */
+export const clientKey = (caller: CallerIdentity): string => `${callerKey(caller)}\n${profileOf(caller.capabilities)}`
 
 /** Whether this client supports at least one kind of request that a server may send during a call. */
 export const canBeAsked = (capabilities: Capabilities): boolean =>

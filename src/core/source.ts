@@ -1,4 +1,4 @@
-import type { Capabilities } from './call.ts'
+import type { CallerIdentity, Capabilities } from './call.ts'
 import type { Entry, Kind } from './entry.ts'
 import type { SourceStatus } from './source-status.ts'
 
@@ -29,14 +29,14 @@ export interface Source extends AsyncDisposable {
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable
   /**
-   * The source as clients with these capabilities see it; with the common listing until theirs is known. With a session,
-   * as that session sees it.
+   * The source as clients with these capabilities see it; with the common listing until theirs is known. With a caller,
+   * as that caller sees it.
    */
-  seenBy?(capabilities: Capabilities, session?: string): Source
-  /** Whether the source lists something else for this session than for others with the same capabilities. */
-  hasListsFor?(session: string, capabilities: Capabilities): boolean
-  /** Calls the listener when the lists that only one session sees have changed, appeared or ended. */
-  onSessionChange?(listener: SessionChangeListener): Disposable
+  seenBy?(capabilities: Capabilities, caller?: CallerIdentity): Source
+  /** Whether the source lists something else for this caller than for others with the same capabilities. */
+  hasListsFor?(caller: CallerIdentity): boolean
+  /** Calls the listener when the lists that only one caller sees have changed, appeared or ended. */
+  onCallerChange?(listener: CallerChangeListener): Disposable
 }
 
-export type SessionChangeListener = (session: string, capabilities: Capabilities) => void
+export type CallerChangeListener = (caller: CallerIdentity) => void

@@ -1,3 +1,4 @@
+import type { Caller } from './call.ts'
 import type { Definition, Entry } from './entry.ts'
 import type { ServerFinding } from './source-status.ts'
 
@@ -75,12 +76,14 @@ export interface Limit extends Bucket {
   readonly rule: string
   /** The end of a message that begins with "10 calls per minute": ` to files.read`, ` in total`, or empty. */
   readonly scope: string
+  /** Set if each client has the limit for itself. */
+  readonly perClient?: true
 }
 
 export type LimitedEntry = Pick<Entry, 'kind' | 'server' | 'name' | 'aliases' | 'traits'>
 
-/** The limits for an agent's call. Every one of them must have room for it. */
-export type LimitsOf = (agent: string, entry: LimitedEntry) => readonly Limit[]
+/** The limits for a caller's call. Every one of them must have room for it. */
+export type LimitsOf = (caller: Pick<Caller, 'agent' | 'principal'>, entry: LimitedEntry) => readonly Limit[]
 
 /** Encrypted storage for small secrets. */
 export interface Vault {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ApprovalAnswer, ApprovalNeed, ApprovalRecord, PendingApproval } from '../core/approval.ts'
 import type { Budget } from '../core/budgets.ts'
-import type { Caller } from '../core/call.ts'
+import { type Caller, callerKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { waitFor } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
@@ -148,7 +148,7 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
 
 /** Includes who may answer, so that an approval is not reused for calls that other people must approve. */
 const keyOf = ({ caller, entry }: GrantScope, { rule, by }: ApprovalNeed): string =>
-  JSON.stringify([caller.principal, caller.agent, caller.session, entry.server, entry.name, rule, by])
+  JSON.stringify([callerKey(caller), entry.server, entry.name, rule, by])
 
 const stopping = () =>
   new ToolwayError('OVERLOADED', 'The gateway is stopping, so nobody can approve this call: try again later.', {

@@ -31,6 +31,7 @@ type Settings = Pick<BulkheadOptions, 'clock' | 'maxWaitMs'> & {
   total: number
   queue: number
   isStarting?: BulkheadOptions['isStarting']
+  perClient?: BulkheadOptions['perClient']
 }
 
 /** A bulkhead by a clock of the test; its `options` may be changed on the way. */

@@ -30,6 +30,20 @@ describe('slots', () => {
     expect(bulkhead.stats().agents).toEqual({ a: { inFlight: 2, queued: 0, limit: 2 } })
   })
 
+  test('W12: per client, a client that uses all of the calls of its agent leaves the others theirs', async () => {
+    const bulkhead = bulkheadOf({ agentLimit: () => 1, perClient: () => true })
+    const [one, waiting, other] = ['ann', 'ann', 'bob'].map((principal, server) =>
+      bulkhead.begin({ agent: 'a', principal, server: `${server}` }),
+    )
+    expect([one?.sent, waiting?.sent, other?.sent]).toEqual([true, false, true])
+    expect(bulkhead.stats().agents).toEqual({ a: { inFlight: 2, queued: 1, limit: 1 } })
+    bulkhead.limitsChanged()
+    await one?.end()
+    expect(waiting?.sent).toBe(true)
+    await Promise.all([waiting, other].map((call) => call?.end()))
+    expect(bulkhead.stats().agents).toEqual({})
+  })
+
   test('B7: the total is limited, and native tools count towards it', async () => {
     const bulkhead = bulkheadOf({ total: 2 })
     const [native] = fill(bulkhead, 1, { server: 'native' })

@@ -1,5 +1,5 @@
 import type { BudgetUse } from '../core/budgets.ts'
-import { type Call, hasShare, type Interceptor } from '../core/call.ts'
+import { type Call, hasShare, type Interceptor, ownerKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -12,6 +12,8 @@ export interface BulkheadOptions {
   /** The limit for one server; undefined for sources in this process. */
   serverLimit(server: string): number | undefined
   agentLimit(agent: string): number | undefined
+  /** Whether each client of an agent has the agent's limit for itself. */
+  perClient?(): boolean
   total(): number
   queue(): number
   /** Whether calls hold the server's slots only because it is starting, which is not load. */
@@ -78,23 +80,26 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
   const needsOf = ({ entry, caller }: Call): Needs => {
     const { principal } = caller
     const server = slotsOf(servers, entry.server, options.serverLimit(entry.server))
-    const agent = slotsOf(agents, caller.agent, options.agentLimit(caller.agent))
+    const agentKey = options.perClient?.() ? ownerKey(caller) : caller.agent
+    const agent = slotsOf(agents, agentKey, options.agentLimit(caller.agent))
     whole.limit = options.total()
     const shared = hasShare(caller)
     const ofCaller = slotsOf(callers, principal, shared ? shareOf(whole.limit) : Number.POSITIVE_INFINITY)
     // Server names contain no line breaks, so keys are unique.
     const key = `${entry.server}\n${principal}`
     const callerAtServer = shared && server ? slotsOf(callersAtServers, key, shareOf(server.limit)) : undefined
-    return { whole, server, agent, caller: ofCaller as Slots, callerAtServer, principal, key }
+    return { whole, server, agent, agentKey, caller: ofCaller as Slots, callerAtServer, principal, key }
   }
 
-  const forgetUnused = ({ caller, callerAtServer, principal, key }: Needs) => {
+  const forgetUnused = ({ agent, agentKey, caller, callerAtServer, principal, key }: Needs) => {
     // Delete only these counters: a call that is refused after a pause is not counted during that pause, so the map may
     // already contain new ones, which other calls use.
     if (isUnused(caller) && callers.get(principal) === caller) callers.delete(principal)
     if (callerAtServer && isUnused(callerAtServer) && callersAtServers.get(key) === callerAtServer) {
       callersAtServers.delete(key)
     }
+    const isOneClients = agent && agentKey.includes('\n')
+    if (isOneClients && isUnused(agent) && agents.get(agentKey) === agent) agents.delete(agentKey)
   }
 
   return {
@@ -146,7 +151,7 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
     limitsChanged() {
       whole.limit = options.total()
       applyLimits(servers, options.serverLimit)
-      applyLimits(agents, options.agentLimit)
+      applyLimits(agents, (key) => options.agentLimit(agentIn(key)))
       for (const slots of callers.values()) if (isLimited(slots)) slots.limit = shareOf(whole.limit)
       for (const [key, slots] of callersAtServers) {
         slots.limit = shareOf(options.serverLimit(key.slice(0, key.indexOf('\n'))) ?? Number.POSITIVE_INFINITY)
@@ -190,10 +195,18 @@ const maxWaitOf = (call: Call, { maxWaitMs = usualWaitMs }: BulkheadOptions): Ma
   return halfMs < maxWaitMs ? { ms: halfMs, from: "half the call's timeout" } : { ms: maxWaitMs, from: 'a fixed limit' }
 }
 
-const loadOf = ({ inFlight, waiting, limit }: Slots): BulkheadLoad => ({ inFlight, queued: waiting, limit })
+/** The loads by name. Those of an agent's clients are added up. */
+function loads(all: ReadonlyMap<string, Slots>): Record<string, BulkheadLoad> {
+  const byName = new Map<string, BulkheadLoad>()
+  for (const [key, { inFlight, waiting, limit }] of all) {
+    const known = byName.get(agentIn(key)) ?? { inFlight: 0, queued: 0 }
+    byName.set(agentIn(key), { inFlight: known.inFlight + inFlight, queued: known.queued + waiting, limit })
+  }
+  return Object.fromEntries(byName)
+}
 
-const loads = (all: ReadonlyMap<string, Slots>): Record<string, BulkheadLoad> =>
-  Object.fromEntries([...all].map(([name, slots]) => [name, loadOf(slots)]))
+/** The agent in a key, which is an agent's name or an `ownerKey`. */
+const agentIn = (key: string): string => key.split('\n', 1)[0] as string
 
 interface QueuedCall {
   readonly call: Call
@@ -330,6 +343,8 @@ interface Needs {
   readonly whole: Slots
   readonly server: Slots | undefined
   readonly agent: Slots | undefined
+  /** The key of `agent`. */
+  readonly agentKey: string
   readonly caller: Slots
   /** The caller's share of the server's slots; undefined if it has none. */
   readonly callerAtServer: Slots | undefined
@@ -350,7 +365,8 @@ function overloaded({ entry, caller }: Call, needs: Needs, why: string): Toolway
     full.push([`Your share of the server ${entry.server}`, callerAtServer])
   if (!hasSlot(needs.caller)) full.push(['Your share of Toolway', needs.caller])
   if (server && !hasSlot(server)) full.push([`The server ${entry.server}`, server])
-  if (agent && !hasSlot(agent)) full.push([`The agent ${caller.agent}`, agent])
+  const client = needs.agentKey === caller.agent ? '' : ', for this client,'
+  if (agent && !hasSlot(agent)) full.push([`The agent ${caller.agent}${client}`, agent])
   if (full.length === 0 || !hasSlot(whole)) full.push(['Toolway', whole])
   const [who, { limit }] = full[0] as (typeof full)[number]
   const backlog = Math.max(...full.map(([, slots]) => backlogMs(slots)))

@@ -82,3 +82,16 @@ test('F8: without limits the store is not used', async () => {
   const layer = rateLimit({ limitsOf: () => [], buckets: { take }, clock: createManualClock() })
   await expect(layer(callOf(), done)).resolves.toBeDefined()
 })
+
+test('W12: per client, a client that has used up its limit leaves the others of its agent theirs', async () => {
+  const limits = { per: 'client', servers: { files: 1 }, tools: {} } as const
+  const { call } = limited(compileLimits({ limits, agents: {} }))
+  const by = (principal: string) => call({ caller: { ...callOf().caller, principal } })
+  await by('key:1')
+  await expect(by('key:1')).rejects.toMatchObject({
+    code: 'RATE_LIMITED',
+    message: expect.not.stringContaining('The agent'),
+    data: { rule: 'limits.servers.files' },
+  })
+  await by('key:2')
+})

@@ -18,7 +18,7 @@ export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor
     throw limited(call, limit, taken.retryAfterMs)
   }
   return onceFree((call) => {
-    const limits = limitsOf(call.caller.agent, call.entry)
+    const limits = limitsOf(call.caller, call.entry)
     if (limits.length === 0) return undefined
     const taken = buckets.take(limits, clock.monotonic())
     if (taken instanceof Promise) return taken.then((later) => check(call, limits, later))
@@ -27,8 +27,10 @@ export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor
   })
 }
 
-function limited({ caller, entry }: Call, { rule, perMinute, scope }: Limit, retryAfterMs: number): ToolwayError {
+function limited({ caller, entry }: Call, limit: Limit, retryAfterMs: number): ToolwayError {
+  const { rule, perMinute, scope, perClient } = limit
   const calls = `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} per minute${scope}`
-  const sentence = `The agent ${caller.agent} has reached its limit of ${calls} (${rule}); ${callAgain(retryAfterMs)}.`
+  const whose = perClient ? 'This client' : `The agent ${caller.agent}`
+  const sentence = `${whose} has reached its limit of ${calls} (${rule}); ${callAgain(retryAfterMs)}.`
   return new ToolwayError('RATE_LIMITED', sentence, { rule, server: entry.server, retryAfterMs })
 }

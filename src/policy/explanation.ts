@@ -54,12 +54,14 @@ export function conditionsOf(
   agent: string,
   entry: Entry,
 ): Consideration[] {
-  const limits = compileLimits(config)(agent, entry).map(({ rule, perMinute, scope }) => ({
-    step: 'limit' as const,
-    rule,
-    outcome: 'passes' as const,
-    note: `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} per minute${scope}`,
-  }))
+  const limits = compileLimits(config)({ agent, principal: '' }, entry).map(
+    ({ rule, perMinute, scope, perClient }) => ({
+      step: 'limit' as const,
+      rule,
+      outcome: 'passes' as const,
+      note: `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} per minute${scope}${perClient ? ', for each client' : ''}`,
+    }),
+  )
   const need = createApprovalRules(config).need(entry, agent)
   if (need === undefined) return limits
   const people = [...new Set(need.by.flat())].join(', ')

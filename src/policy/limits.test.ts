@@ -6,16 +6,18 @@ const traits = { readOnly: false, idempotent: false, timeoutMs: 1 }
 const tool = (server: string, name: string): LimitedEntry => ({ kind: 'tool', server, name, traits })
 const carrier = (name: string): LimitedEntry => ({ ...tool('toolway', name), traits: { ...traits, carries: true } })
 
+const as = (agent: string, principal = 'key:1') => ({ agent, principal })
+
 const compiled = (limits: Partial<LimitsOptions['limits']>, agents: LimitsOptions['agents'] = {}) =>
   compileLimits({ limits: { servers: {}, tools: {}, ...limits }, agents })
 
 const rules = (limitsOf: ReturnType<typeof compiled>, entry: LimitedEntry, agent = 'default') =>
-  limitsOf(agent, entry).map(({ rule, perMinute }) => `${rule}: ${perMinute}`)
+  limitsOf(as(agent), entry).map(({ rule, perMinute }) => `${rule}: ${perMinute}`)
 
 describe('F8: which limits a call meets', () => {
   test('none unless configured', () => {
-    expect(compiled({})('default', tool('files', 'read'))).toEqual([])
-    expect(compiled({ servers: { web: 5 } })('default', tool('files', 'read'))).toEqual([])
+    expect(compiled({})(as('default'), tool('files', 'read'))).toEqual([])
+    expect(compiled({ servers: { web: 5 } })(as('default'), tool('files', 'read'))).toEqual([])
   })
 
   test('the most particular of tool, server and default', () => {
@@ -91,13 +93,13 @@ describe('F8: which limits a call meets', () => {
     const find = { ...tool('toolway', 'find_tool'), aliases: ['search_tools'] }
     const limited = compiled({ tools: { 'toolway.find_tool': 9, 'toolway.search_tools': 3 } })
     expect(rules(limited, find)).toEqual(['limits.tools.toolway.search_tools: 3'])
-    expect(limited('default', find)[0]?.key).toBe('default tool toolway find_tool')
+    expect(limited(as('default'), find)[0]?.key).toBe('default tool toolway find_tool')
     expect(rules(compiled({ tools: { 'toolway.search_*': 4 } }), find)).toEqual(['limits.tools.toolway.search_*: 4'])
   })
 
   test('names of Object.prototype are not limits', () => {
     const limitsOf = compiled({ servers: { files: 1 } }, { ci: { perMinute: 1 } })
-    expect(limitsOf('constructor', tool('constructor', 'toString'))).toEqual([])
+    expect(limitsOf(as('constructor'), tool('constructor', 'toString'))).toEqual([])
   })
 })
 
@@ -106,7 +108,7 @@ describe('F8: which calls share a bucket', () => {
     { perMinute: 600, servers: { files: 100 }, tools: { 'web.*': 10 } },
     { team: { perMinute: 50 }, 'team.role': {} },
   )
-  const keys = (agent: string, entry: LimitedEntry) => limitsOf(agent, entry).map(({ key }) => key)
+  const keys = (agent: string, entry: LimitedEntry) => limitsOf(as(agent), entry).map(({ key }) => key)
 
   test('tools of a server without limits of their own, and whatever has no limit at all', () => {
     expect(keys('a', tool('files', 'read'))).toEqual(keys('a', tool('files', 'write')))
@@ -121,8 +123,8 @@ describe('F8: which calls share a bucket', () => {
 
   test('no two agents, also if one inherits from the other', () => {
     expect(keys('a', tool('files', 'read'))).not.toEqual(keys('b', tool('files', 'read')))
-    const [, parent] = limitsOf('team', tool('files', 'read'))
-    const [, child] = limitsOf('team.role', tool('files', 'read'))
+    const [, parent] = limitsOf(as('team'), tool('files', 'read'))
+    const [, child] = limitsOf(as('team.role'), tool('files', 'read'))
     expect(child).toMatchObject({ perMinute: 50, rule: 'agents.team.perMinute' })
     expect(child?.key).not.toBe(parent?.key)
   })
@@ -141,7 +143,20 @@ describe('F8: which calls share a bucket', () => {
       tool('a', 'tool b'),
       { ...tool('a', 'b'), kind: 'prompt' as const },
     ]
-    const found = all.flatMap((entry) => odd('default', entry).map(({ key }) => key))
+    const found = all.flatMap((entry) => odd(as('default'), entry).map(({ key }) => key))
     expect(new Set(found).size).toBe(all.length)
+  })
+
+  test('W12: per client, those of one principal, whichever agent it acts as; a total is of its calls as that agent', () => {
+    const agents = { ci: { perMinute: 50 }, cd: { perMinute: 50 } }
+    const perClient = compiled({ per: 'client', perMinute: 600, servers: { files: 100 } }, agents)
+    const found = (agent: string, principal: string) =>
+      perClient(as(agent, principal), tool('files', 'read')).map(({ key }) => key)
+    const [own, total] = found('ci', 'key:1')
+    expect(found('ci', 'key:1')).toEqual([own, total])
+    expect(found('cd', 'key:1')).toEqual([own, expect.not.stringContaining(total as string)])
+    for (const key of found('ci', 'key:2')) expect([own, total]).not.toContain(key)
+    // A principal with the text of another one's key is still another one.
+    expect(found('ci', 'key:1" server files')).not.toContain(own)
   })
 })

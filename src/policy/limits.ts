@@ -4,62 +4,70 @@ import { compilePattern } from '../lib/wildcard.ts'
 import { inherited } from './agents.ts'
 
 export interface LimitsOptions {
-  readonly limits: Pick<LimitsConfig, 'perMinute' | 'servers' | 'tools'>
+  readonly limits: Pick<LimitsConfig, 'perMinute' | 'servers' | 'tools'> & Partial<Pick<LimitsConfig, 'per'>>
   readonly agents: Readonly<Record<string, Pick<Config['agents'][string], 'perMinute'>>>
 }
 
-/** A limit that has not been assigned to an agent yet. */
-interface Share extends Omit<Limit, 'key'> {
-  /** The part of the key that is the same for all agents. */
+/** A limit that has not been assigned to an agent or a client yet. */
+interface Share extends Omit<Limit, 'key' | 'perClient'> {
+  /** The part of the key that is the same for all agents or clients. */
   readonly of: string
-  /** The limits by agent. They are cached, because building a key for every call would cost more than the lookup. */
+  /** The limits by agent or client. They are cached, because building a key for every call would cost more. */
   readonly met: Map<string, Limit>
 }
 
 const none: readonly Limit[] = []
 
-/** Max cached pairs of agent and limit, more than are in use. Bounded because tool names come from servers. */
+/** Max cached pairs of agent or client and limit, more than are in use. Bounded because servers name their tools. */
 const maxRemembered = 100_000
 
 /**
- * Selects the buckets for a call (F8). Each agent has its own buckets: one per limited tool, one per limited server
- * (for its resources, its prompts, and its tools without their own limit), and one for everything else. The most
- * specific bucket applies. An agent may also have or inherit a total: the nearest number in its family applies, and
- * each member of the family has its own bucket.
+ * Selects the buckets for a call (F8, W12). Each agent has its own buckets, or with `per: client` each principal: one per
+ * limited tool, one per limited server (for its resources, its prompts, and its tools without their own limit), and one
+ * for everything else. The most specific bucket applies. An agent may also have or inherit a total: the nearest number
+ * in its family applies, and each member of the family (or each of the member's clients) has its own bucket.
  *
  * Tools that only run other calls are only subject to their own limits; otherwise those calls would count twice. A
  * program (`counted`) also takes time itself, so it counts as one call, in addition to the calls that it makes.
  */
 export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
-  const totals = compileTotals(agents)
-  const shareOf = compileShares(limits)
-  if (totals.size === 0 && shareOf === undefined) return () => none
+  const perClient = limits.per === 'client'
+  const compile = () => ({
+    totals: compileTotals(agents),
+    shareOf: compileShares(limits),
+    // A weak map, so that cached limits last only as long as their entries.
+    shares: new WeakMap<LimitedEntry, { readonly share: Share | undefined }>(),
+  })
+  let compiled = compile()
+  if (compiled.totals.size === 0 && compiled.shareOf === undefined) return () => none
   let remembered = 0
-  // A weak map, so that cached limits last only as long as their entries.
-  let shares = new WeakMap<LimitedEntry, { readonly share: Share | undefined }>()
 
-  const limitFor = (agent: string, { rule, perMinute, scope, of, met }: Share): Limit => {
-    // Names of agents and servers contain no spaces, so the parts of a key cannot be confused.
-    const limit = { key: `${agent} ${of}`, perMinute, rule, scope }
-    met.set(agent, limit)
+  const limitFor = ({ agent, principal }: Parameters<LimitsOf>[0], { met, of, ...limit }: Share): Limit => {
+    const owner = perClient ? principal : agent
+    const known = met.get(owner)
+    if (known) return known
+    // Names of agents and servers contain no spaces and no quotes, so the parts of a key cannot be confused.
+    const key = `${perClient ? JSON.stringify(owner) : owner} ${of}`
+    const own: Limit = { ...limit, key, ...(perClient && { perClient }) }
+    met.set(owner, own)
     if (++remembered > maxRemembered) {
       remembered = 0
-      shares = new WeakMap()
+      compiled = compile()
     }
-    return limit
+    return own
   }
 
-  return (agent, entry) => {
+  return (caller, entry) => {
+    const { shares, shareOf, totals } = compiled
     let known = shares.get(entry)
     if (!known) {
       known = { share: shareOf?.(entry) }
       shares.set(entry, known)
     }
-    const { share } = known
-    const total = onlyCarries(entry) ? undefined : totals.get(agent)
-    if (!share) return total ? [total] : none
-    const limit = share.met.get(agent) ?? limitFor(agent, share)
-    return total ? [limit, total] : [limit]
+    const total = onlyCarries(entry) ? undefined : totals.get(caller.agent)
+    if (!known.share) return total ? [limitFor(caller, total)] : none
+    const limit = limitFor(caller, known.share)
+    return total ? [limit, limitFor(caller, total)] : [limit]
   }
 }
 
@@ -93,11 +101,11 @@ const share = (rule: string, perMinute: number, of: string, scope: string): Shar
   met: new Map(),
 })
 
-const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Limit> =>
+const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Share> =>
   new Map(
     [...inherited(agents, ({ perMinute }) => perMinute)].map(([agent, { from, value }]) => [
       agent,
-      { key: `${agent} total`, perMinute: value, rule: `agents.${from}.perMinute`, scope: ' in total' },
+      share(`agents.${from}.perMinute`, value, `total ${agent}`, ' in total'),
     ]),
   )
 

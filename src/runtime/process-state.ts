@@ -276,6 +276,7 @@ const cacheLimits = (current: () => CurrentSettings) => ({
 const concurrencyLimits = (current: () => CurrentSettings) => ({
   serverLimit: (server: string) => current().concurrencyOf.servers.get(server),
   agentLimit: (agent: string) => current().concurrencyOf.agent(agent),
+  perClient: () => current().loaded.config.limits.per === 'client',
   total: () => current().loaded.config.limits.concurrency,
   queue: () => current().loaded.config.limits.queue,
   isStarting: (server: string) => current().servers.get(server)?.server.opening() === true,

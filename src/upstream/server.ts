@@ -1,12 +1,12 @@
 import type { ServerConfig } from '../config/schema.ts'
-import type { Call, Caller, Capabilities } from '../core/call.ts'
+import { type Call, type Caller, type CallerIdentity, type Capabilities, clientKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline, never, waitFor } from '../core/deadline.ts'
 import { type Decide, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { SessionChangeListener, Source } from '../core/source.ts'
+import type { CallerChangeListener, Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { asRecord } from '../lib/is-record.ts'
@@ -68,9 +68,9 @@ export interface UpstreamServerOptions {
 export interface UpstreamServer extends Source, ServerOffers {
   /** Loads the cached listing, and starts connecting if the configuration asks for it. Never waits for the server. */
   start(): Promise<void>
-  seenBy(capabilities: Capabilities, session?: string): Source
-  hasListsFor(session: string, capabilities: Capabilities): boolean
-  onSessionChange(listener: SessionChangeListener): Disposable
+  seenBy(capabilities: Capabilities, caller?: CallerIdentity): Source
+  hasListsFor(caller: CallerIdentity): boolean
+  onCallerChange(listener: CallerChangeListener): Disposable
   /** One source for each client profile whose listing was fetched in this run. */
   kinds(): ReadonlyMap<string, Source>
   notifyServer(caller: Caller, method: string): void
@@ -87,7 +87,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
 
   // What is known about the server and its connections.
   const listeners = new Set<() => void>()
-  const sessionListeners = new Set<SessionChangeListener>()
+  const callerListeners = new Set<CallerChangeListener>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
   /** Connections whose lists are still being fetched. Calls on these connections wait until that is done. */
   const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
@@ -119,9 +119,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     connect: (scope, signal) =>
       control.unlessPaused(() => options.connect({ ...scope, exceeded: exceededWithoutCall }, signal)),
     mayLog,
-    mayReach: (caller) =>
-      options.mayUseSome?.(caller, listings.entriesOf(listings.forSession(caller.session, caller.capabilities))) ??
-      true,
+    mayReach: (caller) => options.mayUseSome?.(caller, listings.entriesOf(listings.forCaller(caller))) ?? true,
     opening: healthMayHaveChanged,
     opened,
     closed,
@@ -168,8 +166,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       findings.listed(listing)
     },
     changed,
-    sessionChanged(session, capabilities) {
-      for (const listener of sessionListeners) listener(session, capabilities)
+    callerChanged(caller) {
+      for (const listener of callerListeners) listener(caller)
     },
   })
   const { plain } = listings
@@ -180,12 +178,12 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       if (options.discovery === 'hybrid') await plain.recall()
       begin()
     },
-    seenBy(capabilities, session) {
-      if (session === undefined) return sourceOf(() => listings.of(capabilities))
-      return sourceOf(() => listings.forSession(session, capabilities), session)
+    seenBy(capabilities, caller) {
+      if (caller === undefined) return sourceOf(() => listings.of(capabilities))
+      return sourceOf(() => listings.forCaller(caller), clientKey(caller))
     },
-    hasListsFor: (session, capabilities) => listings.sessions.of(session, capabilities) !== undefined,
-    onSessionChange: (listener) => listen(sessionListeners, listener),
+    hasListsFor: (caller) => listings.sessions.of(caller) !== undefined,
+    onCallerChange: (listener) => listen(callerListeners, listener),
     kinds: () =>
       new Map([...listings.byProfile].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(() => one)]] : []))),
     get instructions() {
@@ -248,8 +246,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (findings.exceededWithoutCall(limit)) changed()
   }
 
-  /** The source for the callers that use this listing; `session` is set if it belongs to one session. */
-  function sourceOf(listing: () => ServerListing, session?: string): Source {
+  /** The source for the callers that use this listing; `only` is the key of the caller if there is only one. */
+  function sourceOf(listing: () => ServerListing, only?: string): Source {
     return {
       name,
       origin: 'forwarded',
@@ -266,13 +264,13 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       mayHaveResources: () => (handshake()?.capabilities ?? { resources: {} }).resources !== undefined,
       refresh: () => (isOff() ? Promise.resolve() : look(listing())),
       onChange(listener) {
-        const ofSession = (changed: string) => changed === session && listener()
+        const ofCaller = (changed: CallerIdentity) => clientKey(changed) === only && listener()
         listeners.add(listener)
-        if (session !== undefined) sessionListeners.add(ofSession)
+        if (only !== undefined) callerListeners.add(ofCaller)
         return {
           [Symbol.dispose]() {
             listeners.delete(listener)
-            sessionListeners.delete(ofSession)
+            callerListeners.delete(ofCaller)
           },
         }
       },
@@ -357,9 +355,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       log.debug({ server: name, err: error }, 'calling a tool whose definition could not be rechecked')
     })
     const { kind, name: called } = call.entry
-    const { session, capabilities } = call.caller
     const entry = listings
-      .entriesOf(listings.forSession(session, capabilities))
+      .entriesOf(listings.forCaller(call.caller))
       .find((one) => one.kind === kind && one.name === called)
     const decision = entry && entry !== call.entry ? options.decide?.(call.caller, entry) : undefined
     if (decision && !decision.allowed) throw refusalOf(decision, name)

@@ -157,7 +157,7 @@ describe.each([
 
   test('F4: a list that changes is read again', async () => {
     // As the caller sees it: by now, it may have a connection of its own.
-    const seen = shared.server.seenBy({}, callOf().caller.session)
+    const seen = shared.server.seenBy({}, callOf().caller)
     await seen.ready()
     const before = seen.entries().length
     await call('test_trigger_tool_change')

@@ -9,7 +9,7 @@ const introduction = `<!-- Generated from tooling/requirements and the titles of
 The requirements of Toolway, where they are implemented, and which tests name them. The list merges five designs, and
 the letter of a requirement shows its origin: **F** tool forwarding through an inference server, **G** an agent gateway
 with three meta-tools, **S** a staged, schema-constrained chat loop, **J** a job executor with sinks and adapters, **T**
-call proxying for a tool registry. **B** goes beyond these five, **E** is the error format, and **V** was added in 0.2.
+call proxying for a tool registry. **B** goes beyond these five, **E** is the error format, **V** was added in 0.2 and **W** in 0.3.
 Numbers are stable: test titles and commit messages cite them.
 
 *Server*: an MCP server that Toolway connects to. *Agent*: the identity whose rules apply to a caller. *Entry*: a tool,

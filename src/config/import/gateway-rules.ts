@@ -17,7 +17,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   const agents = members.get('agents')
   const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
   report.notes.push(
-    `read as an agent gateway's rules: ${pluralize(number, 'agent')}; each calling session gets its own connection (session: caller) unless a server sets session`,
+    `read as an agent gateway's rules: ${pluralize(number, 'agent')}; each agent of each session gets its own connection (session: caller) unless a server sets session`,
   )
   return shape(tree.at, {
     agents,
@@ -30,7 +30,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   })
 }
 
-/** Gives each caller its own connection, except to servers that set `session`. */
+/** Gives each caller its own connection, except to servers that set `session` (docs/decisions/0055). */
 export const withCallerSessions = (tree: BranchNode): BranchNode =>
   mapServers(tree, (server, _, at) =>
     server.members.has('session') ? server : withMember(server, 'session', member(leaf(at, 'caller'))),

@@ -64,7 +64,12 @@ test('F7, F8, F13: a file with mcp_client and tool_forwarding becomes our own co
     requireAuth: [],
     blockedTools: ['files.delete_*', '*.reboot'],
   })
-  expect(config.limits).toMatchObject({ perMinute: 100, servers: { files: 20 }, tools: { 'web.search': 5 } })
+  expect(config.limits).toMatchObject({
+    per: 'client',
+    perMinute: 100,
+    servers: { files: 20 },
+    tools: { 'web.search': 5 },
+  })
   expect(config.cache).toMatchObject({ enabled: true, ttl: 300_000, maxEntries: 500 })
 })
 

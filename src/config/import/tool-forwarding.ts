@@ -151,7 +151,9 @@ function limitsOf(entry: TreeMember | undefined, report: TranslationReport): Bra
   members.delete('default')
   const servers = [...members].filter(([key]) => !key.includes('::'))
   const tools = [...members].flatMap(([key, limit]) => (key.includes('::') ? [[toolName(key), limit] as const] : []))
-  return shape(entry.at, { perMinute, servers: branch(entry.at, servers), tools: branch(entry.at, tools) })
+  // In this format, the id of the client counts, not its agent.
+  const per = leaf(entry.at, 'client')
+  return shape(entry.at, { per, perMinute, servers: branch(entry.at, servers), tools: branch(entry.at, tools) })
 }
 
 function cacheOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {

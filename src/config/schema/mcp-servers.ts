@@ -117,7 +117,9 @@ const fields = z.strictObject({
   session: z
     .enum(['shared', 'caller', 'call'])
     .default('shared')
-    .describe('shared: one connection for all; caller: one per calling session; call: a new one per call.'),
+    .describe(
+      'shared: one connection for all; caller: one per caller, that is, for each session and agent; call: a new one per call.',
+    ),
   era: z
     .enum(['auto', 'legacy', 'modern'])
     .default('auto')

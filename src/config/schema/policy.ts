@@ -84,9 +84,13 @@ const perMinute = numeric({ min: 1 })
 
 /** Limits for calls. Calls per minute are unlimited unless configured. */
 export const limitsSection = z.strictObject({
-  perMinute: perMinute
-    .optional()
-    .describe('Calls per minute by each agent to servers and tools that have no limit of their own.'),
+  per: z
+    .enum(['agent', 'client'])
+    .default('agent')
+    .describe(
+      'Who has a limit for itself, here and in agents. agent: all clients of an agent share it; client: each principal, such as an API key, has its own.',
+    ),
+  perMinute: perMinute.optional().describe('Calls per minute to servers and tools that have no limit of their own.'),
   servers: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each server.'),
   tools: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each tool (server.tool).'),
   queue: numeric()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Call, type Handler, hasShare, type Interceptor, wrapPeer } from '../../core/call.ts'
+import { type Call, type Handler, hasShare, type Interceptor, ownerKey, wrapPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { endWith } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
@@ -177,7 +177,7 @@ function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Pl
       if (isForAll(outcome.error, due - clock.monotonic(), timeOf(flight.lead))) throw outcome.error
       return again()
     }
-    const isForeign = plan.learnt.private && flight.lead.caller.principal !== call.caller.principal
+    const isForeign = plan.learnt.private && ownerKey(flight.lead.caller) !== ownerKey(call.caller)
     return isForeign ? again() : { ...outcome.result, cached: true }
   }
 }

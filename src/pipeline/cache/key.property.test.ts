@@ -60,6 +60,7 @@ function model(question: Question, scope: Scope): string {
   const capable = question.capabilities === 1 || question.capabilities === 2
   const shared = name === 'public'
   const ofSession = session === 'caller' || (capable && !shared)
+  const ofPrincipal = ofSession || session === 'call' || !(shared || scope === 'agent')
   return JSON.stringify({
     server,
     name,
@@ -68,8 +69,8 @@ function model(question: Question, scope: Scope): string {
     uri: question.uri ?? null,
     tenant: question.meta === 4,
     profile: capable ? 'capable' : question.capabilities,
-    agent: shared ? null : question.agent,
-    principal: ofSession || session === 'call' || !(shared || scope === 'agent') ? question.principal : null,
+    agent: shared && !ofPrincipal ? null : question.agent,
+    principal: ofPrincipal ? question.principal : null,
     session: ofSession ? question.session : null,
   })
 }

@@ -1,5 +1,13 @@
 import { hash } from 'node:crypto'
-import { type Call, type Caller, type Capabilities, canBeAsked, profileOf } from '../../core/call.ts'
+import {
+  type Call,
+  type Caller,
+  type Capabilities,
+  callerKey,
+  canBeAsked,
+  ownerKey,
+  profileOf,
+} from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
 import { decimalForm, ExactNumber } from '../../lib/exact-number.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
@@ -27,11 +35,9 @@ export function keyOf({ caller, input }: Call, plan: Plan, callers: string): str
 
 function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, callers: string): string {
   const ofSession = session === 'caller' || (!shared && mayBeAsked(caller.capabilities))
-  const ofPrincipal = ofSession || session === 'call' || learnt.private || !(shared || byAgent)
-  const agent = shared ? '' : quoted(caller.agent)
-  if (!ofPrincipal) return agent
-  const principal = `${agent} ${quoted(caller.principal)}`
-  return ofSession ? `${principal} ${quoted(caller.session)} ${callers}` : principal
+  if (ofSession) return `${quoted(callerKey(caller))} ${callers}`
+  if (session === 'call' || learnt.private || !(shared || byAgent)) return quoted(ownerKey(caller))
+  return shared ? '' : quoted(caller.agent)
 }
 
 /** Whether the server can send this caller requests. If so, the caller's answers can influence the result. */

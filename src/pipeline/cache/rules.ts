@@ -15,7 +15,7 @@ export interface Plan {
   readonly shared: boolean
   /** Whether principals that act as the same agent share the results. */
   readonly byAgent: boolean
-  /** Which connection answers: shared, one per calling session, or one per call. */
+  /** Which connection answers: shared, one per caller, or one per call. */
   readonly session: 'shared' | 'caller' | 'call'
   readonly learnt: Lessons
 }

@@ -44,6 +44,7 @@ export function agentViews({ current, stats }: AdminContext): readonly AgentView
       tokens: accountOf(view),
       perMinute: perMinute ?? limits.perMinute ?? null,
       concurrency: concurrencyOf.agent(name) ?? null,
+      limitsPer: limits.per,
       calls: stats.of('agent', name),
     }
   })

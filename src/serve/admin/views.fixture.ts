@@ -116,7 +116,7 @@ export const chain: ChainView = { state: 'unknown', checkedAt: null, records: nu
 export const agent: AgentView = {
   ...{ name: 'default', inherits: null, expose: 'both', isDefault: true, tools: 4 },
   tokens: { direct: 400, exposed: 500, saved: 0 },
-  ...{ perMinute: null, concurrency: 2, calls: figures },
+  ...{ perMinute: null, concurrency: 2, limitsPer: 'agent', calls: figures },
 }
 
 export const reloaded: ReloadEvent = { at: 7, ok: true, error: null, changes: ['server files added'] }

@@ -161,13 +161,15 @@ describe('B2: resuming a call', () => {
     expect(heard).toEqual(rounds.map(({ who, number }) => `${who} ${number}`))
   })
 
-  test('only the caller of the same request with an unchanged state can resume it, and only once', async () => {
+  test('W1: only the caller of the same request with an unchanged state can resume it, and only once', async () => {
     const server = await openServer({ people: true })
     const anna = { headers: { authorization: 'Bearer anna-token' } }
     const bert = { headers: { authorization: 'Bearer bert-token' } }
     const params = asking([roots])
     const { requestState } = (await server.ask('tools/call', params, { ...capable, ...anna })).result
     expect(await retry(server, params, requestState, answers, bert)).toMatchObject(invalid)
+    const otherAgent = { headers: { ...anna.headers, 'toolway-agent': 'other' } }
+    expect(await retry(server, params, requestState, answers, otherAgent)).toMatchObject(invalid)
     expect(await retry(server, { name: 'echo' }, requestState, answers, anna)).toMatchObject(invalid)
     const prompt = { name: 'ask_all', requestState, inputResponses: answers }
     expect(await server.ask('prompts/get', prompt, { ...capable, ...anna })).toMatchObject(invalid)
@@ -242,7 +244,7 @@ describe('B2: resuming a call', () => {
     const begin = (principal: string) => {
       const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
       const call = new ResumableCall({ ...leg, send: () => true }, () => {})
-      parked.admit(call, { principal, method: 'tools/call', name: 'x' }, 0, 0)
+      parked.admit(call, { principal, agent: 'default', method: 'tools/call', name: 'x' }, 0, 0)
       return call
     }
     const anna = begin('anna')
@@ -256,7 +258,7 @@ describe('B2: resuming a call', () => {
   test('V6: the bytes of pending calls and of their questions are counted, until the calls end', () => {
     const { question_bytes, questions } = createBudgets()
     const parked = createPendingCalls(createManualClock(), { questions, question_bytes })
-    const owner = { principal: 'anna', method: 'tools/call', name: 'x' }
+    const owner = { principal: 'anna', agent: 'default', method: 'tools/call', name: 'x' }
     const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
     const begin = () => new ResumableCall({ ...leg, send: () => true }, () => {})
     const [first, second] = [begin(), begin()]

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Budgets } from '../../core/budgets.ts'
+import { type Caller, ownerKey } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ownerOf } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -8,8 +9,7 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
 /** The properties that a request must share with a suspended call in order to resume it. */
-interface CallOwner {
-  readonly principal: string
+interface CallOwner extends Pick<Caller, 'principal' | 'agent'> {
   readonly method: string
   readonly name: string
 }
@@ -127,4 +127,4 @@ export const invalidState = () =>
     reason: 'invalid_request_state',
   })
 
-const bindingOf = ({ principal, method, name }: CallOwner) => JSON.stringify([principal, method, name])
+const bindingOf = (owner: CallOwner) => JSON.stringify([ownerKey(owner), owner.method, owner.name])

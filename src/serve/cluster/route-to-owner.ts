@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { setBounded } from '../../lib/memoize.ts'
-import { type AuthIdentity, agentFor } from '../auth/identity.ts'
+import { type AuthIdentity, actingAs, agentFor } from '../auth/identity.ts'
 import { replicaOfState } from '../calls/pending-calls.ts'
 import { shuttingDown } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
@@ -119,10 +119,11 @@ export function adoptSession(
   const session = sessions.open({ ...identity, agent, asked }, client, address, id)
   session.logLevel = logLevel
   log.info({ principal: identity.principal }, 'took over a session from a replica that is gone')
-  for (const uri of subscriptions) {
-    session.subscriptions
-      .resume(uri)
-      .catch((cause: unknown) => log.warn({ uri, err: cause }, 'cannot subscribe again after taking over a session'))
+  for (const { uri, asked } of subscriptions) {
+    const resume = async () => session.subscriptions.resume(uri, actingAs(access, session.caller, asked))
+    resume().catch((cause: unknown) =>
+      log.warn({ uri, err: cause }, 'cannot subscribe again after taking over a session'),
+    )
   }
 }
 

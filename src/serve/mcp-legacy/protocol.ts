@@ -107,7 +107,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
         await session.subscriptions.add(textParam(params, 'uri'), caller)
         return nothing
       case 'resources/unsubscribe':
-        session.subscriptions.remove(textParam(params, 'uri'))
+        session.subscriptions.remove(textParam(params, 'uri'), caller)
         return nothing
       case 'logging/setLevel':
         session.logLevel = levelOf(params)

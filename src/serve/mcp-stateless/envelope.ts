@@ -112,9 +112,9 @@ export function protocolOf(inbound: InboundMessage, headers: IncomingHttpHeaders
   return modernHeader ? 'stateless' : 'legacy'
 }
 
-/** The caller of a stateless request. Without sessions, servers keep state per principal, agent and client program. */
+/** The caller of a stateless request. Requests of one principal's client program share a session. */
 export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope
-  const key = JSON.stringify([base.principal, base.agent, client?.name, client?.version])
+  const key = JSON.stringify([base.principal, client?.name, client?.version])
   return { ...base, session: `modern-${hash('sha256', key, 'base64url').slice(0, 22)}`, capabilities }
 }

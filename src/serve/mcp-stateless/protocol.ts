@@ -126,10 +126,11 @@ export function createStatelessProtocol(options: {
   }
 
   const openCall = (request: StatelessRequest, turn: RequestTurn): { call: ResumableCall; begin: boolean } => {
-    const { method, params, caller } = request
+    const { method, params } = request
+    const { principal, agent } = request.caller
     const { requestState } = params
     if (requestState !== undefined && typeof requestState !== 'string') throw invalidState()
-    const owner = { principal: caller.principal, method, name: String(params.name ?? params.uri) }
+    const owner = { principal, agent, method, name: String(params.name ?? params.uri) }
     if (pendingCalls.recognises(requestState)) return { call: pendingCalls.resume(requestState, owner), begin: false }
     const size = request.text?.bytes.length ?? 0
     const admit = mayRequestInput(method) ? (bytes: number) => pendingCalls.admit(call, owner, size, bytes) : neverAsked

@@ -44,9 +44,8 @@ export function createCompletions(options: CompletionsOptions) {
     const from = { ...identity, address: request.socket.remoteAddress }
     const asked = named ?? agentOfRequest(request)
     const agent = agentFor(access, from, asked)
-    // There are no sessions here, so servers keep state per principal and agent.
-    const session = `chat ${identity.principal} ${agent}`
-    return { ...from, agent, asked, session, capabilities: {} }
+    // There are no sessions here, so all chats of a principal share one.
+    return { ...from, agent, asked, session: `chat ${identity.principal}`, capabilities: {} }
   }
 
   return async (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity): Promise<void> => {

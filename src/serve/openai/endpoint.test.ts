@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import { callerKey } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createTestChat, endOf } from './chat.fixture.ts'
 import { hi, openChatServer } from './openai.fixture.ts'
@@ -65,7 +66,7 @@ describe('B6: accepts the same credentials as the MCP endpoint', () => {
       'anna header',
       'anna body',
     ])
-    expect(new Set(chat.asked.map(({ caller }) => caller.session)).size).toBe(4)
+    expect(new Set(chat.asked.map(({ caller }) => callerKey(caller))).size).toBe(4)
     expect(chat.asked[0]?.caller).toMatchObject({ capabilities: {}, address: '127.0.0.1', authenticated: true })
   })
 

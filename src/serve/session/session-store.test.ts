@@ -6,6 +6,7 @@ import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { createTestConnection } from './connection.fixture.ts'
+import { parseSessionRecord, serializeSession } from './session.ts'
 import { createSessionStore } from './session-store.ts'
 
 const anna = { agent: 'default', principal: 'anna', authenticated: true, admin: false, agents: [] }
@@ -170,6 +171,21 @@ describe('G3: sessions', () => {
     set.sessions.end(session)
     expect(set.access.gone).toEqual([session.caller])
     await expect.poll(() => set.access.followed).toEqual([])
+  })
+
+  test('W1: each agent subscribes to a resource for itself, and a replica that continues the session knows that', async () => {
+    const { access, open } = setUp()
+    const { caller, subscriptions, ...rest } = open()
+    const bob = { ...caller, agent: 'bob', asked: 'bob' }
+    for (const acting of [caller, bob, bob]) await subscriptions.add('test://static', acting)
+    expect(access.followed.map((one) => one.caller.agent)).toEqual(['default', 'bob'])
+    const record = parseSessionRecord(serializeSession({ caller, subscriptions, ...rest }))
+    expect(record?.subscriptions).toEqual([
+      { uri: 'test://static', asked: undefined },
+      { uri: 'test://static', asked: 'bob' },
+    ])
+    subscriptions.remove('test://static', caller)
+    await expect.poll(() => access.followed.map((one) => one.caller.agent)).toEqual(['bob'])
   })
 
   test('cancel their pending questions when they end', async () => {

@@ -5,7 +5,7 @@ import type { Kind } from '../../core/entry.ts'
 import { type ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { isRecord } from '../../lib/is-record.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { capabilityFor } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
@@ -75,7 +75,8 @@ export function createSession(options: {
 export function serializeSession({ revision, capabilities, caller, logLevel, subscriptions }: Session): string {
   const { principal, asked } = caller
   const client = { revision, capabilities }
-  return JSON.stringify({ client, principal, asked, logLevel, subscriptions: subscriptions.uris() })
+  const following = subscriptions.all().map((one) => (one.asked === asked ? one.uri : one))
+  return JSON.stringify({ client, principal, asked, logLevel, subscriptions: following })
 }
 
 export function parseSessionRecord(text: string) {
@@ -87,11 +88,17 @@ export function parseSessionRecord(text: string) {
       principal,
       asked: typeof asked === 'string' ? asked : undefined,
       logLevel: isLogLevel(logLevel) ? logLevel : undefined,
-      subscriptions: Array.isArray(subscriptions) ? subscriptions.filter((uri) => typeof uri === 'string') : [],
+      subscriptions: Array.isArray(subscriptions) ? subscriptions.flatMap(subscriptionIn) : [],
     }
   } catch {
     return undefined
   }
+}
+
+/** A subscription in a session's record: a URI, or an object if the request named another agent than the session. */
+function subscriptionIn(written: unknown): { uri: string; asked: string | undefined } | [] {
+  const { uri, asked } = typeof written === 'string' ? { uri: written } : asRecord(written)
+  return typeof uri === 'string' ? { uri, asked: typeof asked === 'string' ? asked : undefined } : []
 }
 
 type ClientState = Pick<Session, 'capabilities' | 'clientRequests' | 'logLevel'>

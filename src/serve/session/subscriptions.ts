@@ -1,6 +1,6 @@
 import type { Access } from '../../core/access.ts'
 import type { Budget } from '../../core/budgets.ts'
-import type { Caller } from '../../core/call.ts'
+import { type Caller, callerKey } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
@@ -10,6 +10,8 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 export type SessionSubscriptions = ReturnType<typeof createResourceSubscriptions>
 
 interface ActiveSubscription {
+  readonly uri: string
+  readonly asked: string | undefined
   readonly begun: Promise<AsyncDisposable>
   over: boolean
 }
@@ -18,7 +20,7 @@ interface ActiveSubscription {
 const maxFollowed = 1_000
 const maxUriLength = 8_192
 
-/** The resources that a session is subscribed to, by the URI that the client used. */
+/** The resources that a session is subscribed to, by caller and by the URI that the client used. */
 export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
@@ -47,19 +49,22 @@ export function createResourceSubscriptions(options: {
       .catch((cause: unknown) => log.debug({ err: cause }, 'cannot unsubscribe from a resource on the server'))
   }
 
-  const forget = (uri: string) => {
-    if (followed.delete(uri)) budget.give(caller.principal)
+  const forget = (key: string) => {
+    if (followed.delete(key)) budget.give(caller.principal)
   }
+
+  const keyOf = (uri: string, acting: Caller) => `${callerKey(acting)}\n${uri}`
 
   const subscriptions = {
     /** Renews a subscription made at another replica, and notifies the client, which may have missed updates. */
-    async resume(uri: string): Promise<void> {
-      await subscriptions.add(uri)
-      if (followed.has(uri)) tell(news(uri))
+    async resume(uri: string, acting: Caller): Promise<void> {
+      await subscriptions.add(uri, acting)
+      if (followed.has(keyOf(uri, acting))) tell(news(uri))
     },
     /** Subscribes to a resource once. `acting` is the session's caller, possibly acting as another agent. */
     async add(uri: string, acting: Caller = caller): Promise<void> {
-      const known = followed.get(uri)
+      const key = keyOf(uri, acting)
+      const known = followed.get(key)
       if (known !== undefined) {
         await known.begun
         return
@@ -72,25 +77,28 @@ export function createResourceSubscriptions(options: {
         throw new ToolwayError('OVERLOADED', sentence)
       }
       budget.claim(caller.principal)
-      const following: ActiveSubscription = { begun: begin(uri, acting, () => following), over: false }
-      followed.set(uri, following)
+      const begun = begin(uri, acting, () => following)
+      const following: ActiveSubscription = { uri, asked: acting.asked, begun, over: false }
+      followed.set(key, following)
       try {
         await following.begun
       } catch (thrown) {
-        if (followed.get(uri) === following) forget(uri)
+        if (followed.get(key) === following) forget(key)
         throw thrown
       }
     },
-    remove(uri: string): void {
-      const following = followed.get(uri)
+    remove(uri: string, acting: Caller = caller): void {
+      const key = keyOf(uri, acting)
+      const following = followed.get(key)
       if (following === undefined) return
-      forget(uri)
+      forget(key)
       stop(following)
     },
-    uris: (): readonly string[] => [...followed.keys()],
+    /** The subscriptions, each with the agent that its caller asked for. */
+    all: () => [...followed.values()].map(({ uri, asked }) => ({ uri, asked })),
     [Symbol.dispose](): void {
-      for (const [uri, following] of followed) {
-        forget(uri)
+      for (const [key, following] of followed) {
+        forget(key)
         stop(following)
       }
     },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { Config } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
-import type { Call, Caller } from '../../core/call.ts'
+import { type Call, type Caller, ownerKey } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Lease } from '../../core/cluster.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
@@ -131,8 +131,7 @@ export const codeTool = 'execute_code'
 function environmentKey(caller: Caller, name: string, language: Language): string {
   const { authenticated, session } = caller
   const spoken = language === 'typescript' ? 'javascript' : language
-  const owner = JSON.stringify([caller.principal, caller.agent])
-  const key = [owner, authenticated ? null : session, name, spoken]
+  const key = [ownerKey(caller), authenticated ? null : session, name, spoken]
   return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
 

@@ -1,5 +1,6 @@
 import { createHash, hash, randomUUID } from 'node:crypto'
 import * as z from 'zod'
+import { ownerKey } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { invalidArguments } from '../../core/errors.ts'
@@ -36,13 +37,13 @@ export function sinkTool(sink: Sink, clock: Clock, shared?: SharedWrites): Tool 
       if (JSON.stringify(metadata).length > maxMetadata)
         throw invalidArguments('"metadata" is longer than 64 KiB; put it into the content.')
       const own = idIn(metadata)
-      const { agent, principal } = context.caller
+      const { agent } = context.caller
       const timestamp = new Date(clock.now()).toISOString()
       const artifact = { id: own ?? randomUUID(), sink: sink.name, agent, content, metadata, timestamp }
       const write = () => written(sink, artifact, context)
       return own === undefined
         ? write()
-        : once(`${principal}\n${agent}`, own, digestOf(content, metadata), context.signal, write)
+        : once(ownerKey(context.caller), own, digestOf(content, metadata), context.signal, write)
     },
   })
 }

@@ -130,6 +130,25 @@ test('G3: one connection for each session, closed when it ends', async () => {
   expect(await use({ session: 'a' })).not.toBe(a)
 })
 
+test.each([
+  ['of a server that keeps state', { session: 'caller', spares: 0 }, {}],
+  ['that can be asked', {}, { capabilities: asking }],
+])('W1: two agents of one session %s have a connection each until the session ends', async (_, changes, client) => {
+  const { use, pool, peers, clock } = poolWith({ ...stdio, ...changes })
+  const as = (agent: string) => use({ session: 'a', agent, ...client })
+  const alice = await as('alice')
+  const bob = await as('bob')
+  expect(bob).not.toBe(alice)
+  expect(await as('alice')).toBe(alice)
+  expect(await use({ session: 'a', agent: 'alice', principal: 'other', ...client })).not.toBe(alice)
+  pool.notifyServer('a', 'notifications/roots/list_changed')
+  const told = peers.map(({ heard }) => heard.filter(({ method }) => method?.endsWith('roots/list_changed')).length)
+  expect(told).toEqual([1, 1, 1])
+  pool.sessionEnded('a')
+  await clock.pass(0)
+  expect(peers.every(({ disposed }) => disposed)).toBe(true)
+})
+
 test('G3: a new connection for each call, with a warm one ready for the next', async () => {
   const { use, peers, clock } = poolWith({ ...stdio, session: 'call', spares: 1 })
   const first = await use({ session: 'a' })

@@ -1,5 +1,13 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import { type Caller, type Capabilities, canBeAsked, type Peer, profileOf, sessionKey } from '../../core/call.ts'
+import {
+  type Caller,
+  type Capabilities,
+  canBeAsked,
+  clientKey,
+  hasShare,
+  type Peer,
+  profileOf,
+} from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -11,7 +19,6 @@ import { type ConnectionScope, type Connector, connectWithinMs } from './connect
 import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
 import {
   BoundedConnections,
-  type ConnectionSession,
   type ConnectionState,
   createManagedConnection,
   type ManagedConnection,
@@ -60,9 +67,9 @@ export interface ConnectionPool extends AsyncDisposable {
   current(capabilities: Capabilities): InitializedConnection | undefined
   /** The open connections with the state of one client each, of clients with these capabilities, oldest first. */
   stateful(capabilities: Capabilities): readonly InitializedConnection[]
-  /** The session whose connection this is; undefined if it belongs to no session. */
-  sessionOf(open: InitializedConnection): ConnectionSession | undefined
-  /** Sends a notification on the connections that only this session uses. */
+  /** The caller whose connection this is; undefined if it belongs to no caller. */
+  callerOf(open: InitializedConnection): Caller | undefined
+  /** Sends a notification on the connections that only this session uses, whichever agents it acts as. */
   notifyServer(session: string, method: string): void
   sessionEnded(session: string): void
   /** The open connections, at most `limit`. */
@@ -166,11 +173,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         : sharedConnection(capabilities)
     },
     notifyServer(session, method) {
-      for (const [key, managed] of owned)
-        if (key.startsWith(`${session} `)) managed.current?.connection.notify(method).catch(() => {})
+      for (const [, { current }] of ofSession(session)) current?.connection.notify(method).catch(() => {})
     },
     sessionEnded(session) {
-      for (const [key, managed] of owned) if (key.startsWith(`${session} `)) owned.drop(key, managed)
+      for (const [key, managed] of ofSession(session)) owned.drop(key, managed)
       for (const managed of all()) managed.sessions.delete(session)
     },
     current(capabilities) {
@@ -179,16 +185,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       return stateless?.current ?? common.find(({ handshake }) => handshake.era === 'modern') ?? common[0]
     },
     stateful: (capabilities) => listing(owned.values(), capabilities).filter(isStateful),
-    sessionOf(open) {
+    callerOf(open) {
       const managed = [...owned.values()].find(({ current }) => current === open)
-      const { session, principal } = (managed && factsOf(managed).owner) ?? {}
-      return session === undefined ? undefined : { session, principal }
+      return managed && factsOf(managed).owner?.caller
     },
-    describe: (limit) =>
-      all()
-        .filter(({ current }) => current)
-        .slice(0, limit)
-        .map(describe),
+    describe(limit) {
+      const open = all().filter(({ current }) => current)
+      return open.slice(0, limit).map(describe)
+    },
     async [Symbol.asyncDispose]() {
       closed = true
       await Promise.all(all().map((managed) => managed[Symbol.asyncDispose]()))
@@ -207,11 +211,15 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return [...new Set([...shared.values(), ...owned.values(), ...shortLived, ...warmPool.all])]
   }
 
+  function ofSession(session: string): [string, ManagedConnection][] {
+    return [...owned].filter(([, managed]) => factsOf(managed).owner?.caller?.session === session)
+  }
+
   function describe(managed: ManagedConnection): ConnectionState {
     const isShared = managed === stateless || [...shared.values()].includes(managed)
     const ownScope = [...owned.values()].includes(managed) ? 'session' : 'spare'
     const scope = isShared ? 'shared' : shortLived.has(managed) ? 'call' : ownScope
-    return stateOf(managed, scope, factsOf(managed).owner?.principal)
+    return stateOf(managed, scope, factsOf(managed).owner?.caller?.principal)
   }
 
   // Using a connection.
@@ -270,8 +278,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function rootedConnection(caller: Caller, roots: Json): ManagedConnection {
-    const key = `${sessionKey(caller)} ${rootsKey(roots)}`
-    const first = owned.get(sessionKey(caller))
+    const key = `${clientKey(caller)} ${rootsKey(roots)}`
+    const first = owned.get(clientKey(caller))
     const free = first && factsOf(first).owner?.roots === undefined ? first : undefined
     const known = owned.get(key)
     const managed = known ?? free ?? newOwned(caller)
@@ -301,7 +309,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function chosenFor(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const { capabilities, session } = caller
-    const own = owned.size > 0 ? (owned.get(sessionKey(caller)) ?? lastRooted(caller)) : undefined
+    const own = owned.size > 0 ? (owned.get(clientKey(caller)) ?? lastRooted(caller)) : undefined
     const logs = wantsLogs(peer)
     if (own && factsOf(own).owner?.roots) return own
     if (own || (needsOwn(capabilities) && (!stateless || prefersSession(caller)))) return ownConnection(caller, logs)
@@ -314,7 +322,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** The caller's last used connection with roots, for requests without roots of their own, such as subscriptions. */
   function lastRooted(caller: Caller): ManagedConnection | undefined {
     if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
-    const prefix = `${sessionKey(caller)} `
+    const prefix = `${clientKey(caller)} `
     return [...owned].findLast(([key]) => key.startsWith(prefix))?.[1]
   }
 
@@ -350,13 +358,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function ownConnection(caller: Caller, logs: boolean): ManagedConnection {
-    const key = sessionKey(caller)
+    const key = clientKey(caller)
     const managed = owned.get(key) ?? newOwned(caller)
     owned.keep(key, managed)
     const { owner } = factsOf(managed)
     if (!owner) return managed
     owner.receivesLogs ||= logs
-    owner.caller = caller.peer && caller
+    owner.caller = caller
     owner.key = caller.peer ? undefined : key
     return managed
   }
@@ -364,22 +372,16 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   // Creating and closing connections.
   /** Opens a connection for one client. Throws OVERLOADED if its caller has its share, and uses all of it. */
   function newOwned(caller: Caller): ManagedConnection {
-    const { principal, authenticated, admin } = caller
-    const hasShare = authenticated && !admin
-    if (hasShare) makeRoomFor(principal)
+    const share = maxOwned[config.transport] / 4
+    const isOwn = (managed: ManagedConnection) => factsOf(managed).owner?.caller?.principal === caller.principal
+    if (hasShare(caller) && !owned.hasRoom(share, isOwn)) {
+      const sentence = `You have reached the limit of ${share} connections to ${server} per caller: end some of your sessions.`
+      throw new ToolwayError('OVERLOADED', sentence, { server })
+    }
     const managed = newConnection(caller)
     const { owner } = factsOf(managed)
-    if (owner) owner.session = caller.session
-    if (owner && hasShare) owner.principal = principal
+    if (owner) owner.caller = caller
     return managed
-  }
-
-  function makeRoomFor(principal: string): void {
-    const share = maxOwned[config.transport] / 4
-    const isOwn = (managed: ManagedConnection) => factsOf(managed).owner?.principal === principal
-    if ([...owned.values()].filter(isOwn).length < share || owned.closeUnused(isOwn)) return
-    const sentence = `You have reached the limit of ${share} connections to ${server} per caller: end some of your sessions.`
-    throw new ToolwayError('OVERLOADED', sentence, { server })
   }
 
   function newConnection(caller: Caller): ManagedConnection {

@@ -56,7 +56,7 @@ const firstHintMs = 1_000
 
 export interface ConnectionState {
   /**
-   * Who uses it: all callers with the same capabilities (`shared`), one session (`session`), one call (`call`), or nobody
+   * Who uses it: all callers with the same capabilities (`shared`), one caller (`session`), one call (`call`), or nobody
    * yet (`spare`).
    */
   readonly scope: 'shared' | 'session' | 'call' | 'spare'
@@ -66,12 +66,6 @@ export interface ConnectionState {
   readonly principal: string | undefined
   readonly sessions: number
   readonly inUse: boolean
-}
-
-/** The session that has a connection for itself, and its principal if the connection counts towards a caller's share. */
-export interface ConnectionSession {
-  readonly session: string
-  readonly principal: string | undefined
 }
 
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
@@ -348,6 +342,11 @@ export class BoundedConnections extends Map<string, ManagedConnection> {
     this.delete(key)
     this.set(key, managed)
     if (this.size > this.#max) this.closeUnused((other) => other !== managed)
+  }
+
+  /** Whether these are fewer than `max`. If not, closes one of them, if possible. */
+  hasRoom(max: number, isAmong: (managed: ManagedConnection) => boolean): boolean {
+    return [...this.values()].filter(isAmong).length < max || this.closeUnused(isAmong)
   }
 
   /** Closes the least recently used of these connections, if possible one without a session. False if all are in use. */

@@ -16,10 +16,8 @@ export interface ConnectionUser extends Pick<Call, 'caller' | 'peer' | 'signal'>
 
 /** The only client of a connection, and the state of its roots. */
 export interface ConnectionOwner {
-  /** The session for which the connection was opened; undefined until there is one. */
-  session?: string
-  /** The caller to whose share of connections it counts; undefined for callers without a share. */
-  principal?: string
+  /** The caller whose connection it is, as in its last call; undefined until there is one. */
+  caller?: Caller
   /** Whether the owner receives all log messages that arrive on the connection. */
   receivesLogs?: boolean
   /** The key of the connection in `owned`; set for an owner without a session. */
@@ -32,8 +30,6 @@ export interface ConnectionOwner {
   rooting?: RootsWait | undefined
   /** The owner's calls on this connection, including those that are waiting for it to open. */
   readonly users: Set<ConnectionUser>
-  /** The caller of the last call; set for an owner with a session, whose client can be reached outside any call. */
-  caller?: Caller | undefined
 }
 
 interface RootsWait {
@@ -49,7 +45,7 @@ interface RootsWait {
  * change reaches the server only if it may be for a call that is still running.
  */
 export function createHost(owner: ConnectionOwner, mayReach: (caller: Caller) => boolean) {
-  const isReachable = () => owner.caller !== undefined && mayReach(owner.caller)
+  const isReachable = () => owner.caller?.peer !== undefined && mayReach(owner.caller)
   const session: Peer = {
     rounds: false,
     get logLevel() {

@@ -1,4 +1,4 @@
-import { type Capabilities, profileOf } from '../../core/call.ts'
+import { type CallerIdentity, type Capabilities, profileOf } from '../../core/call.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { DescriptorStore } from '../../core/stores.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
@@ -7,20 +7,20 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { createServerListing, type ServerListing, type ServerListingOptions } from './server-listing.ts'
 import { createSessionListings, type SessionListings } from './session-listings.ts'
 
-/** All listings of one server: one for each client profile, and those of sessions for which it lists something else. */
+/** All listings of one server: one for each client profile, and those of callers for which it lists something else. */
 export interface ServerListings {
   /** The listing for clients without capabilities. */
   readonly plain: ServerListing
   readonly byProfile: ReadonlyMap<string, ServerListing>
   readonly sessions: SessionListings
   of(capabilities: Capabilities): ServerListing
-  /** The listing that this session sees: its own, if the server lists something else for it. */
-  forSession(session: string, capabilities: Capabilities): ServerListing
+  /** The listing that this caller sees: its own, if the server lists something else for it. */
+  forCaller(caller: CallerIdentity): ServerListing
   /** A client profile's entries, or the plain profile's until the client profile's listing has been fetched. */
   entriesOf(listing: ServerListing): readonly Entry[]
   /**
    * The listings that a connection can fetch: all if it is stateless, else the one for its handshake's profile, or for
-   * its session if the server may have changed its lists for that session.
+   * its caller if the server may have changed its lists for that caller.
    */
   through(open: InitializedConnection, capabilities: Capabilities): ServerListing[]
 }
@@ -32,12 +32,12 @@ export interface ServerListingsOptions {
     'capabilities' | 'store' | 'connection' | 'current' | 'unconnected' | 'news'
   >
   readonly store: DescriptorStore
-  readonly pool: Pick<ConnectionPool, 'all' | 'current' | 'forListing' | 'sessionOf' | 'stateful'>
+  readonly pool: Pick<ConnectionPool, 'all' | 'current' | 'forListing' | 'callerOf' | 'stateful'>
   /** Called with a client profile's listing that may have changed, before callers learn of it through `changed`. */
   examine(listing: ServerListing): void
   changed(): void
-  /** Called when a session's lists may have changed. */
-  sessionChanged(session: string, capabilities: Capabilities): void
+  /** Called when one caller's lists may have changed. */
+  callerChanged(caller: CallerIdentity): void
 }
 
 /**
@@ -56,10 +56,10 @@ export function createServerListings({ common, store, pool, ...options }: Server
   const usedAt = new WeakMap<ServerListing, number>()
   const { clock } = common
   const sessions = createSessionListings({
-    sessionOf: (open) => pool.sessionOf(open),
+    callerOf: (open) => pool.callerOf(open),
     common: of,
     create: sessionListing,
-    changed: options.sessionChanged,
+    changed: options.callerChanged,
   })
   const plain = of({})
   return {
@@ -67,7 +67,7 @@ export function createServerListings({ common, store, pool, ...options }: Server
     byProfile,
     sessions,
     of,
-    forSession: (session, capabilities) => sessions.of(session, capabilities) ?? of(capabilities),
+    forCaller: (caller) => sessions.of(caller) ?? of(caller.capabilities),
     entriesOf: (listing) => (listing.descriptors ? listing : plain).entries,
     through(open, capabilities) {
       const { handshake, principal } = open

@@ -3,7 +3,7 @@ import { callOf } from '../../core/call.fixture.ts'
 import type { Source } from '../../core/source.ts'
 import { serverWith } from '../server.fixture.ts'
 
-const callerOf = (session: string) => ({ ...callOf().caller, session })
+const callerOf = (session: string, agent = 'default') => ({ ...callOf().caller, session, agent })
 const namesOf = (source: Source) => source.entries().map(({ name }) => name)
 const told = { method: 'notifications/tools/list_changed' }
 
@@ -17,20 +17,20 @@ function setUp(changes: object = { session: 'caller', spares: 0 }) {
   const set = serverWith({ tools: toolsOf, changes })
   const { server, clock, peers } = set
   const heard: string[] = []
-  server.onSessionChange((session) => heard.push(session))
+  server.onCallerChange(({ session }) => heard.push(session))
   return {
     ...set,
     heard,
     tools,
-    seen: (session: string) => namesOf(server.seenBy({}, session)),
+    seen: (...of: Parameters<typeof callerOf>) => namesOf(server.seenBy({}, callerOf(...of))),
     common: () => namesOf(server.seenBy({})),
     /** Makes a call in the session, and returns the number of the connection that served it. */
-    async call(session: string) {
+    async call(...of: Parameters<typeof callerOf>) {
       await server.ready()
       const [entry] = server.entries()
       if (!entry) throw new Error('no entry')
       const before = peers.map((peer) => peer.heard.length)
-      await entry.run(callOf({ entry, caller: callerOf(session) }))
+      await entry.run(callOf({ entry, caller: callerOf(...of) }))
       return peers.findIndex((peer, at) => peer.heard.slice(before[at]).some(({ method }) => method === 'tools/call'))
     },
     /** Adds a tool on one connection, and announces it there. */
@@ -42,6 +42,15 @@ function setUp(changes: object = { session: 'caller', spares: 0 }) {
   }
 }
 
+test('W1: a tool that a server adds for one agent of a session is not listed for another agent of it', async () => {
+  const { call, add, seen } = setUp()
+  const own = await call('one', 'alice')
+  await call('one', 'bob')
+  await add(own, 'enabled')
+  expect(seen('one', 'alice')).toEqual(['read', 'enabled'])
+  expect(seen('one', 'bob')).toEqual(['read'])
+})
+
 test('G3: a tool that a server adds for one session is listed for that session only', async () => {
   const { call, add, seen, common, server, store, heard } = setUp()
   const own = await call('alice')
@@ -50,8 +59,8 @@ test('G3: a tool that a server adds for one session is listed for that session o
   expect(seen('alice')).toEqual(['read', 'enabled'])
   expect(seen('bob')).toEqual(['read'])
   expect(common()).toEqual(['read'])
-  expect(server.hasListsFor('alice', {})).toBe(true)
-  expect(server.hasListsFor('bob', {})).toBe(false)
+  expect(server.hasListsFor(callerOf('alice'))).toBe(true)
+  expect(server.hasListsFor(callerOf('bob'))).toBe(false)
   expect(heard).toEqual(['alice'])
   // Nothing of it is stored: the next start does not know it.
   const later = serverWith({ store, down: () => true })
@@ -88,7 +97,7 @@ test('G3: a session that sees what others see again has no lists of its own', as
   peers[own]?.say(told)
   await clock.pass(0)
   expect(seen('alice')).toEqual(['read'])
-  expect(server.hasListsFor('alice', {})).toBe(false)
+  expect(server.hasListsFor(callerOf('alice'))).toBe(false)
 })
 
 test('G3: a change that is announced while the lists are fetched is not missed', async () => {
@@ -112,7 +121,7 @@ test('F4, G3: a tool that a server adds for all is listed for all, and no sessio
   await Promise.all([add(own, 'enabled'), add(another, 'enabled')])
   await clock.pass(0)
   expect([seen('alice'), seen('bob'), common()]).toEqual(Array(3).fill(['read', 'enabled']))
-  expect([server.hasListsFor('alice', {}), server.hasListsFor('bob', {})]).toEqual([false, false])
+  expect([server.hasListsFor(callerOf('alice')), server.hasListsFor(callerOf('bob'))]).toEqual([false, false])
 })
 
 test('F4: what a server adds without announcing it is found every minute, also on a connection of one session', async () => {
@@ -164,7 +173,7 @@ test('security: the lists of sessions are bounded in bytes; those with the large
     tools[own] = Array.from({ length: 100 }, (_, at) => `${at}${page}`)
     await add(own, 'enabled')
   }
-  const own = sessions.filter(({ name }) => server.hasListsFor(name, {}))
+  const own = sessions.filter(({ name }) => server.hasListsFor(callerOf(name)))
   expect(own.map(({ size }) => size)).toEqual([12, 13, 12, 11, 0.001, 12])
 })
 
@@ -173,6 +182,6 @@ test('security: one caller has a bounded number of sessions with lists of their 
   const { call, add, server } = setUp({ ...http, session: 'caller', spares: 0 })
   const sessions = Array.from({ length: 70 }, (_, at) => `s${at}`)
   for (const session of sessions) await add(await call(session), 'enabled')
-  const own = sessions.filter((session) => server.hasListsFor(session, {}))
+  const own = sessions.filter((session) => server.hasListsFor(callerOf(session)))
   expect(own).toEqual(sessions.slice(-64))
 })

@@ -1,16 +1,15 @@
-import { type Capabilities, sessionKey } from '../../core/call.ts'
+import { type Caller, type CallerIdentity, type Capabilities, clientKey, hasShare } from '../../core/call.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
-import type { ConnectionSession } from '../connection/managed-connection.ts'
 import { listDigest, type ServerListing } from './server-listing.ts'
 
 /**
- * The listings of sessions that have connections for themselves. A server may change its lists for one session, for
- * example if that session enables a set of tools or creates a resource; no other session sees that (G3).
+ * The listings of callers that have connections for themselves. A server may change its lists for one caller, for
+ * example if that caller enables a set of tools or creates a resource; no other caller sees that (G3, W1).
  */
 export interface SessionListings extends AsyncDisposable {
-  /** The session's listing, if it differs from the one that all clients with its capabilities see. */
-  of(session: string, capabilities: Capabilities): ServerListing | undefined
-  /** The listing to fetch over a session's connection. Undefined if that connection no longer belongs to a session. */
+  /** The caller's listing, if it differs from the one that all clients with its capabilities see. */
+  of(caller: CallerIdentity): ServerListing | undefined
+  /** The listing to fetch over a caller's connection. Undefined if that connection no longer belongs to a caller. */
   through(open: InitializedConnection, capabilities: Capabilities): ServerListing | undefined
   /** Forgets the listings of connections that have been closed. */
   connectionClosed(): void
@@ -19,25 +18,25 @@ export interface SessionListings extends AsyncDisposable {
 }
 
 export interface SessionListingsOptions {
-  sessionOf(open: InitializedConnection): ConnectionSession | undefined
+  callerOf(open: InitializedConnection): Caller | undefined
   /** The listing that all clients with these capabilities see. */
   common(capabilities: Capabilities): ServerListing
   /** Creates a listing that is fetched over this connection and is not stored. */
   create(open: InitializedConnection, capabilities: Capabilities, news: () => void): ServerListing
-  /** Called when the session's lists may have changed. */
-  changed(session: string, capabilities: Capabilities): void
+  /** Called when the caller's lists may have changed. */
+  changed(caller: CallerIdentity): void
 }
 
-interface SessionListing extends ConnectionSession {
+interface SessionListing {
+  readonly caller: Caller
   readonly open: InitializedConnection
-  readonly capabilities: Capabilities
   readonly listing: ServerListing
 }
 
-/** The maximum number of sessions with their own listing, of all callers and of one. Others see the common listing. */
+/** The maximum number of callers with their own listing, of all and of one principal. Others see the common listing. */
 const maxListings = 256
 const maxPerPrincipal = 64
-/** Max size of these listings together. Beyond it, the sessions with the largest listings see the common one. */
+/** Max size of these listings together. Beyond it, the callers with the largest listings see the common one. */
 const maxBytes = 64 * 1024 * 1024
 
 export function createSessionListings(options: SessionListingsOptions): SessionListings {
@@ -45,24 +44,25 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
   const closing = new Set<Promise<void>>()
 
   return {
-    of(session, capabilities) {
-      const own = kept.size > 0 ? kept.get(sessionKey({ session, capabilities })) : undefined
+    of(caller) {
+      const own = kept.size > 0 ? kept.get(clientKey(caller)) : undefined
       return own && differs(own) ? own.listing : undefined
     },
     through(open, capabilities) {
-      const owner = options.sessionOf(open)
+      const owner = options.callerOf(open)
       if (!owner) return undefined
-      const key = sessionKey({ ...owner, capabilities })
+      const caller = { ...owner, capabilities }
+      const key = clientKey(caller)
       const known = kept.get(key)
       if (known?.open === open) return known.listing
       if (known) remove(key, known)
-      makeRoomFor(owner.principal)
+      makeRoomFor(caller)
       const listing = options.create(open, capabilities, () => news(key, open))
-      kept.set(key, { ...owner, open, capabilities, listing })
+      kept.set(key, { caller, open, listing })
       return listing
     },
     connectionClosed() {
-      for (const [key, own] of kept) if (!options.sessionOf(own.open)) remove(key, own)
+      for (const [key, own] of kept) if (!options.callerOf(own.open)) remove(key, own)
     },
     commonChanged() {
       for (const [key, own] of kept) if (!differs(own) && !own.listing.fetching) forgetCommon(key, own)
@@ -74,7 +74,7 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
     },
   }
 
-  function differs({ listing, capabilities }: SessionListing): boolean {
+  function differs({ listing, caller: { capabilities } }: SessionListing): boolean {
     if (!listing.descriptors) return false
     return listDigest(listing.entries) !== listDigest(options.common(capabilities).entries)
   }
@@ -88,8 +88,8 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
       return
     }
     // The change may concern everybody.
-    options.common(own.capabilities).outdated()
-    options.changed(own.session, own.capabilities)
+    options.common(own.caller.capabilities).outdated()
+    options.changed(own.caller)
     forgetLargest()
   }
 
@@ -108,16 +108,17 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
     }
   }
 
-  function makeRoomFor(principal: string | undefined): void {
-    const same = principal === undefined ? [] : [...kept].filter(([, own]) => own.principal === principal)
+  function makeRoomFor(newcomer: Caller): void {
+    const isOwn = ({ caller }: SessionListing) => caller.principal === newcomer.principal
+    const same = hasShare(newcomer) ? [...kept].filter(([, own]) => isOwn(own)) : []
     const [oldest] = same.length >= maxPerPrincipal ? same : kept.size >= maxListings ? kept : []
     if (oldest) remove(...oldest)
   }
 
-  function remove(key: string, { listing, session, capabilities }: SessionListing): void {
+  function remove(key: string, { listing, caller }: SessionListing): void {
     kept.delete(key)
     end(listing)
-    options.changed(session, capabilities)
+    options.changed(caller)
   }
 
   function end(listing: ServerListing): void {

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Call, Handler } from '../../core/call.ts'
+import { type Call, type Handler, ownerKey } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import type { Decide } from '../../core/decision.ts'
@@ -285,7 +285,7 @@ const processOf = ({ config, seal }: ForwardedEntryOptions): string | undefined 
 
 /** Binds a sealed state to one caller and one entry. */
 const bindingOf = ({ entry, caller }: Call): string =>
-  [entry.server, entry.kind, entry.name, caller.principal].join('\n')
+  [entry.server, entry.kind, entry.name, ownerKey(caller)].join('\n')
 
 function send(
   what: Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>,

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest'
 import { createBudget } from '../../core/budgets.ts'
 import { callOf } from '../../core/call.fixture.ts'
+import type { Caller } from '../../core/call.ts'
 import { Json } from '../../core/json.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { createTaskUpdates, relayTask, startedTask, taskLifetimeMs } from './tasks.ts'
 
 const seal = createSeal('a secret for the test')
 const call = callOf()
-const about = (taskId: unknown, principal = call.caller.principal) =>
-  callOf({ caller: { ...call.caller, principal }, input: { arguments: Json.of({}), meta: {}, rest: { taskId } } })
+const about = (taskId: unknown, changes: Partial<Caller> = {}) =>
+  callOf({ caller: { ...call.caller, ...changes }, input: { arguments: Json.of({}), meta: {}, rest: { taskId } } })
 const started = (text: string, of = call, news = createTaskUpdates()) =>
   JSON.parse(startedTask(Buffer.from(text), of, seal, news).toString())
 
@@ -50,10 +51,16 @@ test('security: an id that clients cannot send back is refused', () => {
   expect(started(`{"resultType":"task","taskId":"${'t'.repeat(2_048)}"}`).taskId.length).toBeLessThan(8_192)
 })
 
-test('G3: another caller cannot ask about a task, and nothing is sent for an invalid id', async () => {
+test('G3, W1: another caller cannot ask about a task, and nothing is sent for an invalid id', async () => {
   const { taskId } = started('{"taskId":"t1"}')
   const never = () => Promise.reject(new Error('was sent'))
-  for (const request of [about(taskId, 'eve'), about('t1'), about(5), about(`${taskId}x`)]) {
+  for (const request of [
+    about(taskId, { principal: 'eve' }),
+    about(taskId, { agent: 'bob' }),
+    about('t1'),
+    about(5),
+    about(`${taskId}x`),
+  ]) {
     await expect(relayTask('tasks/cancel', request, seal, never)).rejects.toMatchObject({
       error: { value: { code: -32602 } },
     })

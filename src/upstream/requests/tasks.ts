@@ -1,5 +1,5 @@
 import { type Budget, createBudgets } from '../../core/budgets.ts'
-import { type Call, type Peer, wrapPeer } from '../../core/call.ts'
+import { type Call, ownerKey, type Peer, wrapPeer } from '../../core/call.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
@@ -124,7 +124,7 @@ function newId(id: string, call: Call, seal: Seal): string {
 }
 
 /** Binds a task id to one caller. */
-const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
+const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, ownerKey(caller)].join('\n')
 
 /** Subscribers to a session-based server's task status notifications, by the server's task ids. */
 export interface TaskUpdates extends Disposable {

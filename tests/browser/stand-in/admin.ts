@@ -157,6 +157,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
         },
         ...{
           isDefault: index === 0,
+          limitsPer: 'agent' as const,
           tools: scene.tools.length - index,
           tokens: index === 2 ? { direct: 41_000, exposed: 1_650, saved: 39_350 } : noneSaved,
           perMinute: index === 2 ? 120 : null,

@@ -135,7 +135,7 @@ describe('G10: what an operator sees', () => {
     const agents = (await ask('agents')).json
     expect(agents).toMatchObject([
       { name: 'default', isDefault: true, inherits: null },
-      { name: 'dev', perMinute: 1000 },
+      { name: 'dev', perMinute: 1000, limitsPer: 'agent' },
       { name: 'dev.junior', inherits: 'dev', perMinute: 1000, tools: 1 },
     ])
     const matrix = (await ask('agents/matrix?limit=500')).json

@@ -6,6 +6,7 @@ import { createGateway } from '../../../src/runtime/gateway.ts'
 import { createManualClock } from '../../fixtures/clock.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { startProvider } from '../../fixtures/identity-provider.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { caller } from './ask.ts'
@@ -44,6 +45,28 @@ test('G8, F13: a changed cache section forgets what was kept, another change doe
   expect(await after(config('1h', 2000))).toBe('1')
   expect(await after(config('2h', 2000))).toBe('2')
 })
+
+test.each([
+  { per: 'agent', second: 'RATE_LIMITED' },
+  { per: 'client', second: '2' },
+])(
+  'W12: with limits.per: $per, a second client of an agent gets $second when the first has used up the limit',
+  async ({ per, second }) => {
+    await using recorder = await startRecordingMcpServer()
+    await using provider = await startProvider()
+    const mcpServers = { one: { url: recorder.url } }
+    const auth = { jwt: provider.config() }
+    await using toolway = await startToolway({ mcpServers, auth, limits: { per, servers: { one: 1 } } })
+    const [ann, bob] = await Promise.all(
+      ['ann', 'bob'].map(async (sub) => caller({ ...toolway, token: await provider.token({ sub }) })),
+    )
+    const look = (call = ann) => call?.('one__look')
+    expect([await look(), await look()]).toEqual(['1', 'RATE_LIMITED'])
+    expect(await look(bob)).toBe(second)
+    const { considered } = await toolway.gateway.why('default', 'one__look')
+    expect(considered.at(-1)?.note.includes('each client')).toBe(per === 'client')
+  },
+)
 
 test.each([
   { retry: { backoff: '1ms' }, tries: 3 },

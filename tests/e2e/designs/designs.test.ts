@@ -1,7 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { connectCaller } from '../../fixtures/callers.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
+import type { Endpoint } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { callerOf, startDesign } from './start.ts'
 
@@ -186,6 +188,82 @@ describe('two JSON files, servers and rules', () => {
     })
     await until(async () => (await namesOf(backend, 'memory')).length === 0, { what: 'memory to go' })
     expect(await backend.call('memory__read_graph')).toMatch(/^(TOOL|SERVER)_NOT_FOUND$/)
+  })
+})
+
+describe('two JSON files, and a server that keeps its user in its process', () => {
+  const files = { '.mcp.json': 'sessions.json', '.mcp-gateway-rules.json': 'sessions-rules.json' }
+  const agents = ['alice', 'bob'] as const
+
+  /** One session in which each call may name another agent. */
+  async function openSession(design: Endpoint) {
+    const session = await callerOf(design)
+    const execute = (agent: string, tool: string, args: object = {}, server = 'db') =>
+      session.call('execute_tool', { agent_id: agent, server, tool, args })
+    return { ...session, execute }
+  }
+
+  test('W1, G3: agents that calls of one session name never meet in a server process', async () => {
+    await using design = await startDesign(files, { sandbox: { minIsolation: 'worker' } })
+    const { call, execute } = await openSession(design)
+    expect(await execute('alice', 'login', { user: 'alice' })).toBe('alice')
+    expect(await execute('bob', 'whoami')).toBe('nobody')
+    expect(await execute('bob', 'login', { user: 'bob' })).toBe('bob')
+    // Also not in a batch, in a program, or as a tool that the server added for one of them.
+    for (const agent of agents) {
+      const calls = [{ server: 'db', tool: 'whoami', args: {} }]
+      expect(await call('execute_tools', { agent_id: agent, calls })).toContain(`"text":"${agent}"`)
+      const code = 'await tools.db.whoami({})'
+      expect(JSON.parse(await execute(agent, 'execute_code', { code }, 'native')).value).toBe(agent)
+      await until(async () => (await execute(agent, `files_of_${agent}`)) === agent, { what: 'the new tool' })
+      const [other] = agents.filter((one) => one !== agent)
+      expect(await execute(agent, `files_of_${other}`)).toBe('TOOL_NOT_FOUND')
+    }
+    // The same agent in another session is another caller.
+    expect(await (await callerOf(design, 'alice')).call('db__whoami')).toBe('nobody')
+  })
+
+  test.each(['v1', 'modern'] as const)(
+    'W1: to a %s client, an agent is the same caller however a call names it',
+    async (kind) => {
+      await using design = await startDesign(files)
+      await using client = await connectCaller(kind, design)
+      const args = { agent_id: 'alice', server: 'db', tool: 'login', args: { user: 'alice' } }
+      await client.call('execute_tool', args)
+      const as = (agent: string) => ({ _meta: { 'dev.toolway/agent': agent } })
+      const read = { uri: 'toolway://db/login://user' }
+      for (const [agent, user] of [
+        ['alice', 'alice'],
+        ['bob', 'nobody'],
+      ] as const) {
+        const called = await client.request('tools/call', { name: 'db__whoami', arguments: {}, ...as(agent) })
+        const content = await client.request('resources/read', { ...read, ...as(agent) })
+        for (const result of [called, content]) expect(JSON.stringify(result)).toContain(`"text":"${user}"`)
+      }
+    },
+  )
+
+  test('G3: thirty executions at once do not mix their contexts', async () => {
+    await using design = await startDesign(files)
+    const { execute } = await openSession(design)
+    const names = Array.from({ length: 15 }, (_, count) => `user-${count}`)
+    const work = (server: string) => async (user: string, count: number) =>
+      execute(agents[count % 2] as string, 'work_as', { user }, server)
+    // One execution of each agent at a time: agents have processes of their own.
+    for (const [first, second] of [
+      ['a', 'b'],
+      ['c', 'd'],
+    ] as const) {
+      const both = [execute('alice', 'work_as', { user: first }), execute('bob', 'work_as', { user: second })]
+      expect(await Promise.all(both)).toEqual([first, second])
+    }
+    for (const agent of agents) await execute(agent, 'login', { user: agent })
+    const all = Array.from({ length: 30 }, (_, count) => agents[count % 2] as string)
+    expect(await Promise.all(all.map((agent) => execute(agent, 'whoami')))).toEqual(all)
+    // With `session: call`, each execution has a process of its own.
+    const users = [...names, ...names]
+    expect(await Promise.all(users.map(work('each')))).toEqual(users)
+    expect(await execute('alice', 'whoami', {}, 'each')).toBe('nobody')
   })
 })
 

@@ -126,6 +126,7 @@ export const agentView = named(
     tokens: tokenAccount,
     perMinute: z.number().nullable(),
     concurrency: z.number().nullable(),
+    limitsPer: z.enum(['agent', 'client']).describe('Whether its clients share these limits, or each has its own.'),
     calls: figures,
   },
 )

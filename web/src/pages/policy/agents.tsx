@@ -36,10 +36,11 @@ const agentColumns = (stats: Stats | undefined): readonly Column<AgentView>[] =>
     title: 'Limits',
     minScreen: 'middle',
     sortBy: ({ perMinute }) => perMinute,
-    cell: ({ perMinute, concurrency }) =>
+    cell: ({ perMinute, concurrency, limitsPer }) =>
       [
         perMinute !== null && `${formatCount(perMinute)} per minute`,
         concurrency !== null && `${concurrency} concurrent`,
+        (perMinute ?? concurrency) !== null && limitsPer === 'client' && 'for each client',
       ]
         .filter(Boolean)
         .join(', ') || 'defaults apply',
