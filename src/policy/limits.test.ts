@@ -27,6 +27,22 @@ describe('F8: which limits a call meets', () => {
     expect(rules(limitsOf, tool('web', 'get'))).toEqual(['limits.perMinute: 600'])
   })
 
+  test('the limit for every server is of servers only: each has its own, native, meta-tools and sinks have none', () => {
+    const limitsOf = compiled({ servers: { '*': 3, web: 5 }, tools: { 'files.read': 1 } })
+    expect(rules(limitsOf, tool('files', 'write'))).toEqual(['limits.servers.*: 3'])
+    expect(rules(limitsOf, tool('files', 'read'))).toEqual(['limits.tools.files.read: 1'])
+    expect(rules(limitsOf, { ...tool('mail', 'a://b'), kind: 'resource' })).toEqual(['limits.servers.*: 3'])
+    expect(rules(limitsOf, tool('web', 'get'))).toEqual(['limits.servers.web: 5'])
+    for (const server of ['native', 'toolway', 'sink']) expect(rules(limitsOf, tool(server, 'any'))).toEqual([])
+    const [of, other] = ['files', 'mail'].map((server) => limitsOf(as('a'), tool(server, 'x'))[0])
+    expect(of).toMatchObject({ scope: ' to the server files' })
+    expect(of?.key).not.toBe(other?.key)
+    expect(limitsOf(as('a'), tool('files', 'y'))[0]?.key).toBe(of?.key)
+    expect(rules(compiled({ perMinute: 9, servers: { '*': 3 } }), tool('native', 'hash'))).toEqual([
+      'limits.perMinute: 9',
+    ])
+  })
+
   test('an exact name before any pattern, and of patterns the one with the longest prefix', () => {
     const written = {
       '*': 1,

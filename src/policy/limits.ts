@@ -1,4 +1,5 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
+import { builtInSources } from '../core/source.ts'
 import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
 import { compilePattern } from '../lib/wildcard.ts'
 import { inherited } from './agents.ts'
@@ -23,8 +24,8 @@ const maxRemembered = 100_000
 
 /**
  * Selects the buckets for a call (F8, W12). Each agent has its own buckets, or with `per: client` each principal: one per
- * limited tool, one per limited server (for its resources, its prompts, and its tools without their own limit), and one
- * for everything else. The most specific bucket applies. An agent may also have or inherit a total: the nearest number
+ * limited tool, one per limited server (for its resources, its prompts, and its tools without their own limit), also if
+ * `servers['*']` limits it, and one for everything else. The most specific bucket applies. An agent may also have or inherit a total: the nearest number
  * in its family applies, and each member of the family (or each of the member's clients) has its own bucket.
  *
  * Tools that only run other calls are only subject to their own limits; otherwise those calls would count twice. A
@@ -76,12 +77,10 @@ const onlyCarries = ({ traits }: LimitedEntry): boolean => traits.carries === tr
 function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
   if (perMinute === undefined && Object.keys(servers).length + Object.keys(tools).length === 0) return undefined
   const toolLimit = compileToolLimits(tools)
-  const ofServers = new Map(
-    Object.entries(servers).map(([server, calls]) => [
-      server,
-      share(`limits.servers.${server}`, calls, `server ${server}`, ` to the server ${server}`),
-    ]),
-  )
+  const ofServer = (server: string, calls: number, key = server) =>
+    share(`limits.servers.${key}`, calls, `server ${server}`, ` to the server ${server}`)
+  const { '*': each, ...named } = servers
+  const ofServers = new Map(Object.entries(named).map(([server, calls]) => [server, ofServer(server, calls)]))
   const ofOthers = perMinute === undefined ? undefined : share('limits.perMinute', perMinute, 'default', '')
   return (entry: LimitedEntry): Share | undefined => {
     const { kind, server, name, aliases = [] } = entry
@@ -89,6 +88,8 @@ function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
     const ofNames = kind === 'tool' ? [name, ...aliases].flatMap(ofName) : []
     const [tool] = ofNames.sort((a, b) => a.perMinute - b.perMinute)
     if (tool) return share(tool.rule, tool.perMinute, `tool ${server} ${name}`, ` to ${server}.${name}`)
+    if (each !== undefined && !ofServers.has(server) && !builtInSources.includes(server))
+      ofServers.set(server, ofServer(server, each, '*'))
     return ofServers.get(server) ?? (onlyCarries(entry) ? undefined : ofOthers)
   }
 }

@@ -25,8 +25,8 @@ test('F8: a limit on a tool that does not exist is a warning, once the tools of 
 })
 
 test('F8: a limit that matches no call is a warning', () => {
-  expect(doubts({ servers: { 'fi*': 1 }, tools: { read_file: 1 } })).toEqual([
-    'limits.servers.fi*: patterns are not supported here; use limits.tools for patterns',
+  expect(doubts({ servers: { 'fi*': 1, '*': 1 }, tools: { read_file: 1 } })).toEqual([
+    'limits.servers.fi*: only * alone is supported here; use limits.tools for patterns',
     'limits.tools.read_file has no effect; write it as server.tool',
   ])
 })

@@ -88,9 +88,9 @@ export function limitWarnings({ limits, servers: configured, tools = [] }: Limit
 }
 
 function doubtfulServer(name: string, servers: ReadonlySet<string>): string[] {
-  if (servers.has(name)) return []
+  if (servers.has(name) || name === '*') return []
   const key = `limits.servers.${name}`
-  if (name.includes('*')) return [`${key}: patterns are not supported here; use limits.tools for patterns`]
+  if (name.includes('*')) return [`${key}: only * alone is supported here; use limits.tools for patterns`]
   return unknownServerWarning(key, name, servers)
 }
 

@@ -64,10 +64,10 @@ test('F7, F8, F13: a file with mcp_client and tool_forwarding becomes our own co
     requireAuth: [],
     blockedTools: ['files.delete_*', '*.reboot'],
   })
+  expect(config.limits.perMinute).toBeUndefined()
   expect(config.limits).toMatchObject({
     per: 'client',
-    perMinute: 100,
-    servers: { files: 20 },
+    servers: { '*': 100, files: 20 },
     tools: { 'web.search': 5 },
   })
   expect(config.cache).toMatchObject({ enabled: true, ttl: 300_000, maxEntries: 500 })
@@ -282,7 +282,7 @@ blockedTools = ["a.b"]
     '9:8 mcp_client.servers[2].name: duplicate server name a; choose another name',
     '12:22 tool_forwarding.namespace_strategy: expected one of server_prefix, flat, custom, found "server_prefx"; did you mean server_prefix?',
     '14:1 tool_forwarding.security.blocked_tool: unknown key `blocked_tool`; did you mean `blocked_tools`?',
-    '16:1 limits.perMinute: expected a whole number of at least 1, found "many" (written as tool_forwarding.rate_limit.default)',
+    '16:1 limits.servers["*"]: expected a whole number of at least 1, found "many" (written as tool_forwarding.rate_limit.default)',
     '18:1 cache.ttl: expected a duration such as 500ms, 30s, 5m or 1h, found "5"; did you mean 5s (or 5ms)? (written as tool_forwarding.cache.ttl_seconds)',
     '19:2 tool_forwardin: unknown key `tool_forwardin`; did you mean `tool_forwarding`?',
     "21:2 policy: Toolway's own section policy has no effect in a file with mcp_client; put it in a separate file and pass both with --config",

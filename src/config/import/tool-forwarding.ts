@@ -143,17 +143,17 @@ function strategyOf(part: ConfigTree, report: TranslationReport): ConfigTree {
   return instead(part, 'prefix')
 }
 
-/** Converts limits in calls per minute. Keys are `default`, a server, or `server::tool`. */
+/** Converts limits in calls per minute. Keys are `default` (each other server), a server, or `server::tool`. */
 function limitsOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {
   if (!entry) return undefined
   const members = membersOf(entry.value, undefined, report)
-  const perMinute = members.get('default')
-  members.delete('default')
-  const servers = [...members].filter(([key]) => !key.includes('::'))
+  const servers = [...members].flatMap(([key, limit]) =>
+    key.includes('::') ? [] : [[key === 'default' ? '*' : key, limit] as const],
+  )
   const tools = [...members].flatMap(([key, limit]) => (key.includes('::') ? [[toolName(key), limit] as const] : []))
   // In this format, the id of the client counts, not its agent.
   const per = leaf(entry.at, 'client')
-  return shape(entry.at, { per, perMinute, servers: branch(entry.at, servers), tools: branch(entry.at, tools) })
+  return shape(entry.at, { per, servers: branch(entry.at, servers), tools: branch(entry.at, tools) })
 }
 
 function cacheOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {

@@ -91,7 +91,10 @@ export const limitsSection = z.strictObject({
       'Who has a limit for itself, here and in agents. agent: all clients of an agent share it; client: each principal, such as an API key, has its own.',
     ),
   perMinute: perMinute.optional().describe('Calls per minute to servers and tools that have no limit of their own.'),
-  servers: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each server.'),
+  servers: z
+    .record(z.string(), perMinute)
+    .default({})
+    .describe('Calls per minute by server; * limits each server that has no line here, but no built-in tools.'),
   tools: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each tool (server.tool).'),
   queue: numeric()
     .prefault(256)

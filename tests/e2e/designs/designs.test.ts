@@ -122,6 +122,20 @@ describe('a TOML file with tool_forwarding', () => {
     expect((await Promise.all(counts)).filter((answer) => answer === 'RATE_LIMITED')).toHaveLength(1)
   })
 
+  test('F8: the default limit is of each namespace without its own, and of no native or meta-tool', async () => {
+    await using design = await startDesign({ 'server.toml': 'forwarding.toml' })
+    const caller = await callerOf(design)
+    const limitedOf = async (name: string, args: object) => {
+      const answers = await Promise.all(Array.from({ length: 25 }, () => caller.call(name, args)))
+      return answers.filter((answer) => answer === 'RATE_LIMITED').length
+    }
+    expect(await limitedOf('native::hash', { data: 'abc', algorithm: 'md5' })).toBe(0)
+    expect(await limitedOf('list_servers', {})).toBe(0)
+    expect(await limitedOf('read_note', { path: join(design.notes, 'note.txt') })).toBe(0)
+    expect(await limitedOf('database__query', { query: 'select 1' })).toBe(5)
+    expect(await caller.call('tickets__close_ticket')).toBe('close_ticket 21')
+  })
+
   test('F7: auth_required keeps anonymous callers from the tools that it names, and from no others', async () => {
     await using design = await startDesign({ 'server.toml': 'forwarding.toml' }, { auth: { token: 'none' } })
     const caller = await callerOf(design)

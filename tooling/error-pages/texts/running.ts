@@ -6,7 +6,7 @@ export const running = {
     happened: 'A rate limit is exhausted',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      "The agent has made as many calls as a limit allows. The most specific limit applies: the limit for the tool (`limits.tools`), otherwise the limit for the server (`limits.servers`), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit on all of an agent's calls together.",
+      "The agent has made as many calls as a limit allows. The most specific limit applies: the limit for the tool (`limits.tools`), otherwise the limit for the server (`limits.servers`; its `*` limits each server that is not listed), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit on all of an agent's calls together.",
       "All spellings of a tool share one limit. Each agent's calls are counted separately, even if the agent inherits the limit from a parent agent; with `limits.per: client`, each principal's are. Calls to `execute_tool` and `execute_tools` are not counted; the calls that they run are.",
       'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. The excess attempts or requests are refused with HTTP status 429.',
     ],
