@@ -249,6 +249,17 @@ test('F13: cache.enabled trusts annotations, and a file can say otherwise', asyn
   expect((await load({ paths: ['off.toml'] })).config.mcpServers.files?.trustAnnotations).toBe(false)
 })
 
+test('F13: cache.tools lists more tools to cache', async () => {
+  const { load } = await project({
+    'toolway.toml': '[tool_forwarding.cache]\nenabled = true\ntools = ["files::read_*", "query", "native::time"]\n',
+    'every.toml': '[tool_forwarding.cache]\nenabled = true\ntools = ["*"]\n',
+    'none.toml': '[tool_forwarding.cache]\nenabled = true\n',
+  })
+  expect((await load()).config.cache.tools).toEqual(['files.read_*', '*.query', 'native.time'])
+  expect((await load({ paths: ['every.toml'] })).config.cache.tools).toEqual(['*'])
+  expect((await load({ paths: ['none.toml'] })).config.cache.tools).toEqual([])
+})
+
 test('mistakes are refused at their line, never dropped', async () => {
   const { problems } = await project({
     'toolway.toml': `[mcp_client]

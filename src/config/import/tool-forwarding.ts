@@ -158,12 +158,13 @@ function limitsOf(entry: TreeMember | undefined, report: TranslationReport): Bra
 
 function cacheOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {
   if (!entry) return undefined
-  const members = membersOf(entry.value, ['enabled', 'ttl_seconds', 'max_size'], report)
+  const members = membersOf(entry.value, ['enabled', 'ttl_seconds', 'max_size', 'tools'], report)
   const ttl = members.get('ttl_seconds')
   return shape(entry.at, {
     enabled: members.get('enabled'),
     ttl: ttl && { at: ttl.at, value: inUnit(ttl.value, 's') },
     maxEntries: members.get('max_size'),
+    tools: toolsOf(members.get('tools')),
   })
 }
 
