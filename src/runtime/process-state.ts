@@ -147,7 +147,7 @@ export async function openProcessState(
   own.audit = audit
   const stats = createStats({ clock, redact })
   const budgets = createBudgets()
-  const history = open.use(await openHistory(config, { budgets, redact, clock, log }))
+  const history = open.use(openHistory(config, { budgets, redact, clock, log }))
   const calls = createRecentCalls({ clock, redact, onEnded: history?.add })
   const captures = open.use(memoryCaptures(() => current().loaded.config.capture, clock))
   const local = memoryBuckets()
@@ -168,7 +168,7 @@ export async function openProcessState(
     ...(redis ? [{ name: 'redis', up: redis.redis.up, problem: redis.redis.problem }] : []),
     ...(!redis && primary ? [{ name: 'workers', up: primary.up }] : []),
     ...(archive ? [archiveReading(archive)] : []),
-    ...(history ? [historyReading(history, archive)] : []),
+    ...(history ? [{ name: 'history', up: history.trouble() === undefined, problem: history.trouble() }] : []),
   ]
   const metrics = open.use(
     createMetrics({
@@ -249,13 +249,6 @@ async function openArchive({ stores, audit }: Config, options: Pick<PostgresAudi
 function archiveReading(archive: PostgresAudit) {
   const { up, behindRecords, behindSeconds } = archive.status()
   return { name: 'postgres', up, behind: { records: behindRecords, seconds: behindSeconds } }
-}
-
-/** While PostgreSQL cannot be reached at all, only the archive says so. */
-function historyReading(history: PersistentHistory, archive: PostgresAudit | undefined): StoreReading {
-  const { local, shared } = history.trouble()
-  const problem = local ?? (archive?.status().up ? shared : undefined)
-  return { name: 'history', up: problem === undefined, problem }
 }
 
 function readingOf(server: UpstreamServer): ServerReading {

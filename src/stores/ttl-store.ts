@@ -1,5 +1,8 @@
 import type { Clock } from '../core/clock.ts'
+import type { LoginStore, StoredLogin } from '../core/history.ts'
 import type { TtlStore } from '../core/stores.ts'
+import { hourMs } from '../lib/duration.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 
 /** How many bytes one process may store, in memory or in Redis. */
 export const ttlStoreBytes = 32 * 1024 * 1024
@@ -44,5 +47,26 @@ export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) 
       }
     },
     has: (key: string): boolean => (taken.get(key)?.until ?? 0) > clock.monotonic(),
+  }
+}
+
+/** No login lasts longer. An ended one is remembered as long, so that other processes do not find it in `local`. */
+const maxLoginMs = 24 * hourMs
+
+/** Logins that several processes share. `local` has those of this machine, for when the shared store is unavailable. */
+export function sharedLogins(local: LoginStore, shared: TtlStore): LoginStore {
+  const find = async (digest: string): Promise<StoredLogin | null | undefined> => {
+    const text = await shared.get(`login:${digest}`, maxLoginMs)
+    return text === undefined ? local.find(digest) : (jsonValue(text) as StoredLogin | null)
+  }
+  return {
+    find,
+    async add(login) {
+      await shared.set(`login:${login.digest}`, JSON.stringify(login), maxLoginMs)
+      return (await local.add(login)) || (await find(login.digest)) != null
+    },
+    async remove(digest) {
+      await Promise.all([shared.set(`login:${digest}`, 'null', maxLoginMs), local.remove(digest)])
+    },
   }
 }

@@ -5,7 +5,7 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
-import { isCurrentFor, schemaVersion, wrongEncoding } from '../../stores/postgres/migrations.ts'
+import { currentSchemaVersion, schemaVersion, wrongEncoding } from '../../stores/postgres/migrations.ts'
 import { pubSubChannel } from '../../stores/redis/cluster.ts'
 import { connectRedis, isUp, type SharedRedis } from '../../stores/redis/connection.ts'
 import { sizeText } from '../table.ts'
@@ -151,7 +151,7 @@ async function freeBytes(path: string): Promise<{ readonly bytes: number; readon
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 
-export function postgresChecks({ stores: { postgres: configured }, history }: Config, command: string): DoctorCheck[] {
+export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): DoctorCheck[] {
   if (!configured || configured.disabled) return []
   const check: DoctorCheck = {
     name: 'stores.postgres',
@@ -161,8 +161,7 @@ export function postgresChecks({ stores: { postgres: configured }, history }: Co
       try {
         const encoding = await wrongEncoding(postgres)
         if (encoding) return problem(`${where}: ${encoding}`, `createdb --encoding UTF8 --template template0 toolway`)
-        const version = await schemaVersion(postgres)
-        if (isCurrentFor(version, history.disabled ? 'audit' : 'history'))
+        if ((await schemaVersion(postgres)) >= currentSchemaVersion)
           return ok(`${where} is reachable, and its tables are up to date`)
         const behind = `${where} is reachable; its tables are outdated`
         return configured.migrate === 'auto'

@@ -29,7 +29,7 @@ export const storesSection = z.strictObject({
     })
     .optional()
     .meta({ secret: 'section' })
-    .describe('Limits, cache and sessions that replicas share.'),
+    .describe('Limits, cache, sessions and dashboard sign-ins that replicas share.'),
   key: textLike(/^.{32,}$/, 'a secret of at least 32 characters, the same in all replicas')
     .optional()
     .meta({ secret: true })
@@ -50,5 +50,5 @@ export const storesSection = z.strictObject({
     })
     .optional()
     .meta({ secret: 'section' })
-    .describe('Audit log, history and sign-ins that replicas share.'),
+    .describe('A copy of the audit logs of all replicas.'),
 })

@@ -31,8 +31,7 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
     calls: inMemory,
     async pastCalls(caller, query) {
       // Memory has the latest calls, also those of earlier processes, but not those of processes that run beside this one.
-      const isAlone = context.worker === undefined && !history?.shared
-      if (isAlone && query.from === undefined && query.to === undefined) {
+      if (context.worker === undefined && query.from === undefined && query.to === undefined) {
         const latest = inMemory(caller, query)
         if (!history || latest.length >= query.limit) return latest
       }

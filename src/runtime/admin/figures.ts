@@ -51,7 +51,7 @@ export function createFigures(context: AdminContext): VisibleFigures {
       checkRange(from, to)
       const every = all(caller) && server === undefined && name === undefined
       // Memory has finer steps than the history, but only of this process.
-      if (every && (!history || (from >= startedAt && !worker && !history.shared))) return stats.series(from, to)
+      if (every && (!history || (from >= startedAt && !worker))) return stats.series(from, to)
       const agent = all(caller) ? undefined : caller.agent
       const past = await history?.past.series({ from, to, agent, server, name })
       if (past) return past

@@ -330,7 +330,7 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
     if (name === 'history') return [historyItem(problem)]
     const effect =
       name === 'postgres'
-        ? 'Audit records stay in the local log, and charts and statistics show only this machine, until it is back.'
+        ? 'Audit records stay in the local log until it is back.'
         : 'This process uses its own limits, cache and sessions until it is back.'
     const title = `${storeNames[name] ?? name} cannot be reached`
     const lastError = problem === undefined ? '' : ` Last error: ${problem}`

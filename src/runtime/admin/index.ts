@@ -11,6 +11,7 @@ import {
 } from '../../serve/admin/endpoint.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import { keptAuditKey } from '../../stores/secret-file.ts'
+import { sharedLogins } from '../../stores/ttl-store.ts'
 import { packageFile, version } from '../package-paths.ts'
 import type { ProcessState } from '../process-state.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
@@ -116,7 +117,7 @@ export async function openAdminRoutes(
   { processState, config, ...options }: AdminRoutesOptions,
   { url, port, hosts, admit, bodies, sessions, chat }: ListeningServer,
 ): Promise<HttpEndpoint> {
-  const { budgets, calls, history, clock, log } = processState
+  const { budgets, calls, history, ttlStore, clock, log } = processState
   await history?.restore(calls)
   const admin = createAdmin({
     ...processState,
@@ -131,7 +132,7 @@ export async function openAdminRoutes(
     admin,
     config: config.server,
     folder: dashboard,
-    logins: history?.logins,
+    logins: history && (ttlStore ? sharedLogins(history.logins, ttlStore) : history.logins),
     admit,
     bodies,
     port,

@@ -90,7 +90,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
   const run = async () => {
     try {
       if (state !== 'up') {
-        await requireTables(postgres, options.migrate, 'audit')
+        await requireTables(postgres, options.migrate)
         shipper.forget()
       }
       await shipper.ship()

@@ -13,15 +13,16 @@ export interface Transaction {
 }
 
 export const connectMs = 2_000
+const statementMs = 10_000
 /** How much longer than the server's statement timeout the client waits, to allow for the network. */
 const travelMs = 1_000
 
-export async function connectPostgres(url: string, statementMs = 10_000, maxConnections = 4): Promise<Postgres> {
+export async function connectPostgres(url: string): Promise<Postgres> {
   // Loaded only if PostgreSQL is configured.
   const { default: pg } = await import('pg')
   const pool: Pool = new pg.Pool({
     connectionString: verifying(url),
-    max: maxConnections,
+    max: 4,
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 30_000,
     allowExitOnIdle: true,
@@ -129,5 +130,4 @@ export const advisoryLocks = {
   migrate: [ours, 1],
   partitions: [ours, 2],
   retention: [ours, 3],
-  history: [ours, 4],
 } as const

@@ -64,54 +64,8 @@ const auditTables = `
   );
 `
 
-/**
- * `history_tallies` adds up the calls of one key during a step of `step_ms`, with the latencies as pairs of bucket and
- * count. `history_writers` has the last batch of each process, so that no batch is counted twice. Times are milliseconds
- * since the epoch.
- */
-const historyTables = `
-  CREATE TABLE toolway.history_writers (id uuid PRIMARY KEY, seq bigint NOT NULL, at bigint NOT NULL);
-  CREATE TABLE toolway.history_keys (
-    id bytea PRIMARY KEY, agent text NOT NULL, server text NOT NULL, operation text NOT NULL, name text NOT NULL
-  );
-  CREATE TABLE toolway.history_tallies (
-    step_ms integer NOT NULL,
-    at bigint NOT NULL,
-    key bytea NOT NULL,
-    calls double precision NOT NULL, errors double precision NOT NULL, tool_errors double precision NOT NULL,
-    denials double precision NOT NULL, cache_hits double precision NOT NULL, cache_misses double precision NOT NULL,
-    sum_ms double precision NOT NULL, hit_ms double precision NOT NULL,
-    latencies integer[] NOT NULL,
-    PRIMARY KEY (step_ms, at, key)
-  );
-  CREATE TABLE toolway.history_calls (
-    id text PRIMARY KEY,
-    parent text,
-    at double precision NOT NULL,
-    ms double precision NOT NULL,
-    agent text NOT NULL, principal text NOT NULL, operation text NOT NULL, server text NOT NULL, name text NOT NULL,
-    outcome text NOT NULL, code text, cache text, steps text NOT NULL
-  );
-  CREATE INDEX history_calls_at ON toolway.history_calls (at, id);
-  CREATE INDEX history_calls_parent ON toolway.history_calls (parent) WHERE parent IS NOT NULL;
-  CREATE TABLE toolway.history_logins (
-    digest text PRIMARY KEY, owner text NOT NULL, sealed text NOT NULL, until bigint NOT NULL
-  );
-  CREATE FUNCTION toolway.add_latencies(integer[], integer[]) RETURNS integer[] LANGUAGE sql IMMUTABLE AS $$
-    SELECT coalesce(array_agg(value ORDER BY bucket, place), '{}') FROM (
-      SELECT pairs[i] AS bucket, sum(pairs[i + 1])::integer AS n
-      FROM (SELECT $1 || $2 AS pairs) AS both_of, generate_series(1, cardinality(pairs), 2) AS i GROUP BY 1
-    ) AS sums, LATERAL (VALUES (0, bucket), (1, n)) AS pair (place, value)
-  $$;
-  CREATE AGGREGATE toolway.sum_latencies(integer[]) (
-    SFUNC = toolway.add_latencies, STYPE = integer[], INITCOND = '{}'
-  );
-`
-
-const migrations: readonly Migration[] = [
-  { number: 1, name: 'audit', sql: auditTables },
-  { number: 2, name: 'history', sql: historyTables },
-]
+/** Number 2 created tables for the history in 0.2.0, which are no longer used: the next migration is number 3. */
+const migrations: readonly Migration[] = [{ number: 1, name: 'audit', sql: auditTables }]
 
 export interface MigrationResult {
   /** The schema version before the migration; 0 if there was no schema. */
@@ -173,21 +127,12 @@ export async function wrongEncoding(client: Transaction): Promise<string | undef
   return ['UTF8', 'SQL_ASCII'].includes(name) ? undefined : encodingSentence(name)
 }
 
-/** What a part of the program needs: the audit log's copy works without the tables of the history. */
-export type SchemaPart = 'audit' | 'history'
-
-const partVersions: Readonly<Record<SchemaPart, number>> = { audit: 1, history: 2 }
-
-export const isCurrentFor = (version: number, part: SchemaPart): boolean => version >= partVersions[part]
-
+/** The schema version that copying the audit log needs. Later versions only add to it. */
 export const currentSchemaVersion: number = Math.max(...migrations.map(({ number }) => number))
 
-/**
- * Creates or updates the tables if those of `part` are missing. With `manual`, throws instead. It must not require more
- * tables: after an upgrade, the role may not be allowed to create them, and audit records still have to be copied.
- */
-export async function requireTables(postgres: Postgres, how: 'auto' | 'manual', part: SchemaPart): Promise<void> {
-  if (isCurrentFor(await schemaVersion(postgres), part)) return
+/** Creates or updates the tables if they are missing or of an earlier version. With `manual`, throws instead. */
+export async function requireTables(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> {
+  if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
   if (how === 'manual') throw new Error('its tables are from another version; run `toolway migrate`')
   await migrate(postgres)
 }

@@ -23,7 +23,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
     // Another replica is already removing records.
     if (!lock?.mine) return { partitions: [], records: 0 }
     await client.query(`SET LOCAL statement_timeout = ${statementTimeoutMs}`)
-    const beforeMs = seen.before(retainMs, await timesIn(client, recordTimes, seen.maxGapMs))
+    const beforeMs = seen.before(retainMs, await recordTimes(client, seen.maxGapMs))
     await client.query(
       `CREATE TEMP TABLE kept ON COMMIT DROP AS
        SELECT c.id AS chain, coalesce(
@@ -51,34 +51,18 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
   })
 }
 
-interface TimeColumn {
-  /** The table and the condition for its rows. An index must be ordered by `time`. */
-  readonly rows: string
-  readonly time: string
-  readonly ms: string
-  /** The length of a gap, in the unit of `time`. */
-  readonly gap: string
-}
-
-const recordTimes: TimeColumn = {
-  rows: 'toolway.records WHERE shown',
-  time: 'time',
-  ms: 'extract(epoch FROM time)::double precision * 1000',
-  gap: "$1::double precision * interval '1 millisecond'",
-}
-
-/** The times of rows, the newest first: in each gap, only the last and the first one. */
-export async function timesIn(client: Transaction, column: TimeColumn, gapMs: number): Promise<number[]> {
-  const { rows, time, ms, gap } = column
+/** The times of operations, the newest first: in each gap, only the last and the first one. */
+async function recordTimes(client: Transaction, gapMs: number): Promise<number[]> {
+  const gap = "$1::double precision * interval '1 millisecond'"
   const found = await client.query<{ ms: number }>(
     `WITH RECURSIVE times (time) AS (
-       SELECT max(${time}) FROM ${rows}
+       SELECT max(time) FROM toolway.records WHERE shown
        UNION ALL
        SELECT coalesce(
-         (SELECT min(${time}) FROM ${rows} AND ${time} >= times.time - ${gap} AND ${time} < times.time),
-         (SELECT max(${time}) FROM ${rows} AND ${time} < times.time)
+         (SELECT min(time) FROM toolway.records WHERE shown AND time >= times.time - ${gap} AND time < times.time),
+         (SELECT max(time) FROM toolway.records WHERE shown AND time < times.time)
        ) FROM times WHERE times.time IS NOT NULL
-     ) SELECT ${ms} AS ms FROM times WHERE time IS NOT NULL ORDER BY time DESC`,
+     ) SELECT extract(epoch FROM time)::double precision * 1000 AS ms FROM times WHERE time IS NOT NULL ORDER BY time DESC`,
     [gapMs],
     statementTimeoutMs,
   )

@@ -107,10 +107,7 @@ const named = { redis: 'Redis', postgres: 'PostgreSQL' }
 /** Waits until every replica has noticed that a store is there or not; then its metrics say so, too. */
 async function allSay({ replicas }: LocalFleet, store: keyof typeof named, up: 0 | 1): Promise<void> {
   const noticed = ({ log }: LocalToolway) => {
-    // The history has a connection of its own, which does not count here.
-    const last = log.lines.findLast(
-      ({ message }) => message.startsWith(`${named[store]} `) && !message.includes('history'),
-    )
+    const last = log.lines.findLast(({ message }) => message.startsWith(`${named[store]} `))
     return last?.message.startsWith(`${named[store]} is available`) === (up === 1)
   }
   await until(() => replicas.every(noticed), { what: `${store} to be ${up ? 'there' : 'away'}` })
