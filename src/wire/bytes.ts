@@ -159,8 +159,8 @@ function createEdges() {
 
 /**
  * Splits a stream into lines without their LF or CRLF, including empty lines. A line that lies within one chunk is a
- * slice of that chunk. A line longer than `maxLength` is dropped and reported once: as soon as it exceeds the limit, with
- * `tooLong`, or at its end, with `dropped`.
+ * slice of that chunk. A line longer than `maxLength` is dropped and reported: as soon as it exceeds the limit, with
+ * `tooLong`, and at its end, with `dropped`.
  */
 export function createLineReader(options: {
   readonly maxLength: number
@@ -213,10 +213,6 @@ export function createLineReader(options: {
   }
 
   return {
-    /** How many bytes of the current line have been dropped. */
-    get dropping(): number {
-      return dropping
-    },
     push(chunk: Buffer): void {
       let from = 0
       for (;;) {

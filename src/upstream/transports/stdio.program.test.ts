@@ -206,11 +206,12 @@ describe('a server that writes nonsense', () => {
   })
 
   test.each([
-    ['a message of 20 MB that responds to no request', 20, 'none'],
-    ['a line of more than 512 MiB', 520, 'first'],
-  ])('security: %s closes the connection and kills the process', async (_, megabytes, order) => {
+    ['a message of 20 MB that responds to no request', { megabytes: 20, order: 'none' }],
+    ['a response of 100 MB without an end', { megabytes: 100, ends: false }],
+    ['100 MB of other output without an end', { megabytes: 100, order: 'noise', ends: false }],
+  ])('security, G2, J3: %s closes the connection and kills the process', async (_, args) => {
     const { heard, pid, start } = await established()
-    await start('long-line', { megabytes, order })
+    await start('long-line', args)
     expect(await heard.down).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       message: expect.stringContaining('sent a line longer than 16 MiB'),

@@ -26,8 +26,8 @@ export interface StdioTransport extends Transport {
   stderrTail(): string
 }
 
-/** How much of a line that is too long is skipped until it ends: more than a server can produce in one JavaScript string. */
-const maxDropped = 512 * 1024 * 1024
+/** How long a line that is too long may take to end. */
+const lineEndMs = 1_000
 
 /** How much other output a server may write to stdout before the handshake. No start needs so much; a wrong command does. */
 const maxEarlyOutput = 4 * 1024 * 1024
@@ -89,6 +89,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     const limitStdout = createReadLimit(stdout, clock, flooded, options.reading)
     const limitStderr = createReadLimit(stderr, clock, flooded, options.reading)
     let early = 0
+    let lineEnd: Disposable | undefined
     const other = (bytes: Buffer) => {
       output.line('stdout', bytes)
       if (established && !over) limitStdout.line(bytes)
@@ -110,7 +111,12 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
         else if (!receiver?.message(bytes)) limitStdout.message(bytes)
       },
       skipped,
+      // A line that does not end would swallow the responses to other calls.
+      tooLong: () => {
+        lineEnd = clock.after(lineEndMs, tooLong)
+      },
       dropped: (head, tail, length) => {
+        lineEnd?.[Symbol.dispose]()
         const id = responseId(head, tail)
         if (!looksLikeMessage(head)) {
           output.line('stdout', head)
@@ -120,7 +126,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
       },
     })
     // Stop the server if the line does not end, or if we cannot know which request it was the response to.
-    const tooLong = () => giveUp(`sent a line longer than ${maxMegabytes} MiB and was stopped`, exceeded())
+    const tooLong = () => over || giveUp(`sent a line longer than ${maxMegabytes} MiB and was stopped`, exceeded())
     const written = createLineReader({
       maxLength: maxStderr,
       skipsEmpty: true,
@@ -131,10 +137,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
         limitStderr.line(bytes)
       },
     })
-    stdout.on('data', (chunk: Buffer) => {
-      lines.push(chunk)
-      if (lines.dropping > maxDropped && !over) tooLong()
-    })
+    stdout.on('data', lines.push)
     stderr.on('data', (chunk: Buffer) => {
       tail.push(chunk)
       written.push(chunk)

@@ -68,11 +68,14 @@ describe('a rogue server over stdio', () => {
     },
   )
 
-  test('B7, E1: a line of 100 MB: an error for its caller, and the next call works', async () => {
-    const result = await client.callTool('rogue.flood', { megabytes: 100 })
-    expect(result).toMatchObject(failed(/^(OUTCOME_UNKNOWN|SERVER_UNAVAILABLE)$/, 'rogue'))
-    await echo('rogue')
-  })
+  test.each([true, false])(
+    'B7, E1: a line of 100 MB that ends (%s): an error for its caller, and the next call works',
+    async (ends) => {
+      const result = await client.callTool('rogue.flood', { megabytes: 100, ends })
+      expect(result).toMatchObject(failed(/^OUTCOME_UNKNOWN$/, 'rogue'))
+      await echo('rogue')
+    },
+  )
 
   test('F10, E1: it never answers: the call ends at its deadline and is cancelled at the server', async () => {
     const result = await client.callTool('execute_tool', { server: 'rogue', tool: 'wait', args: {}, timeout_ms: 100 })
