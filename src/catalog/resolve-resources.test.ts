@@ -41,6 +41,29 @@ test('F3: an original URI is found if one server lists it, and ambiguous if seve
   expect(found('demo://nobody')).toEqual([])
 })
 
+test('F3: an original URI that expands a template of one server is read from that server', () => {
+  const others = [
+    fakeSource('feat', { resources: ['ui://feat/app.html', 'ui://other.html'], templates: ['ui://feat/{page}/part'] }),
+    fakeSource('thief', { resources: ['ui://feat/unlisted'], templates: ['ui://feat/{page}', 'demo://{id}'] }),
+  ]
+  const { snapshot: named } = snapshotOf([...sources, ...others])
+  expect(found('demo://item/7')).toEqual([['a', 'template', 'demo://item/{id}', 'demo://item/7']])
+  expect(found('file:///etc/x')).toEqual([['b', 'template', 'file:///{+path}', 'file:///etc/x']])
+  expect(found('demo://7', named)).toEqual([['thief', 'template', 'demo://{id}', 'demo://7']])
+  // The server's own name at the start of its URIs does not make them URIs of another form.
+  const app = [['feat', 'resource', 'ui://feat/app.html', 'ui://feat/app.html']]
+  expect(found('ui://feat/app.html', named)).toEqual(app)
+  expect(found('ui://feat/feat/app.html', named)).toEqual(app)
+  expect(found('ui://feat/x/part', named)).toEqual([['feat', 'template', 'ui://feat/{page}/part', 'ui://feat/x/part']])
+  // No other server can take a URI that has the form of this server's URIs.
+  expect(found('ui://feat/unlisted', named)).toEqual([['feat', 'resource', 'ui://unlisted', 'ui://unlisted']])
+})
+
+test('F3: an original URI that templates of two servers match is ambiguous', () => {
+  const two = [fakeSource('a', { templates: ['x://{id}'] }), fakeSource('b', { templates: ['x://{+rest}'] })]
+  expect(found('x://1', snapshotOf(two).snapshot).map(([server]) => server)).toEqual(['a', 'b'])
+})
+
 test('F2: with flat, URIs stay as they are; the loser and unlisted ones get the server’s form', () => {
   const { snapshot: flat, warnings } = snapshotOf(sources, namingOf({ strategy: 'flat' }))
   expect(flat.items.resource.map(({ name }) => name)).toEqual(['demo://x', 'demo://only-a', 'demo://b/x'])

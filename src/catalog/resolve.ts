@@ -1,7 +1,7 @@
 import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Item } from './item.ts'
-import type { CatalogSnapshot } from './snapshot.ts'
+import type { CatalogSnapshot, PerKind } from './snapshot.ts'
 import { isOwnUri, type MatchesTemplate, originalUri, segment, serverSegment, templateMatcher } from './uris.ts'
 
 /**
@@ -88,7 +88,7 @@ function readings(spelling: string, configured: string): readonly Reading[] {
 
 /**
  * All entries that a URI can refer to. Tries these in order: a served name; a template served unchanged; a URI in a
- * server's served form, listed or not; a URI as a server lists it. More than one result means that the URI is
+ * server's served form, listed or not; a URI as a server spells it. More than one result means that the URI is
  * ambiguous.
  */
 export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
@@ -97,7 +97,7 @@ export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonl
   const unchanged = readUnchanged(snapshot, uri)
   if (unchanged.length > 0) return unchanged
   const inside = [...snapshot.registry.keys()].flatMap((server) => resolveInside(snapshot, server, uri))
-  return inside.length > 0 ? inside : listedAs(snapshot, uri)
+  return inside.length > 0 ? inside : resolveOriginal(snapshot, uri)
 }
 
 /** Whether a URI is read from this server by a template that is served unchanged. */
@@ -125,7 +125,7 @@ const unchangedTemplates = ({ items }: CatalogSnapshot): readonly Item[] =>
 export function servedChecker(snapshot: CatalogSnapshot): (uri: string) => boolean {
   const { registry, byName } = snapshot
   const segments = new Set(Array.from(registry.keys(), segment))
-  const templates = unchangedTemplates(snapshot)
+  const templates = snapshot.items.template
   const listed = [...registry.values()].filter((own) => own.resource.size > 0 || own.template.size > 0)
   return (uri) =>
     isOwnUri(uri) ||
@@ -148,24 +148,33 @@ export function resolveTemplate(snapshot: CatalogSnapshot, template: string): re
 export const serversInUri = (names: Iterable<string>, uri: string): readonly string[] =>
   [...names].filter((server) => originalUri(server, uri) !== undefined)
 
-/** Resolves a URI in this server's served form. Servers with resources accept any such URI, even if not listed. */
+/**
+ * Resolves a URI in this server's served form. The server's own URIs may start with its name too, so they may have that
+ * form unchanged. Servers with resources accept any URI in the served form, even if it is not listed.
+ */
 function resolveInside(snapshot: CatalogSnapshot, server: string, served: string): readonly Served[] {
   const original = originalUri(server, served)
   const own = snapshot.registry.get(server)
   if (original === undefined || !own) return []
-  const listed = own.resource.get(original) ?? own.template.get(original)
-  if (listed) return [reading(listed, original)]
-  const matching = firstPerServer([...own.template.values()], original)
-  if (matching.length > 0) return matching
-  const [sibling] = own.resource.size > 0 ? own.resource.values() : own.template.values()
+  const listed = readListed(own, original) ?? readListed(own, served)
+  if (listed) return [listed]
+  const templates = [...own.template.values()]
+  const matching = [original, served].flatMap((uri) => firstPerServer(templates, uri))
+  if (matching.length > 0) return matching.slice(0, 1)
+  const [sibling] = own.resource.size > 0 ? own.resource.values() : templates
   return sibling ? [unlisted(sibling.entry, original, served)] : []
 }
 
-const listedAs = (snapshot: CatalogSnapshot, uri: string): readonly Served[] =>
-  [...snapshot.registry.values()].flatMap((own) => {
-    const item = own.resource.get(uri) ?? own.template.get(uri)
-    return item ? [reading(item, uri)] : []
-  })
+/** Resolves a URI as its server spells it: one that it lists, or else one that a template of it expands to. */
+function resolveOriginal({ registry, items }: CatalogSnapshot, uri: string): readonly Served[] {
+  const listed = [...registry.values()].flatMap((own) => readListed(own, uri) ?? [])
+  return listed.length > 0 ? listed : firstPerServer(items.template, uri)
+}
+
+function readListed(own: PerKind<ReadonlyMap<string, Item>>, uri: string): Served | undefined {
+  const item = own.resource.get(uri) ?? own.template.get(uri)
+  return item && reading(item, uri)
+}
 
 function firstPerServer(items: readonly Item[], uri: string): readonly Served[] {
   const found = new Map<string, Served>()

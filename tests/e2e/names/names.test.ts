@@ -53,6 +53,16 @@ describe.concurrent('two servers with the same tools', () => {
     }
   })
 
+  test('F3: a server’s own URI is read and subscribed to, listed or expanded from a template', async () => {
+    const mcpServers = { everything: stdioServers.everything(), resource: stdioServers.probe() }
+    await using toolway = await startToolway({ mcpServers, discovery })
+    await using client = await connect('v1', { endpoint: toolway })
+    for (const uri of ['demo://resource/dynamic/text/1', 'demo://resource/static/document/features.md']) {
+      expect((await client.readResource(uri)).contents).toHaveLength(1)
+      expect(await client.request('resources/subscribe', { uri })).toEqual({})
+    }
+  })
+
   test('F3: another separator', async () => {
     await using toolway = await startToolway({
       mcpServers: { one: stdioServers.probe() },
