@@ -24,6 +24,8 @@ export interface Call {
   readonly wholeTimeoutMs?: number | undefined
   /** The name of the parameter that sets `timeoutMs`, if it is not `timeout_ms`. */
   readonly timeoutKey?: string
+  /** How long an earlier attempt waited for the server before it was ended, to make this one (`retry.onTimeout`). */
+  readonly earlierMs?: number
   /** To be called when the server reports progress. Set only if progress extends the timeout (V4). */
   readonly progressed?: (() => void) | undefined
   /** To be called before the source of the entry gets the call. Until then, nothing can have been sent to a server. */

@@ -113,11 +113,16 @@ describe('failures that count', () => {
     { title: 'less, because the caller asked for less', asked: 5_000, tookMs: 5_000, reason: late, counts: false },
     { title: 'less of a person, but long enough', asked: 5_000, tookMs: 65_000, reason: late, counts: false },
     { title: 'what an earlier attempt left', asked: undefined, tookMs: 9_000, reason: late, counts: false },
+    { title: 'the time in two attempts', earlierMs: 15_000, tookMs: 15_000, reason: late, counts: true },
     { title: 'any time, and was cancelled', asked: undefined, tookMs: 30_000, reason: cancelled, counts: false },
-  ])('J3, F10: a server that had $title: counts is $counts', async ({ asked, tookMs, reason, counts }) => {
+  ])('J3, F10: a server that had $title: counts is $counts', async ({ asked, earlierMs, tookMs, reason, counts }) => {
     const breakers = breakersOf()
     const controller = new AbortController()
-    const call = callOf({ signal: controller.signal, ...(asked !== undefined && { timeoutMs: asked }) })
+    const call = callOf({
+      signal: controller.signal,
+      ...(asked !== undefined && { timeoutMs: asked }),
+      ...(earlierMs && { earlierMs }),
+    })
     const running = breakers.begin(call)
     breakers.clock.advance(tookMs)
     controller.abort(reason)

@@ -149,11 +149,11 @@ function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome 
 }
 
 /** A timeout counts as a failure only if the server had as much time as the operator allows. */
-function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
+function timedOut({ signal, timeoutMs, entry, earlierMs = 0 }: Call, tookMs: number): boolean {
   const own = entry.traits.timeoutMs
   const { reason } = signal
   const isTimeout = reason instanceof ToolwayError && reason.code === 'TIMEOUT' && !reason.details.late
-  return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * fullTimeShare
+  return isTimeout && (timeoutMs ?? own) >= own && tookMs + earlierMs >= own * fullTimeShare
 }
 
 /**

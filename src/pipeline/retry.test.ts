@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
-import type { Call } from '../core/call.ts'
+import { type Call, compose, type Handler } from '../core/call.ts'
 import { type ErrorCode, type ErrorDetails, errorKinds, ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { textResult } from '../core/result.ts'
 import { type RetryOptions, retry } from './retry.ts'
+import { timeout } from './timeout.ts'
 
 const plain = { readOnly: false, idempotent: false, timeoutMs: 30_000 }
 const harmless = callOf({ entry: entryOf({ traits: { ...plain, idempotent: true } }) })
@@ -17,7 +18,15 @@ const unknown = error('OUTCOME_UNKNOWN')
 /** Runs a call whose attempts fail one after the other, until they are used up; without pauses of any length. */
 function trying(options: Partial<RetryOptions> = {}) {
   const clock = createManualClock()
-  const interceptor = retry({ attempts: 2, budget: 0.2, backoff: 100, clock, random: () => 0, ...options })
+  const interceptor = retry({
+    attempts: 2,
+    budget: 0.2,
+    backoff: 100,
+    onTimeout: false,
+    clock,
+    random: () => 0,
+    ...options,
+  })
   const run = async (failures: readonly Error[], call: Call = callOf()) => {
     const at: number[] = []
     const answer = interceptor(call, async () => {
@@ -182,6 +191,96 @@ describe('how often and when', () => {
     expect(tries).toBe(120)
     const other = callOf({ entry: entryOf({ server: 'other' }) })
     expect((await run([error('SERVER_UNAVAILABLE', { server: 'other', unsent: true })], other)).tries).toBe(2)
+  })
+})
+
+describe('retry.onTimeout', () => {
+  /** Runs a call within its timeout of 30 s; its attempts do what the handlers do, one after the other. */
+  async function timing(handlers: readonly Handler[], call: Call = harmless, options: Partial<RetryOptions> = {}) {
+    const { interceptor, clock } = trying({ onTimeout: true, ...options })
+    const at: number[] = []
+    const start = clock.now()
+    const answer = compose([timeout(clock), interceptor], (attempt) => {
+      at.push(clock.now() - start)
+      attempt.starting?.()
+      return (handlers[at.length - 1] as Handler)(attempt)
+    })(call).then(
+      () => clock.now() - start,
+      (thrown: ToolwayError) => `${thrown.code} after ${clock.now() - start}`,
+    )
+    await clock.pass(100_000)
+    expect(clock.pending).toBe(0)
+    return { at, outcome: await answer }
+  }
+  const hanging: Handler = () => new Promise(() => {})
+  const answering: Handler = async () => textResult('done')
+
+  test('F12: a safe call that times out is repeated once, each attempt with half of its time', async () => {
+    expect(await timing([hanging, answering])).toEqual({ at: [0, 15_000], outcome: 15_000 })
+    expect(await timing([hanging, hanging])).toEqual({ at: [0, 15_000], outcome: 'TIMEOUT after 30000' })
+  })
+
+  test('F12: the caller’s own limit is the whole time', async () => {
+    const { at, outcome } = await timing([hanging, hanging], { ...harmless, timeoutMs: 4_000 })
+    expect({ at, outcome }).toEqual({ at: [0, 2_000], outcome: 'TIMEOUT after 4000' })
+  })
+
+  test('F12: a write that times out is never repeated and keeps the whole time', async () => {
+    expect(await timing([hanging], callOf())).toEqual({ at: [0], outcome: 'TIMEOUT after 30000' })
+  })
+
+  test('F12: without onTimeout, with no attempts, or without budget, the first attempt keeps the whole time', async () => {
+    for (const options of [{ onTimeout: false }, { attempts: 0 }, { budget: 0 }])
+      expect(await timing([hanging], harmless, options)).toEqual({ at: [0], outcome: 'TIMEOUT after 30000' })
+  })
+
+  test('F12: a server that reports progress or asks the caller something keeps the whole time', async () => {
+    const reporting: Handler = (call) => {
+      call.progressed?.()
+      return hanging(call)
+    }
+    expect(await timing([reporting])).toEqual({ at: [0], outcome: 'TIMEOUT after 30000' })
+    const asking: Handler = async (call) => {
+      await call.peer.ask('elicitation/create', Json.of({}), call.signal).catch(() => {})
+      return hanging(call)
+    }
+    expect(await timing([asking])).toEqual({ at: [0], outcome: 'TIMEOUT after 30000' })
+  })
+
+  test('F12: the time in a queue does not count as the time of the first attempt', async () => {
+    const { interceptor, clock } = trying({ onTimeout: true })
+    const signals: AbortSignal[] = []
+    const answer = compose([timeout(clock), interceptor], async (call) => {
+      signals.push(call.signal)
+      return hanging(call)
+    })(harmless).catch((thrown: ToolwayError) => thrown.code)
+    await clock.pass(40_000)
+    expect({ tries: signals.length, code: await answer }).toEqual({ tries: 1, code: 'TIMEOUT' })
+  })
+
+  test('J3: the second attempt says how much time the server had in the first', async () => {
+    const had: unknown[] = []
+    const note: Handler = (call) => {
+      had.push(call.earlierMs)
+      return hanging(call)
+    }
+    await timing([note, note])
+    expect(had).toEqual([undefined, 15_000])
+  })
+
+  test('F10: cancellation by the caller reaches an attempt that reported progress', async () => {
+    const { interceptor, clock } = trying({ onTimeout: true })
+    const caller = new AbortController()
+    const seen: AbortSignal[] = []
+    const answer = compose([timeout(clock), interceptor], (call) => {
+      seen.push(call.signal)
+      call.starting?.()
+      call.progressed?.()
+      return hanging(call)
+    })({ ...harmless, signal: caller.signal })
+    caller.abort(new Error('changed my mind'))
+    await expect(answer).rejects.toThrow('changed my mind')
+    expect(seen.map(({ aborted }) => aborted)).toEqual([true])
   })
 })
 

@@ -1,8 +1,9 @@
 import type { Config } from '../config/schema.ts'
-import type { Call, Interceptor } from '../core/call.ts'
+import { type Call, type Handler, type Interceptor, wrapPeer } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { pause } from '../core/deadline.ts'
+import { deadline, endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Result } from '../core/result.ts'
 import { backoffMs } from '../lib/backoff.ts'
 import { timeOf } from './timeout.ts'
 
@@ -15,7 +16,8 @@ export interface RetryOptions extends Readonly<Config['retry']> {
 const maxPauseMs = 10_000
 
 /** Retries failed calls that are safe to repeat (F12), with backoff, within the call's timeout and a retry budget. */
-export function retry({ attempts, budget: share, backoff, clock, random = Math.random }: RetryOptions): Interceptor {
+export function retry(options: RetryOptions): Interceptor {
+  const { attempts, budget: share, backoff, onTimeout, clock, random = Math.random } = options
   const budgets = new Map<string, ReturnType<typeof createBudget>>()
   const budgetOf = (server: string) => {
     let budget = budgets.get(server)
@@ -41,20 +43,55 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
     budget.earn()
     const start = clock.monotonic()
     let mayHaveRun = false
+    let attempt: Handler = onTimeout && isHarmless(call) && budget.hasLeft() ? halfTime(next, clock) : next
     for (let tried = 1; ; tried++) {
       try {
-        return await next(call)
+        return await attempt(call)
       } catch (thrown) {
-        const ms = tried <= attempts && isRepeatable(thrown, call) ? pauseBefore(tried - 1, thrown) : undefined
+        const hasHalf = thrown instanceof HalfTimeError
+        const pauseMs = () => (hasHalf ? 0 : isRepeatable(thrown, call) ? pauseBefore(tried - 1, thrown) : undefined)
+        const ms = tried <= attempts ? pauseMs() : undefined
         const inTime = ms !== undefined && clock.monotonic() - start + ms < timeOf(call)
-        if (!inTime || !budget.spend())
+        if (!inTime || !(budget.spend() || hasHalf))
           throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun, call)
         if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
+        attempt = hasHalf ? (again) => next({ ...again, earlierMs: timeOf(call) / 2 }) : next
         await pause(clock, ms, call.signal)
       }
     }
   }
 }
+
+/** The first attempt had half of the call's time. */
+class HalfTimeError extends ToolwayError {}
+
+/**
+ * Gives an attempt half of the call's time (`retry.onTimeout`), not counting the time in queues, so that another one
+ * fits in. A server that reports progress or asks the caller something is alive and keeps the whole time.
+ */
+const halfTime =
+  (next: Handler, clock: Clock): Handler =>
+  async (call): Promise<Result> => {
+    const { entry, peer } = call
+    const tooLate = () =>
+      new HalfTimeError('TIMEOUT', `${entry.server}.${entry.name} did not answer.`, { server: entry.server })
+    using limit = deadline(clock, timeOf(call) / 2, tooLate, call.signal)
+    const queued = limit.pause()
+    const starting = () => {
+      queued[Symbol.dispose]()
+      call.starting?.()
+    }
+    const progressed = () => {
+      limit.pause()
+      call.progressed?.()
+    }
+    const ask: typeof peer.ask = (...request) => {
+      limit.pause()
+      return peer.ask(...request)
+    }
+    const { signal } = limit
+    return await endWith(signal, next({ ...call, signal, starting, progressed, peer: wrapPeer(peer, { ask }) }))
+  }
 
 /**
  * Mentions earlier attempts in the error message. A server's own error stays unchanged (T2), and so does "not found"
@@ -95,9 +132,12 @@ export function createBudget(share: number, clock: Clock) {
     earn(): void {
       left = Math.min(left + share, maxSaved)
     },
-    spend(): boolean {
+    hasLeft(): boolean {
       regain()
-      if (left < 1) return false
+      return left >= 1
+    },
+    spend(): boolean {
+      if (!this.hasLeft()) return false
       left--
       return true
     },
@@ -106,10 +146,11 @@ export function createBudget(share: number, clock: Clock) {
 
 /**
  * Whether a call may be repeated (F12): nothing reached the server, or the tool is marked as safe to repeat. Calls that
- * timed out are not repeated, because they have no time left. Neither are calls stopped by our breaker or bulkhead:
+ * used up their whole time are not repeated. Neither are calls stopped by our breaker or bulkhead:
  * their errors say when to retry, and an immediate retry would defeat the purpose of the breaker or bulkhead.
  */
-function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is ToolwayError {
+function isRepeatable(thrown: unknown, call: Call): thrown is ToolwayError {
+  const { entry, signal } = call
   if (!(thrown instanceof ToolwayError) || signal.aborted) return false
   const { code, details } = thrown
   // The failure comes from an inner call, which has its own retries.
@@ -118,8 +159,9 @@ function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is Toolw
   if (details.unsent) return true
   // If the call could safely be resent in a new session, that has already happened.
   if (details.sessionEnded) return false
-  const harmless = entry.traits.idempotent || entry.traits.readOnly
-  return harmless && (code === 'SERVER_UNAVAILABLE' || code === 'OUTCOME_UNKNOWN')
+  return isHarmless(call) && (code === 'SERVER_UNAVAILABLE' || code === 'OUTCOME_UNKNOWN')
 }
+
+const isHarmless = ({ entry: { traits } }: Call): boolean => traits.idempotent || traits.readOnly
 
 const never: ReadonlySet<string> = new Set(['TIMEOUT', 'CANCELLED', 'CIRCUIT_OPEN', 'OVERLOADED'])

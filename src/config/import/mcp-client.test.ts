@@ -71,6 +71,7 @@ test('F7, F8, F13: a file with mcp_client and tool_forwarding becomes our own co
     tools: { 'web.search': 5 },
   })
   expect(config.cache).toMatchObject({ enabled: true, ttl: 300_000, maxEntries: 500 })
+  expect(config.retry.onTimeout).toBe(true)
 })
 
 test.each([

@@ -24,7 +24,7 @@ const shownStrategies = ['server_prefix', 'flat', 'custom']
 const mapKeys = ['custom', 'custom_names', 'names', 'mappings', 'aliases']
 
 export interface Forwarding {
-  /** The sections `naming`, `policy`, `limits` and `cache`. */
+  /** The sections `naming`, `policy`, `limits`, `retry` and `cache`. */
   readonly sections: Readonly<Record<string, BranchNode | undefined>>
   /** Whether results are cached; if so, servers need `trustAnnotations`. */
   readonly caches: boolean
@@ -80,6 +80,8 @@ export function readForwarding(
         requireAuth: required,
       }),
       limits: limitsOf(members.get('rate_limit'), report),
+      // In this format, a call that times out is repeated once. Here that applies to calls that are safe to repeat.
+      retry: forwarding && shape(at, { onTimeout: leaf(at, true) }),
       cache,
     },
     caches: isTrue(cache?.members.get('enabled')?.value),

@@ -27,6 +27,11 @@ export const retrySection = z.strictObject({
   attempts: numeric({ max: 10 }).prefault(2).describe('Number of retries after the first attempt.'),
   budget: numeric({ max: 1, whole: false }).prefault(0.2).describe('Maximum share of retries among all calls.'),
   backoff: duration().prefault('100ms').describe('Maximum delay before the first retry; doubled for each further one.'),
+  onTimeout: flag()
+    .prefault(false)
+    .describe(
+      "Repeats a call that times out once, if it is safe to repeat. Both attempts share the call's timeout: the first gets half of it.",
+    ),
 })
 
 export const healthSection = z.strictObject({

@@ -139,3 +139,34 @@ test.each(['write', 'read', 'set'])('F12: after a 404 in a session, %s gets one 
   await codeOf('session', name, { key: 'after' })
   expect(opened() - before).toBeLessThanOrEqual(2)
 })
+
+test('F12: with retry.onTimeout, a read that hangs is sent once more, and a write is not', async () => {
+  const executed: string[] = []
+  await using server = await rogueHttp((got, response) => {
+    const { id, method = '', params } = got.message ?? {}
+    if (got.method === 'GET') return response.writeHead(405).end()
+    if (id === undefined) return response.writeHead(202).end()
+    if (method === 'tools/call') {
+      const { name } = params as { name: string }
+      executed.push(name)
+      if (executed.filter((one) => one === name).length === 1) return
+    }
+    const answer =
+      method === 'initialize'
+        ? { protocolVersion: '2025-11-25', capabilities, serverInfo }
+        : { tools: [tool('write'), tool('read')], content: [{ type: 'text', text: 'done' }] }
+    json(response, result(id, answer))
+  })
+  await using gateway = await startToolway({
+    mcpServers: { slow: { url: server.url, readTools: ['read'], timeout: '1s' } },
+    retry: { onTimeout: true },
+  })
+  const one = await rawSession(gateway)
+  const call = async (name: string) => {
+    const { result: returned } = await one.answer('tools/call', { name: `slow.${name}`, arguments: {} })
+    return JSON.stringify(returned)
+  }
+  expect(await call('read')).toContain('done')
+  expect(await call('write')).toContain('TIMEOUT')
+  expect(executed).toEqual(['read', 'read', 'write'])
+})

@@ -52,7 +52,7 @@ export const running = {
     happened: 'The call timed out, and the server was asked to cancel it',
     remedy: 'Request less data per call, or raise the timeout',
     causes: [
-      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set the timeout (`timeout_ms`). The timeout includes time spent in queues and on retries, but not the time that a person takes to answer a question.',
+      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set the timeout (`timeout_ms`). The timeout includes time spent in queues and on retries, but not the time that a person takes to answer a question. With `retry.onTimeout`, a call that is safe to repeat is sent again after half of it.',
       'The server is hanging.',
       'The user did not answer a question from the server within ten minutes.',
     ],
