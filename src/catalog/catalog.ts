@@ -3,7 +3,7 @@ import type { Exposure, ListChangeListener, Served, View } from '../core/access.
 import { type Call, type Caller, type CallerIdentity, type Capabilities, clientKey, profileOf } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
-import type { Entry, Kind } from '../core/entry.ts'
+import type { Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
@@ -66,9 +66,7 @@ export interface Catalog extends Disposable {
 export function createCatalog(options: CatalogOptions): Catalog {
   const { sources, naming, clock, log } = options
   const merge = createSnapshotBuilder(options)
-  const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
-  const mayReach = (caller: Caller, server: string) => options.closed(caller, server) === undefined
-  let visibleIn = createVisibility(mayUse, mayReach, sources)
+  let visibleIn = createVisibility(options)
   /** Snapshots that callers may have seen since the last notification. */
   let seen: readonly CatalogSnapshot[] = options.before ? [options.before] : []
   const index = createSearchIndex()
@@ -135,7 +133,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       return shown.tools[exposure]
     },
     reconsider() {
-      visibleIn = createVisibility(mayUse, mayReach, sources)
+      visibleIn = createVisibility(options)
       reconsidered = true
       changes.touch()
     },

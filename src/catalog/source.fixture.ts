@@ -4,7 +4,7 @@ import type { Caller } from '../core/call.ts'
 import type { Decide } from '../core/decision.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
-import type { Source } from '../core/source.ts'
+import { builtInSources, type Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { createItem } from './item.ts'
 import { buildSnapshot, type CatalogSnapshot, createChooser, readPart } from './snapshot.ts'
@@ -54,7 +54,7 @@ export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeS
   }
   return {
     name,
-    origin: name === 'native' || name === 'toolway' ? 'native' : 'forwarded',
+    origin: builtInSources.includes(name) ? 'native' : 'forwarded',
     priority: options.priority ?? 0,
     entries: () => entries,
     status: () => ({ health, reason, since: 0, description: '', transport: 'stdio', breaker: 'closed' }),

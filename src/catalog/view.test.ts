@@ -476,6 +476,27 @@ test.each([
   expect(view.ownName?.(kind, 'files', spelling)).toBe(own)
 })
 
+test.each([false, true])(
+  'J2: a server of which only writes are known is shown with the reason, hideDenied: %s',
+  (hideDenied) => {
+    const files = fakeSource('files', { tools: ['write'] })
+    const rule = 'agents.ci.readOnly'
+    const denial = { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason: 'No.' } as const
+    const sources = [...own, files, fakeSource('sink', { tools: ['a'] }), fakeSource('vault', { tools: ['open'] })]
+    const { view } = setUp(sources, {
+      hideDenied,
+      decide: (_, { server }) => {
+        if (server === 'vault') return { ...denial, code: 'DENIED_BY_POLICY' }
+        return server === 'files' || server === 'sink' ? denial : { allowed: true, rule }
+      },
+    })
+    const shown = view.servers().filter(({ name }) => name !== 'native')
+    if (hideDenied) return expect(shown).toEqual([])
+    const reason = expect.stringMatching(/agents\.ci\.readOnly .*mcpServers\.files\.readTools/)
+    expect(shown).toMatchObject([{ name: 'files', tools: 0, status: { reason } }])
+  },
+)
+
 describe('policy.hideDenied', () => {
   const sources = () => [
     ...own,

@@ -1,11 +1,12 @@
 import type { Exposure, Page } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
-import type { Entry } from '../core/entry.ts'
+import type { Decide, Denial } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { metaSource, type Source } from '../core/source.ts'
-import type { ServerSummary } from '../core/source-status.ts'
+import { isUnhealthy, type ServerSummary } from '../core/source-status.ts'
 import { setBounded } from '../lib/memoize.ts'
 import { type Item, renamed } from './item.ts'
+import { nothingUsable } from './not-found.ts'
 import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 
 /** The part of a snapshot that callers with the same permissions see. */
@@ -22,17 +23,23 @@ export interface Visible {
 /** Max number of cached results. The results for agents that are no longer in use are evicted. */
 const maxKept = 64
 
-export function createVisibility(
-  mayUse: (caller: Caller, entry: Entry) => boolean,
-  mayReach: (caller: Caller, server: string) => boolean,
-  sources: readonly Source[],
-): (snapshot: CatalogSnapshot, caller: Caller) => Visible {
+interface VisibilityOptions {
+  readonly sources: readonly Source[]
+  readonly decide: Decide
+  closed(caller: Caller, server: string): Denial | undefined
+  readonly hideDenied?: boolean
+}
+
+export function createVisibility(options: VisibilityOptions): (snapshot: CatalogSnapshot, caller: Caller) => Visible {
+  const { sources, decide, closed, hideDenied = false } = options
   let known = new Map<string, Visible>()
   let of: CatalogSnapshot | undefined
 
   const see = (snapshot: CatalogSnapshot, caller: Caller): Visible => {
-    const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => mayUse(caller, entry)))
-    const servers = () => summariesOf(items, sources, (server) => mayReach(caller, server))
+    const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => decide(caller, entry).allowed))
+    const mayReach = (server: string) => closed(caller, server) === undefined
+    const servers = () =>
+      summariesOf(items, sources, mayReach, hideDenied ? undefined : (source) => noReads(source, caller))
     const tools = toolsByExposure(items.tool, servers)
     const toolPages = {
       direct: createPages(tools.direct),
@@ -41,6 +48,16 @@ export function createVisibility(
       code: createPages(tools.code),
     }
     return { items, tools, pages: perKind((kind) => createPages(items[kind])), toolPages, servers }
+  }
+
+  /** Why the caller may use no tool of a server whose tools are allowed, but not known to be read-only (J2). */
+  const noReads = ({ name, origin, entries }: Source, caller: Caller): string | undefined => {
+    if (origin === 'native') return undefined
+    for (const entry of entries()) {
+      const decision = decide(caller, entry)
+      if (!decision.allowed && decision.code === 'WRITE_NOT_ALLOWED') return nothingUsable(name, decision, 'tool')
+    }
+    return undefined
   }
 
   return (snapshot, caller) => {
@@ -92,11 +109,12 @@ function makePage(items: readonly Item[], start: number): Page {
 /** An item's cursor: opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
 const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
 
-/** Summaries of the sources that have some of these items, without the meta-tools. */
+/** Summaries of the sources that have some of these items, or a reason to have no tools, without the meta-tools. */
 export function summariesOf(
   items: PerKind<readonly Item[]>,
   sources: Iterable<Source>,
   mayReach: (server: string) => boolean = () => true,
+  whyEmpty: (source: Source) => string | undefined = () => undefined,
 ): readonly ServerSummary[] {
   const usable = new Set<string>()
   const tools = new Map<string, number>()
@@ -104,10 +122,15 @@ export function summariesOf(
   for (const { entry } of items.tool) tools.set(entry.server, (tools.get(entry.server) ?? 0) + 1)
   // A server that has listed nothing yet may still offer something to this caller, so include it.
   const silent = (source: Source) => source.entries().length === 0 && mayReach(source.name)
-  const shown = [...sources].filter(
-    (source) => source.name !== metaSource && (usable.has(source.name) || silent(source)),
-  )
-  return shown.map((source) => ({ name: source.name, status: source.status(), tools: tools.get(source.name) ?? 0 }))
+  return [...sources].flatMap((source) => {
+    const { name } = source
+    if (name === metaSource) return []
+    const reason = tools.has(name) ? undefined : whyEmpty(source)
+    if (reason === undefined && !usable.has(name) && !silent(source)) return []
+    const status = source.status()
+    const isExplained = reason === undefined || isUnhealthy(status.health)
+    return [{ name, status: isExplained ? status : { ...status, reason }, tools: tools.get(name) ?? 0 }]
+  })
 }
 
 export type ToolsByExposure = Readonly<Record<Exposure, readonly Item[]>>

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { descriptorStore } from '../catalog/descriptor-store.ts'
 import { visible } from '../catalog/scan/escape-invisible.ts'
 import type { Config, ServerConfig } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
@@ -16,8 +17,11 @@ import { PluginsRefused } from '../tools/plugins/index.ts'
 import { type Connector, createConnector } from '../upstream/connection/connect.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
 import { exceededFinding, findingsOfFailed } from '../upstream/health/findings.ts'
+import { noKnownReads } from '../upstream/health/health.ts'
+import { hidesEveryTool } from '../upstream/listing/definitions.ts'
 import { fetchLists, type ServerLists } from '../upstream/listing/fetch-lists.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
+import { fingerprintOf } from '../upstream/listing/server-listing.ts'
 import type { OutputLine } from '../upstream/transports/stderr.ts'
 import { offersOAuth, statusOf } from '../upstream/transports/transport-errors.ts'
 import { openExecutor } from './engines.ts'
@@ -276,4 +280,16 @@ function codeOf(thrown: unknown): string | undefined {
     error = cause
   }
   return undefined
+}
+
+/** Warnings about read-only servers of whose tools, as they were last listed, none is known to be read-only. */
+export async function readOnlyWarnings({ mcpServers, stores }: Config): Promise<readonly string[]> {
+  const store = descriptorStore(join(stores.path, 'catalog'))
+  const warnings = Object.entries(mcpServers).map(async ([name, server]) => {
+    // Without these settings, no server has known reads, which is a warning of the policy.
+    if (server.disabled || (server.readTools.length === 0 && !server.trustAnnotations)) return []
+    const known = await store.load(name, fingerprintOf(server))
+    return hidesEveryTool(server, known?.tools ?? []) ? [`mcpServers.${name}.readOnly: ${noKnownReads}`] : []
+  })
+  return (await Promise.all(warnings)).flat()
 }

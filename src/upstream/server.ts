@@ -19,9 +19,10 @@ import type { InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
 import { createReconnector } from './connection/reconnect.ts'
 import { createServerFindings } from './health/findings.ts'
-import { type BreakerCondition, serverStatus } from './health/health.ts'
+import { type BreakerCondition, noKnownReads, serverStatus } from './health/health.ts'
 import { createHealthCheck } from './health/health-check.ts'
 import { createServerHistory } from './health/server-history.ts'
+import { hidesEveryTool } from './listing/definitions.ts'
 import type { ListLimits } from './listing/list-reader.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import { fingerprintOf, type ServerListing } from './listing/server-listing.ts'
@@ -98,6 +99,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let latencyMs: number | undefined
   let wantedAt = 0
   let fetched = false
+  let hidesTools = false
   const findings = createServerFindings(name, log)
   const history = createServerHistory(clock)
 
@@ -164,6 +166,9 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     examine(listing) {
       fetched ||= listing.fetched
       findings.listed(listing)
+      const hidden = hidesEveryTool(config, listing.descriptors?.tools ?? [])
+      if (hidden && !hidesTools) log.warn({ server: name, reason: noKnownReads }, 'no tool of the server can be used')
+      hidesTools = hidden
     },
     changed,
     callerChanged(caller) {

@@ -1,4 +1,9 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { descriptorStore } from '../../catalog/descriptor-store.ts'
+import { loadConfig } from '../../config/load.ts'
+import type { ServerConfig } from '../../config/schema.ts'
+import { fingerprintOf } from '../../upstream/listing/server-listing.ts'
 import { folder } from '../folder.fixture.ts'
 import { toolway } from '../kit.fixture.ts'
 
@@ -34,6 +39,29 @@ test('B11: validate --json says the same to programs', async () => {
     ],
   })
   expect(stdout).not.toContain('hidden')
+})
+
+test('J2: validate warns of a read-only server of whose remembered tools none is known to be read-only', async () => {
+  const server = { url: 'http://127.0.0.1:9/mcp', readOnly: true, trustAnnotations: true }
+  const servers = { a: server, b: { ...server, readTools: ['get'] }, c: { ...server, url: 'http://127.0.0.1:9/new' } }
+  await using place = await folder({ 'toolway.json': { stores: { path: './state' }, mcpServers: servers } })
+  const { config } = await loadConfig({ env: {}, cwd: place.cwd })
+  const known = {
+    fetchedAt: 1,
+    era: 'legacy',
+    protocolVersion: '2025-11-25',
+    serverInfo: {},
+    capabilities: {},
+  } as const
+  const listing = { ...known, resources: [], templates: [], prompts: [] }
+  const store = descriptorStore(join(config.stores.path, 'catalog'))
+  for (const name of ['a', 'b']) {
+    const fingerprint = fingerprintOf(config.mcpServers[name] as ServerConfig)
+    await store.save(name, fingerprint, { ...listing, tools: [{ name: 'get' }] })
+  }
+  const { stdout } = await toolway(['validate', '--json'], place)
+  const warning = expect.stringMatching(/^mcpServers\.a\.readOnly: .*readTools.*readOnlyHint/)
+  expect(JSON.parse(stdout).warnings).toEqual([warning])
 })
 
 test('B11: validate prints problems like a compiler and ends with 2', async () => {

@@ -18,8 +18,9 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
   try {
     const loaded = await load(shell, options)
     await tryPlugins(loaded)
-    if (options.json) output.value(asJson(loaded))
-    else print(loaded, output, shell)
+    const warnings = await warningsOf(loaded)
+    if (options.json) output.value(asJson(loaded, warnings))
+    else print(loaded, warnings, output, shell)
     return exit.ok
   } catch (error) {
     if (!options.json || !(error instanceof ConfigError)) throw error
@@ -56,19 +57,29 @@ function target(server: ServerConfig): string {
   return origin + pathname
 }
 
-const warningsOf = ({ warnings, config }: LoadedConfig) => [...warnings, ...policyWarnings(config)]
+async function warningsOf({ warnings, config }: LoadedConfig): Promise<readonly string[]> {
+  const found = [...warnings, ...policyWarnings(config)]
+  if (!Object.values(config.mcpServers).some(({ readOnly }) => readOnly)) return found
+  const { readOnlyWarnings } = await import('../../runtime/probe-server.ts')
+  return [...found, ...(await readOnlyWarnings(config))]
+}
 
-const asJson = (loaded: LoadedConfig) => ({
+const asJson = (loaded: LoadedConfig, warnings: readonly string[]) => ({
   valid: true,
   files: loaded.files,
   servers: serversOf(loaded),
   agents: Object.keys(loaded.config.agents),
   cached: cachedTools(loaded.config),
   notes: loaded.notes,
-  warnings: warningsOf(loaded),
+  warnings,
 })
 
-function print(loaded: LoadedConfig, { print, section, paint, width }: Output, { command, cwd }: Shell): void {
+function print(
+  loaded: LoadedConfig,
+  warnings: readonly string[],
+  { print, section, paint, width }: Output,
+  { command, cwd }: Shell,
+): void {
   const { files, config, notes } = loaded
   const { host, port, path } = config.server
   const found = files.length > 0 ? 'The configuration is valid.' : 'No configuration file was found, so defaults apply.'
@@ -87,7 +98,7 @@ function print(loaded: LoadedConfig, { print, section, paint, width }: Output, {
     Agents: Object.keys(config.agents),
     'Cached results': cachedTools(config),
     Endpoint: [`http://${host}:${port}${path}`],
-    Warnings: warningsOf(loaded).map((warning) => paint('yellow', oneLine(warning))),
+    Warnings: warnings.map((warning) => paint('yellow', oneLine(warning))),
     Next: files.length === 0 ? [`${command} init`] : [],
   }
   print(`${paint('green', '✓')} ${found}`)

@@ -64,6 +64,13 @@ test.each([
   expect(mcpServers.b).toMatchObject({ url, disabled: false })
 })
 
+test('J2: read_tools lists the reads of a server', async () => {
+  const text = 'mcp_endpoints: [{ name: a, endpoint: "http://x", read_only: true, read_tools: ["get_*"] }]'
+  const { config, notes } = await (await project({ 'executor.yaml': text })).load({ paths: ['executor.yaml'] })
+  expect(config.mcpServers.a).toMatchObject({ readOnly: true, readTools: ['get_*'], trustAnnotations: true })
+  expect(notes.join()).toContain('read_tools')
+})
+
 test('mistakes are refused at their line and name the key that was written', async () => {
   const { problems } = await project({
     'toolway.yaml': `mcp_endpoints:

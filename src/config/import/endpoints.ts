@@ -7,13 +7,13 @@ import { isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 /** Recognizes a file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
 export const isEndpoints = ({ members }: BranchNode): boolean => members.has('mcp_endpoints')
 
-const known = ['endpoint', 'auth_token', 'read_only', 'enabled']
+const known = ['endpoint', 'auth_token', 'read_only', 'read_tools', 'enabled']
 
 export function translateEndpoints(tree: BranchNode, report: TranslationReport): BranchNode {
   const endpoints = tree.members.get('mcp_endpoints')
   otherSections(tree, ['mcp_endpoints'], report)
   const translate = (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode): BranchNode => {
-    const { endpoint, url, auth_token, read_only, ...rest } = Object.fromEntries(
+    const { endpoint, url, auth_token, read_only, read_tools, ...rest } = Object.fromEntries(
       membersOf(branch(entry.at, fields), [...known, ...serverKeys], report),
     )
     const address = endpoint ?? url
@@ -24,7 +24,8 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
         !isEmpty(auth_token.value) && {
           auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),
         }),
-      // In this format, a server cannot list its read-only tools, so trust the server's annotations.
+      ...(read_tools && { readTools: read_tools }),
+      // Files in this format rarely list the tools that read, so trust the server's annotations.
       ...(read_only && { readOnly: read_only, trustAnnotations: rest.trustAnnotations ?? read_only }),
     })
     return normaliseServer(server, name, report)
@@ -35,7 +36,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
   if (trusted.length > 0) {
     const names = trusted.map(([name]) => name).join(', ')
     report.notes.push(
-      `read_only: tools from ${names} count as reads if they have readOnlyHint (trustAnnotations: true)`,
+      `read_only: tools from ${names} count as reads if they have readOnlyHint (trustAnnotations: true) or read_tools lists them; no other tools can be used`,
     )
   }
   return shape(tree.at, { mcpServers: servers })

@@ -36,6 +36,7 @@ const summary = ({ name, status, tools }: ServerSummary) => ({
   description: status.description,
   status: status.health,
   tools,
+  ...(tools === 0 && status.reason !== '' && { reason: status.reason }),
 })
 
 const withMetadata = (server: ServerSummary) => ({

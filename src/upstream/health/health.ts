@@ -123,10 +123,10 @@ export function serverStatus(
   const assessment = assessHealth(server)
   const { title, name } = known?.serverInfo ?? {}
   const isShown = (text: string) => text !== '' && isHarmless(text)
-  const hidden = assessment.reason === '' && hidesEveryTool(config, listing.descriptors?.tools ?? [])
+  const hidden = assessment.health === 'healthy' && hidesEveryTool(config, listing.descriptors?.tools ?? [])
   return {
     ...assessment,
-    reason: hidden ? nothingToRead : assessment.reason,
+    reason: hidden ? noKnownReads : assessment.reason,
     since,
     description: text(config.description) ?? [title, name].map(visible).find(isShown) ?? '',
     transport: config.transport,
@@ -142,7 +142,7 @@ export function serverStatus(
 /** How much of a server's version is shown. Real ones are dates. */
 const maxVersion = 100
 
-const nothingToRead =
+export const noKnownReads =
   'The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools, or set trustAnnotations to trust its readOnlyHint.'
 
 /** A server's text about itself on one line, without hidden characters (B5). It becomes part of our own tools' descriptions. */

@@ -42,6 +42,28 @@ describe('a YAML file with mcp_endpoints', () => {
     }
   })
 
+  test('J2: a read-only server whose tools say nothing is shown with the reason, and read_tools names its reads', async () => {
+    await using design = await startDesign({ 'executor.yaml': 'executor.yaml' })
+    const caller = await callerOf(design)
+    await until(async () => (await caller.call('server_health', { server: 'reports' })).includes('healthy'), {
+      what: 'the server to be listed',
+    })
+    const { servers } = JSON.parse(await caller.call('list_servers'))
+    const shown = servers.find(({ name }: { name: string }) => name === 'reports')
+    expect(shown).toMatchObject({ status: 'healthy', tools: 0 })
+    const health = JSON.parse(await caller.call('server_health', { server: 'reports' }))
+    const lines = design.log.lines.map((line) => JSON.stringify(line))
+    const logged = lines.filter((line) => line.includes('reports') && line.includes('readTools'))
+    expect(logged).toHaveLength(1)
+    for (const said of [shown.reason, health.reason, ...logged]) {
+      expect(said).toMatch(/read-only.*readTools.*readOnlyHint/)
+    }
+    await design.change('executor.yaml', (text) => text.replace('/database\n', '/database\n    read_tools: [query]\n'))
+    await until(async () => (await namesOf(caller, 'reports')).length === 1, { what: 'the read' })
+    expect(await caller.call('reports__query', { query: 'select 1' })).toMatch(/^query/)
+    expect(await caller.call('reports__execute_raw_sql', { sql: 'select 1' })).toBe('WRITE_NOT_ALLOWED')
+  })
+
   test('J2: an agent that may only read sees and runs reads, directly and through meta-tools', async () => {
     const agents = { jobs: { allow: { servers: ['*'] }, readOnly: true } }
     await using design = await startDesign(
