@@ -430,13 +430,18 @@ export const ambiguousSql: readonly Case[] = [
   ['delimiter', 'SELECT 1\ndelimiter'],
   ['meta', 'SELECT 1 \\g'],
   ['function', 'SELECT IFNULL(a, 0) FROM t'],
+  ['backslash', "SELECT 'C:\\temp' FROM t"],
+  ['subscript', 'SELECT tags[1] FROM posts'],
+  ['triple', "SELECT 'a''' FROM t"],
+  ['unclosed', 'SELECT 1 /* a'],
+  ['space', 'SELECT\u2003id FROM users'],
   ['sequence', 'SELECT order_ids.nextval FROM dual'],
   ['sequence', 'SELECT app.order_ids.NEXTVAL'],
   ['sequence', 'SELECT 1 FROM t WHERE id = order_ids."NEXTVAL"'],
   ['sequence', 'SELECT order_ids.currval FROM dual'],
 ]
 
-/** What every common database reads alike. */
+/** What every database reads alike. */
 export const commonSql: readonly Case[] = [
   ['plain', 'SELECT 1'],
   ['plain', 'select * from users;'],
@@ -444,8 +449,8 @@ export const commonSql: readonly Case[] = [
   ['words', "SELECT 'DROP TABLE users; DELETE FROM x' AS warning"],
   ['words', 'SELECT "delete", "update" FROM "drop"'],
   ['words', 'SELECT deleted_at, updated_at, created_by FROM inserts /* ; DROP */'],
-  ['quotes', "SELECT 'it''s; fine' FROM t WHERE name = 'O\u2019Brien' AND note = 'Bob\u2019s and Ann\u2019s'"],
-  ['backslash', "SELECT 'C:\\temp', name LIKE '%\\_%' FROM t"],
+  ['quotes', "SELECT 'it''s; fine', '', 'a # b -- c [d] `e` $$' FROM t"],
+  ['quotes', "SELECT 1 FROM t WHERE name = 'O\u2019Brien' AND note = 'Bob\u2019s and Ann\u2019s'"],
   ['comment', "SELECT 1 -- it's; a comment\n, 2 /* it's; another */"],
   [
     'cte',
@@ -456,7 +461,8 @@ export const commonSql: readonly Case[] = [
     'SELECT u.name, count(*) FROM users u LEFT JOIN orders o ON o.user_id = u.id GROUP BY 1 HAVING count(*) > 3',
   ],
   ['window', 'SELECT name, row_number() OVER (PARTITION BY team ORDER BY score DESC) AS rank FROM players'],
-  ['subscript', "SELECT tags[1], data['a'], ARRAY[1, 2] FROM posts WHERE 'x' = ANY(tags)"],
+  ['any', "SELECT name FROM posts WHERE 'x' = ANY(tags) AND n <> -1 AND a / b > 0.5"],
+  ['dollar', 'SELECT s.sid FROM v$session s WHERE s.sid = $1'],
   ['json', "SELECT data->>'name', data @> '{\"a\":1}' FROM docs"],
   ['prices', 'SELECT open, close, high, low FROM prices'],
   ['unicode', "SELECT '日本' FROM users WHERE name = 'naïve – “quoted”'"],

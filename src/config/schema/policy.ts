@@ -120,9 +120,7 @@ const sqlGuard = z.strictObject({
   dialect: z
     .enum(['any', 'postgres', 'mysql', 'sqlite'])
     .default('any')
-    .describe(
-      'SQL dialect. any: unknown; only statements that all common databases interpret the same way are allowed.',
-    ),
+    .describe('SQL dialect. any: unknown; only statements that every database reads in the same way are allowed.'),
   readOnly: flag().prefault(true).describe('Denies all statements except reads.'),
 })
 

@@ -10,101 +10,60 @@ export const dialectNames: Readonly<Record<Dialect, string>> = {
   sqlite: 'SQLite',
 }
 
-const postgres: Lexis = {
-  name: 'PostgreSQL',
-  escapeStrings: true,
-  dollar: 'tagged',
-  nestedComments: true,
-  returnEnds: true,
+/** SQL that all databases split in the same way into code, and quotes and comments. */
+export interface PlainSql {
+  readonly code: string
+  readonly other: string
 }
-const mysql: Lexis = {
-  name: 'MySQL',
-  backslash: 'both',
-  backquote: true,
-  spacedDashes: true,
-  hash: true,
-  executableComments: true,
-}
-const mysqlAnsi: Lexis = { ...mysql, name: 'MySQL with ANSI_QUOTES', backslash: 'single' }
-const mysqlPlain: Lexis = { ...mysql, name: 'MySQL with NO_BACKSLASH_ESCAPES', backslash: undefined }
-const sqlite: Lexis = { name: 'SQLite', backquote: true, bracket: 'first' }
 
-/** The common ways to tokenize SQL, other than PostgreSQL's. */
-const others: readonly Lexis[] = [
-  { ...postgres, name: 'PostgreSQL without standard_conforming_strings', backslash: 'single' },
-  mysql,
-  mysqlAnsi,
-  mysqlPlain,
-  sqlite,
-  { name: 'SQL Server', bracket: 'doubled', nestedComments: true },
-  { name: 'Oracle', alternative: true },
-  { name: 'Snowflake', backslash: 'single', dollar: 'bare', slashes: true },
-  { name: 'BigQuery', backslash: 'both', triple: true, backquote: true, hash: true },
+const otherTokens = [
+  // Not `q'…'` of Oracle. A doubled quote ends one string and begins another, without code between them.
+  /(?<![qQ])'[^'\\]*'|"[^"\\]*"/,
+  // MySQL needs a space after the dashes. PostgreSQL also ends the comment at a carriage return.
+  /--(?=[ \t\n]|$)[^\r\n]*(?:\n|$)/,
+  // Neither nested nor executed.
+  /\/\*(?!M?!)(?:[^*/]|\*(?!\/)|\/(?!\*))*\*\//,
 ]
+const codeTokens = [
+  // `$1` and `v$x`, but not `$$` or `$x$`.
+  /(?<![\p{L}\p{M}\p{N}_$])\$\d+(?![\p{L}\p{M}\p{N}_$])|(?<=[\p{L}\p{M}\p{N}_])\$(?=[\p{L}\p{N}_])/u,
+  // `//` begins a comment in Snowflake. Other spaces separate words in some databases only.
+  /\/(?![*/])|-(?!-)|[\p{L}\p{M}\p{N}_ \t\n\r\f\v.,;:()*+<>=!?%^&|~@]/u,
+]
+const sources = (tokens: readonly RegExp[]) => tokens.map(({ source }) => source).join('|')
+const plainToken = new RegExp(`(?<other>${sources(otherTokens)})|${sources(codeTokens)}`, 'uy')
 
-/**
- * The name of a dialect that splits the SQL text into code, quotes and comments differently from PostgreSQL. Undefined
- * if all dialects split it alike; the result of PostgreSQL's parser then holds for all of them.
- */
-export function disagreeing(text: string): string | undefined {
-  const base = marksOf(text, spansOf(text, postgres))
-  const odd = others.find((lexis) => !alike(base, marksOf(text, spansOf(text, lexis))))
-  return odd?.name
-}
-
-const marks = { string: 1, name: 1, bracket: 2, comment: 3 } as const
-
-/** The context of each character: 0 code, 1 quotes, 2 brackets, 3 comment. */
-function marksOf(text: string, spans: readonly Span[]): Uint8Array {
-  const found = new Uint8Array(text.length)
-  for (const { kind, start, end } of spans) found.fill(marks[kind], start, end)
-  return found
-}
-
-/**
- * Whether another dialect splits the text as PostgreSQL does. The content of brackets may differ: a subscript in
- * PostgreSQL is a name in other dialects. PostgreSQL's parser checks the content as code, so the other dialect never
- * runs code that was not checked. The text after the brackets must match again.
- */
-const alike = (base: Uint8Array, other: Uint8Array): boolean =>
-  other.every((mark, at) => mark === marks.bracket || mark === base[at])
-
-/** The lower-case words in the code, without quotes and comments, split in a way that is valid for every dialect. */
-export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<string> {
-  let code = ''
-  let at = 0
-  for (const { start, end } of spansOf(text, lexis)) {
-    code += `${text.slice(at, start)} `
-    at = end
+/** Splits SQL for a database of any dialect. Returns the position of what some databases read differently. */
+export function splitPlain(text: string): PlainSql | number {
+  // BigQuery has strings in three quotes.
+  const triple = text.search(/'''|"""/)
+  if (triple !== -1) return triple
+  const plain = { code: '', other: '' }
+  for (let at = 0; at < text.length; at = plainToken.lastIndex) {
+    plainToken.lastIndex = at
+    const found = plainToken.exec(text)
+    if (!found) return at
+    const other = found.groups?.other
+    plain.code += other === undefined ? found[0] : ' '
+    if (other !== undefined) plain.other += `${other} `
   }
-  return new Set((code + text.slice(at)).toLowerCase().match(/[\p{L}\p{M}\p{N}_$@]+/gu) ?? [])
+  return plain
 }
 
-/** Whether the text contains spaces that separate words in some dialects and are letters in others. */
-export function hasOddSpace(text: string): boolean {
-  if (/^[\x00-\x7f]*$/.test(text)) return false
-  let at = 0
-  for (const { start, end } of [...spansOf(text, postgres), { start: text.length, end: text.length }]) {
-    if (/(?! )[\x80-\x9f\p{Z}\p{Cf}]/u.test(text.slice(at, start))) return true
-    at = end
-  }
-  return false
+/** Characters that become quotes, semicolons or backslashes when converted to a smaller character set. */
+const convertible =
+  /[\u02b9\u02ba\u02bc\u02c8\u037e\u2018\u2019\u201b-\u201d\u201f\u2032\u2033\u2035\u2036\u2216\uff02\uff07\uff1b\uff3c]/
+
+/** Whether the text may become several statements or a write once look-alike quotes and semicolons become real ones. */
+export function unsafeConverted(text: string, { other }: PlainSql, readOnly: boolean): boolean {
+  if (!convertible.test(text)) return false
+  const mayWrite = [...wordsIn(other.replace(/[$@]/g, ' '))].some((word) => writes.has(word))
+  return (readOnly && mayWrite) || /[;\u037e\uff1b]\s*\S/.test(text)
 }
 
-/** Characters that become quotes and semicolons when converted to a smaller character set. */
-const convertible: Readonly<Record<string, string>> = {
-  ...signs("'", '\u02b9\u02bc\u02c8\u2018\u2019\u201b\u2032\u2035\uff07'),
-  ...signs('"', '\u02ba\u201c\u201d\u201f\u2033\u2036\uff02'),
-  ...signs(';', '\u037e\uff1b'),
-  ...signs('\\', '\u2216\uff3c'),
-}
-const anyConvertible = new RegExp(`[${Object.keys(convertible).join('')}]`, 'g')
-
-/** Whether the text becomes several statements or a write once look-alike quotes and semicolons become real ones. */
-export function unsafeConverted(text: string, readOnly: boolean): boolean {
-  const converted = text.replace(anyConvertible, (sign) => convertible[sign] as string)
-  return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))
-}
+/** The lower-case words in code, split in a way that is valid for every dialect. */
+export const wordsIn = (code: string): ReadonlySet<string> =>
+  new Set(code.toLowerCase().match(/[\p{L}\p{M}\p{N}_$@]+/gu) ?? [])
 
 /** Keywords of statements that may write. They may occur anywhere in a statement. */
 const writes = new Set(
@@ -113,44 +72,31 @@ const writes = new Set(
 )
 
 /**
- * Whether `text`, as `lexis` tokenizes it, has several statements or, with `readOnly`, a keyword from `writes` that
- * `before` does not have.
+ * Whether the text, as `lexis` tokenizes it, has several statements or, with `readOnly`, a keyword from `writes` that it
+ * does not have for `own`.
  */
-function gainsStatement(text: string, lexis: Lexis, before: string, readOnly: boolean, lexisBefore = lexis): boolean {
+function gainsStatement(text: string, lexis: Lexis, own: Lexis, readOnly: boolean): boolean {
   if (countStatements(text, lexis) > 1) return true
   if (!readOnly) return false
-  const known = codeWords(before, lexisBefore)
-  return [...codeWords(text, lexis)].some((word) => writes.has(word) && !known.has(word))
+  const known = wordsIn(codeOf(text, own))
+  return [...wordsIn(codeOf(text, lexis))].some((word) => writes.has(word) && !known.has(word))
 }
 
-function countStatements(text: string, lexis: Lexis): number {
-  let count = 0
-  let begun = false
+/** The code, with `quote` for each quote. */
+function codeOf(text: string, lexis: Lexis, quote = ' '): string {
+  let code = ''
   let at = 0
-  const code = (until: number) => {
-    for (; at < until; at++) {
-      if (text[at] === ';') begun = false
-      else if (!begun && !/\s/.test(text[at] as string)) {
-        begun = true
-        count++
-      }
-    }
-  }
   for (const { kind, start, end } of spansOf(text, lexis)) {
-    code(start)
-    if (kind !== 'comment' && !begun) {
-      begun = true
-      count++
-    }
+    code += text.slice(at, start) + (kind === 'comment' ? ' ' : quote)
     at = end
   }
-  code(text.length)
-  return count
+  return code + text.slice(at)
 }
 
-function signs(plain: string, likes: string): Record<string, string> {
-  return Object.fromEntries([...likes].map((like) => [like, plain]))
-}
+const countStatements = (text: string, lexis: Lexis): number =>
+  codeOf(text, lexis, 'x')
+    .split(';')
+    .filter((statement) => statement.trim() !== '').length
 
 /** Names that contain quotes. They are unusual, and many parsers get them wrong. */
 const unusualName = /^(?:`[^`]*["';\\]|\[[^\]]*["';`\\])/
@@ -165,7 +111,7 @@ const foreign = /--|\/\*|\*\/|[#$\\[\]`]/
 export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: boolean): string | undefined {
   const own = dialect === 'mysql' ? mysql : sqlite
   const settings = dialect === 'mysql' ? [mysqlAnsi, mysqlPlain] : []
-  if (settings.some((lexis) => gainsStatement(text, lexis, text, readOnly, own))) return undefined
+  if (settings.some((lexis) => gainsStatement(text, lexis, own, readOnly))) return undefined
   const spans = spansOf(text, own)
   const ends = { kind: 'end' as const, start: text.length, end: text.length, closed: true }
   let written = ''
@@ -185,37 +131,22 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
 
 /** The syntax for quotes and comments in one dialect with one set of settings. */
 interface Lexis {
-  readonly name: string
   /** The kind of quotes in which a backslash escapes the next character. */
-  readonly backslash?: 'single' | 'both' | undefined
-  /** Whether `E'…'` is a string with backslash escapes. */
-  readonly escapeStrings?: boolean
-  /** Whether `$$…$$` is a string: `tagged` allows a tag between the dollar signs, `bare` does not. */
-  readonly dollar?: 'tagged' | 'bare'
-  /** Whether `q'[…]'` is a string. */
-  readonly alternative?: boolean
-  /** Whether `'''…'''` and `"""…"""` are strings. */
-  readonly triple?: boolean
-  readonly backquote?: boolean
-  /** Whether `[…]` is a name: `first` if it ends at the first `]`, `doubled` if `]]` is an escaped `]`. */
-  readonly bracket?: 'first' | 'doubled'
-  /** Whether `--` starts a comment only before a space or a control character. */
-  readonly spacedDashes?: boolean
-  readonly hash?: boolean
-  /** Whether `//` starts a comment. */
-  readonly slashes?: boolean
-  readonly nestedComments?: boolean
-  /** Whether the content of `/*! … *\/` is run. */
-  readonly executableComments?: boolean
-  /** Whether a line comment also ends at a carriage return. */
-  readonly returnEnds?: boolean
+  readonly backslash?: 'single' | 'both'
+  /** Whether `[…]` is a name. */
+  readonly bracket?: boolean
+  /** Whether `#` starts a comment, and `--` only before a space or a control character; `/*! … *\/` is run. */
+  readonly mysql?: boolean
 }
 
-type SpanKind = 'string' | 'name' | 'bracket' | 'comment'
+const mysqlPlain: Lexis = { mysql: true }
+const mysql: Lexis = { ...mysqlPlain, backslash: 'both' }
+const mysqlAnsi: Lexis = { ...mysqlPlain, backslash: 'single' }
+const sqlite: Lexis = { bracket: true }
 
 /** A part of the text that is not code: `text.slice(start, end)`, including quotes. */
 interface Span {
-  readonly kind: SpanKind
+  readonly kind: 'string' | 'name' | 'comment'
   readonly start: number
   readonly end: number
   readonly closed: boolean
@@ -223,15 +154,11 @@ interface Span {
 
 const unclosed = -1
 
-const closing: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}', '<': '>' }
-const tagged = /\$(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?\$/y
-const word = /[\w$\x80-\uffff]/
-
-/** The quotes and comments in the text, as one dialect reads it. Unclosed ones extend to the end. */
+/** The quotes and comments in the text, as MySQL or SQLite reads it. Unclosed ones extend to the end. */
 function spansOf(text: string, lexis: Lexis): readonly Span[] {
   const spans: Span[] = []
   let at = 0
-  const add = (kind: SpanKind, found: number) => {
+  const add = (kind: Span['kind'], found: number) => {
     const closed = found !== unclosed
     const end = closed ? found : text.length
     spans.push({ kind, start: at, end, closed })
@@ -239,45 +166,16 @@ function spansOf(text: string, lexis: Lexis): readonly Span[] {
   }
   while (at < text.length) {
     const sign = text[at] as string
-    const next = text[at + 1]
-    if (sign === "'" || sign === '"') add(sign === "'" ? 'string' : 'name', endOfQuoted(text, at, lexis))
-    else if (sign === '`' && lexis.backquote) add('name', endOfRun(text, at + 1, '`', lexis.triple === true))
-    else if (sign === '[' && lexis.bracket) add('bracket', endOfBracket(text, at, lexis.bracket))
-    else if (sign === '$' && lexis.dollar) {
-      const end = endOfDollar(text, at, lexis.dollar)
-      if (end === undefined) at++
-      else add('string', end)
-    } else if (startsLineComment(text, at, lexis)) add('comment', endOfLine(text, at, lexis))
-    else if (sign === '/' && next === '*') {
-      if (lexis.executableComments && /^(?:M?!)/.test(text.slice(at + 2, at + 4))) at += 3
-      else add('comment', endOfComment(text, at, lexis))
-    } else at++
+    if (sign === "'") add('string', endOfRun(text, at + 1, sign, lexis.backslash !== undefined))
+    else if (sign === '"') add('name', endOfRun(text, at + 1, sign, lexis.backslash === 'both'))
+    else if (sign === '`') add('name', endOfRun(text, at + 1, sign, false))
+    else if (sign === '[' && lexis.bracket) add('name', endAfter(text, at, ']'))
+    else if (startsLineComment(text, at, lexis)) add('comment', endAfter(text, at, '\n'))
+    else if (!text.startsWith('/*', at)) at++
+    else if (lexis.mysql && /^(?:M?!)/.test(text.slice(at + 2, at + 4))) at += 3
+    else add('comment', endAfter(text, at + 2, '*/'))
   }
   return spans
-}
-
-function endOfQuoted(text: string, at: number, lexis: Lexis): number {
-  const quote = text[at] as string
-  if (lexis.triple && text.startsWith(quote.repeat(3), at)) return endOfTriple(text, at + 3, quote.repeat(3))
-  if (quote === "'") {
-    const delimiter = lexis.alternative && prefixed(text, at, /[nN]?[qQ]$/) ? text[at + 1] : undefined
-    if (delimiter !== undefined && !/\s/.test(delimiter)) {
-      const end = text.indexOf(`${closing[delimiter] ?? delimiter}'`, at + 2)
-      return end === -1 ? unclosed : end + 2
-    }
-    const escapes = lexis.backslash !== undefined || (lexis.escapeStrings === true && prefixed(text, at, /[eE]$/))
-    return endOfRun(text, at + 1, quote, escapes)
-  }
-  return endOfRun(text, at + 1, quote, lexis.backslash === 'both')
-}
-
-/** Whether a quote has this prefix, as a separate word, before it. */
-function prefixed(text: string, at: number, prefix: RegExp): boolean {
-  const before = text.slice(Math.max(0, at - 3), at)
-  const found = prefix.exec(before)
-  if (!found) return false
-  const outside = at - found[0].length - 1
-  return outside < 0 || !word.test(text[outside] as string)
 }
 
 /** The position after the closing quote. A doubled quote is an escaped quote. */
@@ -292,52 +190,12 @@ function endOfRun(text: string, from: number, quote: string, escapes: boolean): 
   return unclosed
 }
 
-function endOfTriple(text: string, from: number, quotes: string): number {
-  for (let at = from; at < text.length; at++) {
-    if (text[at] === '\\') at++
-    else if (text.startsWith(quotes, at)) return at + quotes.length
-  }
-  return unclosed
+function endAfter(text: string, from: number, sign: string): number {
+  const found = text.indexOf(sign, from)
+  return found === -1 ? unclosed : found + sign.length
 }
 
-function endOfBracket(text: string, start: number, form: 'first' | 'doubled'): number {
-  if (form === 'doubled') return endOfRun(text, start + 1, ']', false)
-  const end = text.indexOf(']', start)
-  return end === -1 ? unclosed : end + 1
-}
-
-/** The position after a dollar quote. Undefined if the dollar sign does not start a quote. */
-function endOfDollar(text: string, at: number, form: 'tagged' | 'bare'): number | undefined {
-  if (at > 0 && word.test(text[at - 1] as string)) return undefined
-  tagged.lastIndex = at
-  const tag = form === 'bare' ? (text[at + 1] === '$' ? '$$' : undefined) : tagged.exec(text)?.[0]
-  if (tag === undefined) return undefined
-  const end = text.indexOf(tag, at + tag.length)
-  return end === -1 ? unclosed : end + tag.length
-}
-
-function startsLineComment(text: string, at: number, { spacedDashes, hash, slashes }: Lexis): boolean {
-  if (text.startsWith('--', at))
-    return !spacedDashes || at + 2 >= text.length || /[\0-\x20]/.test(text[at + 2] as string)
-  return (hash === true && text[at] === '#') || (slashes === true && text.startsWith('//', at))
-}
-
-function endOfLine(text: string, at: number, { returnEnds }: Lexis): number {
-  const end = text.slice(at).search(returnEnds ? /[\n\r]/ : /\n/)
-  return end === -1 ? text.length : at + end
-}
-
-function endOfComment(text: string, start: number, { nestedComments }: Lexis): number {
-  let depth = 1
-  for (let at = start + 2; at < text.length; at++) {
-    if (text.startsWith('*/', at)) {
-      depth--
-      at++
-      if (depth === 0) return at + 1
-    } else if (nestedComments && text.startsWith('/*', at)) {
-      depth++
-      at++
-    }
-  }
-  return unclosed
+function startsLineComment(text: string, at: number, { mysql: isMysql = false }: Lexis): boolean {
+  if (!text.startsWith('--', at)) return isMysql && text[at] === '#'
+  return !isMysql || at + 2 >= text.length || /[\0-\x20]/.test(text[at + 2] as string)
 }

@@ -232,7 +232,7 @@ describe('SQL guard without a declared dialect', () => {
     expect(await refusal(sql, 'any')).toBeUndefined()
   })
   test.each([
-    "INSERT INTO t VALUES ('a;b', 'C:\\temp')",
+    "INSERT INTO t VALUES ('a;b', 'it''s')",
     'INSERT INTO t (a) VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2',
     'UPDATE t SET a = f(1)',
     'MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE',
@@ -247,9 +247,9 @@ describe('SQL guard without a declared dialect', () => {
   ])('F9: refused where writing is allowed %j', async (sql) => {
     expect((await refusal(sql, 'anyWriting'))?.code).toBe('UNSAFE_SQL')
   })
-  test('F9: the refusal names the databases that disagree and the setting', async () => {
+  test('F9: the refusal names the position and the setting', async () => {
     const error = await refusal("SELECT '\\'' ; DROP TABLE t --'", 'any')
-    expect(error?.message).toMatch(/PostgreSQL .*dialect/)
+    expect(error?.message).toMatch(/from character 8; .*`dialect`/)
     expect(error?.message).not.toContain('DROP')
   })
 })

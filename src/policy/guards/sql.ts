@@ -2,13 +2,13 @@ import { shorten } from '../../lib/message-text.ts'
 import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
 import {
   asPostgres,
-  codeWords,
   type Dialect,
   dialectNames,
-  disagreeing,
-  hasOddSpace,
+  type PlainSql,
   type SqlGuardConfig,
+  splitPlain,
   unsafeConverted,
+  wordsIn,
 } from './sql-dialects.ts'
 import { columnsOf, isHarmless, isHarmlessTable } from './sql-functions.ts'
 import { type Node, namesIn, namesUsed, parseSql, type Statement, SyntaxProblem, walk } from './sql-parser.ts'
@@ -19,8 +19,7 @@ const maxLength = 64 * 1024
 /** A guard that permits a single statement (F9), parsed by PostgreSQL's parser; with `readOnly`, only a read. */
 export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseArgument): Guard {
   const check = async ({ at, text }: GuardedValue) => {
-    const ambiguity = dialect === 'any' ? ambiguous(text, readOnly) : undefined
-    if (ambiguity !== undefined) throw refuse(at, `${ambiguity}; ${declare}`)
+    const split = dialect === 'any' ? plainOnly(text, at) : undefined
     const plain = dialect === 'mysql' || dialect === 'sqlite' ? asPostgres(text, dialect, readOnly) : text
     if (plain === undefined) {
       const wanted =
@@ -31,9 +30,20 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
     if (!statement) throw refuse(at, 'contains no SQL statement')
     if (others.length > 0) throw refuse(at, `contains ${others.length + 1} SQL statements; send one at a time`)
     const reason =
-      (dialect === 'any' ? secondStatement(statement, text) : undefined) ??
-      (readOnly ? notARead(statement, dialect) : beyondData(statement))
+      (split && secondStatement(statement, split)) ?? (readOnly ? notARead(statement, dialect) : beyondData(statement))
     if (reason !== undefined) throw refuse(at, reason)
+  }
+
+  const plainOnly = (text: string, at: string): PlainSql => {
+    const split = splitPlain(text)
+    if (typeof split === 'number')
+      throw refuse(at, `is read differently by some databases from character ${split + 1}; ${declare}`)
+    if (unsafeConverted(text, split, readOnly))
+      throw refuse(
+        at,
+        `has typographic quotes or semicolons that a character set conversion may turn into plain ones; ${declare}`,
+      )
+    return split
   }
 
   const statementsOf = async (text: string, at: string) => {
@@ -55,17 +65,7 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 }
 
 const declare =
-  'use plain single quotes, avoid backslashes and nested or unusual comments, or ask the operator to set the dialect for this guard'
-
-/** Why databases may interpret the text differently. Used if the dialect is not known. */
-function ambiguous(text: string, readOnly: boolean): string | undefined {
-  const odd = disagreeing(text)
-  if (odd !== undefined) return `has quotes or comments that end at different positions in ${odd} and PostgreSQL`
-  if (hasOddSpace(text)) return 'has invisible or unusual spaces between its words'
-  if (unsafeConverted(text, readOnly))
-    return 'has typographic quotes or semicolons that a character set conversion may turn into plain ones'
-  return undefined
-}
+  'use plain quotes and comments, without backslashes, back-quotes, brackets, # and $, or ask the operator to set `dialect` for this guard'
 
 /** Words that start another statement after a query in SQL Server, which needs no semicolon between statements. */
 const starts = new Set(
@@ -75,8 +75,8 @@ const starts = new Set(
 )
 
 /** Finds a name like `delete` in `SELECT 1 delete FROM t`: an alias in PostgreSQL, a new statement in SQL Server. */
-function secondStatement(statement: Statement, text: string): string | undefined {
-  const unquoted = codeWords(text)
+function secondStatement(statement: Statement, { code }: PlainSql): string | undefined {
+  const unquoted = wordsIn(code)
   for (const name of namesUsed(statement)) {
     const word = name.toLowerCase()
     if (starts.has(word) && unquoted.has(word)) {
