@@ -25,8 +25,7 @@ export const unprefixedSources: readonly string[] = [metaSource, 'native']
 
 /**
  * Creates the function that names tools and prompts. The name consists of server, separator and tool if every model
- * vendor accepts it, otherwise of a readable part and a hash. If the separator has characters that vendors reject, all
- * names are therefore hashed.
+ * vendor accepts it, apart from the separator `::`, otherwise of a readable part and a hash.
  */
 export function createNamer(naming: NamingConfig): Namer {
   const { strategy, separator, maxLength } = naming
@@ -37,8 +36,9 @@ export function createNamer(naming: NamingConfig): Namer {
 
   return (server, name) => {
     const joined = server + separator + name
+    const accepted = separator === '::' ? `${server}__${name}` : joined
     // The first separator must end the server name: otherwise `a` + `b__c` and `a__b` + `c` would collide.
-    const bordered = joined.indexOf(separator) === server.length && usable(joined)
+    const bordered = joined.indexOf(separator) === server.length && usable(accepted)
     const winner = bordered ? reservedFor.get(joined) : undefined
     const prefixed = bordered && winner === undefined ? [joined] : []
     const reserved = winner && { reserved: { wanted: joined, winner } }

@@ -19,7 +19,7 @@ test('F3: every known spelling finds the tool', () => {
   )
   for (const tool of ['read_file', 'math.add', '名']) {
     for (const spelling of spellings('files', tool, '-')) {
-      expect(resolveName(snapshot, 'tool', spelling, '-').map(({ entry }) => entry.name)).toEqual([tool])
+      expect(resolveName(snapshot, 'tool', spelling, { separator: '-' }).map(({ entry }) => entry.name)).toEqual([tool])
     }
   }
   for (const spelling of [
@@ -31,8 +31,29 @@ test('F3: every known spelling finds the tool', () => {
     'toolway.read_file',
     '',
   ]) {
-    expect(resolveName(snapshot, 'tool', spelling, '-')).toEqual([])
+    expect(resolveName(snapshot, 'tool', spelling, { separator: '-' })).toEqual([])
   }
+})
+
+test('F3: the name of the gateway may stand in front, beside our own', () => {
+  const { snapshot } = snapshotOf([
+    fakeSource('toolway', { tools: ['list_servers'] }),
+    fakeSource('eyes-mcp', { tools: ['check_health'] }),
+    fakeSource('hive-gateway', { tools: ['own'] }),
+  ])
+  const found = (spelling: string, gateway?: string) =>
+    resolveName(snapshot, 'tool', spelling, { separator: '__', gateway }).map(({ entry }) => entry.name)
+  for (const join of ['.', '::', '/', '__', '_']) {
+    const spelling = `hive-gateway${join}eyes-mcp${join}check_health`
+    expect(found(spelling, 'hive-gateway'), spelling).toEqual(['check_health'])
+    expect(found(spelling), spelling).toEqual([])
+    expect(found(`hive-gateway${join}list_servers`, 'hive-gateway')).toEqual(['list_servers'])
+    expect(found(`toolway${join}eyes-mcp${join}check_health`, 'hive-gateway')).toEqual(['check_health'])
+  }
+  expect(found('hive-gateway.own', 'hive-gateway')).toEqual(['own'])
+  expect(found('hive-gateways.eyes-mcp.check_health', 'hive-gateway')).toEqual([])
+  const named = namedServers(['eyes-mcp'], 'hive-gateway.nobody.x', { separator: '__', gateway: 'hive-gateway' })
+  expect(named).toEqual({ servers: [], qualifier: 'nobody' })
 })
 
 test('F3, J1: our own tools are found by their names, behind our name and as a server’s', () => {
@@ -48,10 +69,10 @@ test('F3, J1: our own tools are found by their names, behind our name and as a s
     'toolway.native.hash',
     'toolway_native_hash',
   ]) {
-    expect(resolveName(snapshot, 'tool', spelling, '__').map(({ name }) => name)).toEqual(['hash'])
+    expect(resolveName(snapshot, 'tool', spelling, namingOf()).map(({ name }) => name)).toEqual(['hash'])
   }
   for (const spelling of ['toolway.list_servers', 'toolway_list_servers', 'toolway::list_servers']) {
-    expect(resolveName(snapshot, 'tool', spelling, '__').map(({ name }) => name)).toEqual(['list_servers'])
+    expect(resolveName(snapshot, 'tool', spelling, namingOf()).map(({ name }) => name)).toEqual(['list_servers'])
   }
 })
 
@@ -62,7 +83,7 @@ test('F3: a spelling that two entries share finds both; a served name is its own
     fakeSource('a__b', { tools: ['c'] }),
   ])
   const found = (spelling: string) =>
-    resolveName(snapshot, 'tool', spelling, '__').map(({ entry }) => [entry.server, entry.name])
+    resolveName(snapshot, 'tool', spelling, namingOf()).map(({ entry }) => [entry.server, entry.name])
   expect(found('a.b.c')).toEqual([
     ['a', 'b.c'],
     ['a.b', 'c'],
@@ -75,7 +96,7 @@ test('F2: an entry that lost its name is found by the prefixed one; prompts and 
   const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['x'], prompts: ['x', 'y'] })]
   const { snapshot } = snapshotOf(sources, namingOf({ strategy: 'flat' }))
   const found = (kind: 'tool' | 'prompt', spelling: string) =>
-    resolveName(snapshot, kind, spelling, '__').map(({ entry }) => entry.server)
+    resolveName(snapshot, kind, spelling, namingOf()).map(({ entry }) => entry.server)
   expect(found('tool', 'x')).toEqual(['a'])
   expect(found('tool', 'b__x')).toEqual(['b'])
   expect(found('tool', 'b.x')).toEqual(['b'])
@@ -92,7 +113,7 @@ test('F3: each spelling of each entry finds that entry, unless it is another’s
     selector: ({ server, tool }) => `${server} ${tool}`,
     maxLength: 12,
   })
-  const separator = fc.constantFrom('__', '-', '_')
+  const separator = fc.constantFrom('__', '-', '_', '::')
   const strategy = fc.constantFrom('prefix' as const, 'flat' as const)
   fc.assert(
     fc.property(entries, separator, strategy, (all, configured, chosen) => {
@@ -101,7 +122,7 @@ test('F3: each spelling of each entry finds that entry, unless it is another’s
       const { snapshot } = snapshotOf(sources, namingOf({ separator: configured, strategy: chosen }))
       for (const { server, tool } of all) {
         for (const spelling of spellings(server, tool, configured)) {
-          const found = resolveName(snapshot, 'tool', spelling, configured)
+          const found = resolveName(snapshot, 'tool', spelling, { separator: configured })
           const owner = snapshot.byName.tool.get(spelling)
           if (owner) expect(found).toEqual([owner])
           else expect(found.some(({ entry }) => entry.server === server && entry.name === tool)).toBe(true)
@@ -113,7 +134,7 @@ test('F3: each spelling of each entry finds that entry, unless it is another’s
 })
 
 test('T1: a spelling yields the server that it names, or its qualifier', () => {
-  const named = (spelling: string) => namedServers(['files', 'toolway', 'a__b'], spelling, '__')
+  const named = (spelling: string) => namedServers(['files', 'toolway', 'a__b'], spelling, namingOf())
   expect(named('files.x')).toEqual({ servers: ['files'], qualifier: 'files' })
   expect(named('toolway.files.x')).toEqual({ servers: ['files'], qualifier: 'files' })
   expect(named('toolway.nobody.x')).toEqual({ servers: [], qualifier: 'nobody' })

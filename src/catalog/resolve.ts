@@ -1,5 +1,7 @@
+import type { NamingConfig } from '../config/schema.ts'
 import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
+import { metaSource } from '../core/source.ts'
 import type { Item } from './item.ts'
 import type { CatalogSnapshot, PerKind } from './snapshot.ts'
 import { isOwnUri, type MatchesTemplate, originalUri, segment, serverSegment, templateMatcher } from './uris.ts'
@@ -8,16 +10,11 @@ import { isOwnUri, type MatchesTemplate, originalUri, segment, serverSegment, te
  * All entries that a spelling can match, without duplicates. An exact served name wins. Any other spelling is compared
  * with each server's names, so there is no need to guess where the server name ends.
  */
-export function resolveName(
-  snapshot: CatalogSnapshot,
-  kind: Kind,
-  spelling: string,
-  configured: string,
-): readonly Item[] {
+export function resolveName(snapshot: CatalogSnapshot, kind: Kind, spelling: string, naming: Naming): readonly Item[] {
   const served = snapshot.byName[kind].get(spelling)
   if (served) return [served]
   const found = new Set<Item>()
-  for (const reading of readings(spelling, configured)) {
+  for (const reading of readings(spelling, naming)) {
     const named = snapshot.byName[kind].get(reading.text)
     if (named) found.add(named)
     for (const [server, own] of snapshot.registry) {
@@ -37,9 +34,9 @@ export interface NamedServers {
   readonly qualifier: string | undefined
 }
 
-export function namedServers(names: Iterable<string>, spelling: string, configured: string): NamedServers {
-  const all = readings(spelling, configured)
-  // After the prefix `toolway`, expect a server name, unless the rest is the name of a meta-tool.
+export function namedServers(names: Iterable<string>, spelling: string, naming: Naming): NamedServers {
+  const all = readings(spelling, naming)
+  // After the name of the gateway, expect a server name, unless the rest is the name of a meta-tool.
   const inner = all.length > 1 && all.slice(1).some(({ text }) => qualifierOf(text) !== undefined)
   const considered = inner ? all.slice(1) : all
   const isNamed = (server: string) => considered.some((reading) => namesAfter(server, reading).length > 0)
@@ -48,8 +45,8 @@ export function namedServers(names: Iterable<string>, spelling: string, configur
 }
 
 /** The name that a spelling has on a server; undefined if the spelling does not start with the server's name. */
-export const nameOn = (server: string, spelling: string, configured: string): string | undefined =>
-  readings(spelling, configured).flatMap((reading) => namesAfter(server, reading))[0]
+export const nameOn = (server: string, spelling: string, naming: Naming): string | undefined =>
+  readings(spelling, naming).flatMap((reading) => namesAfter(server, reading))[0]
 
 const namesAfter = (server: string, { text, separators }: Reading): readonly string[] =>
   text.startsWith(server)
@@ -66,24 +63,26 @@ function qualifierOf(text: string): string | undefined {
 /** Separators that are accepted between server and tool, in addition to the configured one. */
 const separators: readonly string[] = ['::', '.', '__', '/']
 
-/** Prefixes that clients may put before names: this gateway's name, with each separator. */
-const ownPrefixes = separators.map((separator) => `toolway${separator}`)
-
 /** One way to parse a spelling: `text` is a served name, or server and tool joined by one of `separators`. */
 interface Reading {
   readonly text: string
   readonly separators: readonly string[]
 }
 
-/** All ways to parse a spelling. The first is the unmodified spelling. */
-function readings(spelling: string, configured: string): readonly Reading[] {
-  const known = separators.includes(configured) ? separators : [...separators, configured]
-  const stripped = ownPrefixes.filter((prefix) => spelling.startsWith(prefix))
-  return [
-    { text: spelling, separators: known },
-    ...stripped.map((prefix) => ({ text: spelling.slice(prefix.length), separators: known })),
-    ...(spelling.startsWith('toolway_') ? [{ text: spelling.slice('toolway_'.length), separators: ['_'] }] : []),
-  ]
+type Naming = Pick<NamingConfig, 'separator' | 'gateway'>
+
+/** All ways to parse a spelling: unmodified first, then without the name of the gateway, which clients may put before it. */
+function readings(spelling: string, { separator, gateway }: Naming): readonly Reading[] {
+  const known = separators.includes(separator) ? separators : [...separators, separator]
+  const behind = (own: string): readonly Reading[] => {
+    if (!spelling.startsWith(own)) return []
+    const rest = spelling.slice(own.length)
+    const joined = separators.filter((one) => rest.startsWith(one))
+    const stripped = joined.map((one) => ({ text: rest.slice(one.length), separators: known }))
+    return rest.startsWith('_') ? [...stripped, { text: rest.slice(1), separators: ['_'] }] : stripped
+  }
+  const own = gateway === undefined || gateway === metaSource ? [metaSource] : [metaSource, gateway]
+  return [{ text: spelling, separators: known }, ...own.flatMap(behind)]
 }
 
 /**

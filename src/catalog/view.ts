@@ -92,7 +92,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       throw serverNotReady(source, kind, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
     },
     ownName: (kind, server, spelling) =>
-      isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, naming.separator),
+      isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, naming),
     search: (query, { limit, server }) => {
       const among = options.visible(caller).items.tool
       const { items, total } = options.index().search(query, { limit, among, server })
@@ -164,7 +164,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const snapshot = options.snapshot()
     if (kind === 'resource') return resolveResource(snapshot, spelling)
     if (kind === 'template') return resolveTemplate(snapshot, spelling)
-    return resolveName(snapshot, kind, spelling, naming.separator)
+    return resolveName(snapshot, kind, spelling, naming)
   }
 
   function resolveNow(kind: Kind, spelling: string): Served | undefined {
@@ -174,7 +174,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 
   function namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
-    if (!isByUri(kind)) return namedServers(names, spelling, naming.separator)
+    if (!isByUri(kind)) return namedServers(names, spelling, naming)
     return { servers: serversInUri(names, spelling), qualifier: undefined }
   }
 

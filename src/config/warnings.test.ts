@@ -21,6 +21,12 @@ test('F2: aliases for servers that do not exist, and aliases that several tools 
   expect(await warningsOf(JSON.stringify({ naming: { strategy: 'prefix', aliases }, mcpServers }))).toEqual([])
 })
 
+test('F3: the separator :: is a warning', async () => {
+  expect(await warningsOf(JSON.stringify({ naming: { separator: '::' } }))).toEqual([
+    expect.stringMatching(/^naming\.separator: .* refuse/),
+  ])
+})
+
 test('B6: hosts and origins that no request can have are warnings', async () => {
   const hosts = ['*', 'https://x.org/', 'x.org/mcp', 'y.org', 'y.org:8080', '[::1]:80']
   const valid = ['https://App.example.com/', 'http://localhost:5173', 'null', 'vscode-webview://0Abc']

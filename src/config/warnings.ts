@@ -11,6 +11,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
     ...neverMatches(config),
     ...unreachableHosts(config),
     ...unknownModel(config),
+    ...refusedNames(config),
     ...uselessAliases(config),
     ...withoutEffect(config, tree),
     ...inArguments(config, tree),
@@ -67,6 +68,11 @@ function unknownModel({ models, chat }: Config): string[] {
   if (chat.model === undefined || Object.hasOwn(models, chat.model)) return []
   return [`chat.model: model ${chat.model} is not defined in models`]
 }
+
+const refusedNames = ({ naming }: Config): string[] =>
+  naming.separator === '::'
+    ? ['naming.separator: some model APIs refuse names with ::, so use __ if a client reports invalid tool names']
+    : []
 
 /** Warns about aliases for servers that do not exist, and about names that several tools should have. */
 function uselessAliases({ naming: { strategy, aliases }, mcpServers }: Config): string[] {

@@ -6,9 +6,14 @@ export const namingSection = z.strictObject({
     .enum(['prefix', 'flat', 'custom'])
     .default('prefix')
     .describe('prefix: server and tool; flat: the tool alone if the name is unique; custom: names in aliases.'),
-  separator: textLike(/^[A-Za-z0-9_-]{1,8}$/, 'one to eight letters, digits, _ or -')
+  separator: textLike(/^(?:[A-Za-z0-9_-]{1,8}|::)$/, 'one to eight letters, digits, _ or -, or ::')
     .default('__')
-    .describe('Separator between server and tool; the default is accepted by all model vendors.'),
+    .describe('Separator between server and tool; the default is accepted by all model vendors, :: is not.'),
+  gateway: textLike(/^[A-Za-z0-9_.-]{1,64}$/, 'a name of up to 64 letters, digits, _ . or -')
+    .optional()
+    .describe(
+      'Name of this gateway that calls may put before a name, as in NAME.server.tool or NAME_server_tool; toolway always works.',
+    ),
   aliases: z
     .record(
       textLike(/^[^.]+\..+$/, 'a tool as server.tool'),
