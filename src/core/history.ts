@@ -1,3 +1,5 @@
+import type { CallChoices, CallFilter, CallPageQuery } from './call-query.ts'
+
 /** What a tally counts: calls of one agent with one operation. `name` is set for tool calls only. */
 export interface TallyKey {
   readonly agent: string
@@ -64,8 +66,11 @@ export interface HistoryFilter {
   readonly operation?: string | undefined
 }
 
-/** The members of a call that a query can require. */
-export const callFilters = ['agent', 'server', 'name', 'operation', 'outcome'] as const
+export interface StoredCalls {
+  readonly calls: readonly StoredCall[]
+  /** The number of calls that match, on all pages. */
+  readonly total: number
+}
 
 /** The members of a tally's key that a query can require. */
 export const tallyFilters = ['agent', 'server', 'name', 'operation'] as const
@@ -132,13 +137,6 @@ export function tallySteps({ from, to, maxSteps }: TallyQuery, since: number, no
 export const maxLoginsOfOne = 16
 export const maxLogins = 1_000
 
-export interface StoredCallQuery extends HistoryFilter {
-  readonly outcome?: string | undefined
-  /** Only calls that began before this call; undefined for the newest ones. */
-  readonly before?: { readonly at: number; readonly id: string } | undefined
-  readonly limit: number
-}
-
 export interface HistoryBatch {
   readonly tallies: readonly Tally[]
   readonly calls: readonly StoredCall[]
@@ -152,8 +150,9 @@ export interface HistoryStore extends AsyncDisposable {
   /** Resolves with false if the batch was lost. */
   write(batch: HistoryBatch): Promise<boolean>
   sums(query: TallyQuery): Promise<TallySums | undefined>
-  /** Calls, newest first. */
-  calls(query: StoredCallQuery): Promise<readonly StoredCall[] | undefined>
+  calls(query: CallPageQuery): Promise<StoredCalls | undefined>
+  /** The values that calls in a range have, sorted. */
+  choices(filter: CallFilter): Promise<CallChoices | undefined>
   /** A call and the calls that it caused, oldest first. */
   call(id: string): Promise<{ readonly call: StoredCall; readonly children: readonly StoredCall[] } | undefined>
   readonly logins: LoginStore

@@ -79,16 +79,7 @@ inBrowser('G10: large lists stay smooth', () => {
     const { page } = visitor
     const rows = page.locator('tbody tr')
     await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(50)
-    // Load all that the page keeps.
-    for (let loaded = 1_000; loaded < 10_000; loaded += 1_000) {
-      await visitor.follow('/calls?page=999')
-      const more = page.getByRole('button', { name: 'Load older calls' })
-      if ((await more.count()) === 0) break
-      await more.click()
-      await expect.poll(() => page.getByRole('button', { name: 'Loading…' }).count(), { timeout: 30_000 }).toBe(0)
-    }
-    await visitor.follow('/calls')
-    await page.getByText(/(?:9,\d\d\d|10,000) calls/).waitFor()
+    await page.getByText(/1\d,\d\d\d calls/).waitFor()
 
     await expectSmooth(page, 'live', () => frames(page, 120).then(() => {}))
     await expectSmooth(page, 'scrolled', async () => {

@@ -1,47 +1,61 @@
+import * as z from 'zod'
 import type { Caller } from '../../core/call.ts'
+import { type CallFilter, type CallOrder, type CallPosition, mapChoices } from '../../core/call-query.ts'
 import type { CapturedCall } from '../../core/captures.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { compileCapture } from '../../policy/agents.ts'
-import type { CallDetail, CallView } from '../../serve/admin/contract.ts'
+import type { CallDetail, CallsQuery, CallView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import { ownAgents } from '../../serve/auth/identity.ts'
+import { callPosition, comparePositions } from '../../telemetry/calls/call-records.ts'
 import { resolveAgent } from './agents.ts'
 import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
 import { nonInteractive, perform } from './perform.ts'
 
-type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'call' | 'runAgain' | 'tryTool'>
+type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'callChoices' | 'call' | 'runAgain' | 'tryTool'>
 
 /**
- * Recent calls of this process. Non-admins see only the calls of their own agents, and nothing that was captured: principals
- * that share an agent would otherwise see each other's data.
+ * Calls in memory and in the history. Non-admins see only the calls of their own agents, and nothing that was captured:
+ * principals that share an agent would otherwise see each other's data.
  */
 export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries): CallsAdmin {
   const { calls, captures, current, history, access, log } = context
   /** Whether such calls are captured: other processes are not asked for the content of calls that have none. */
   const isCaptured = ({ agent, server }: CallView) =>
     compileCapture(current().loaded.config)?.({ caller: { agent }, entry: { server } }) ?? false
-  const inMemory: CallsAdmin['calls'] = (caller, { limit, ...filter }) =>
-    newest(
-      visibleParts(caller, filter).map((part) => calls.list(part, limit)),
-      limit,
-    )
   return {
-    calls: inMemory,
-    async pastCalls(caller, query) {
-      // Memory has the latest calls, also those of earlier processes, but not those of processes that run beside this one.
-      if (context.worker === undefined && query.from === undefined && query.to === undefined) {
-        const latest = inMemory(caller, query)
-        if (!history || latest.length >= query.limit) return latest
+    calls: (caller, { limit }) => calls.list(visible(caller, {}), limit),
+    async pastCalls(caller, { limit, sort, cursor, ...query }) {
+      const filter = visible(caller, query)
+      const order = orderOf(sort)
+      const after = cursor === undefined ? undefined : readCursor(cursor)
+      const follows = (call: CallView) =>
+        after === undefined || comparePositions(callPosition(call, order), after, order) > 0
+      // Memory has the running calls, and those that the history has no room for.
+      const own = calls.list(filter, Number.MAX_SAFE_INTEGER)
+      const counted = own.map(({ id }) => id)
+      const past = await history?.past.calls({ ...filter, order, after, limit: limit + 1, counted })
+      const known = new Map([...own.filter(follows), ...(past?.calls ?? [])].map((call) => [call.id, call]))
+      const positions = [...known.values()].map((call) => ({ call, position: callPosition(call, order) }))
+      const found = positions.sort((a, b) => comparePositions(a.position, b.position, order))
+      const page = found.slice(0, limit)
+      return {
+        calls: page.map(({ call }) => call),
+        total: own.length + (past?.total ?? 0),
+        nextCursor: found.length > limit ? writeCursor(page.at(-1)?.position) : null,
       }
-      const { limit, from = 0, to = Number.MAX_SAFE_INTEGER, ...filter } = query
-      const parts = visibleParts(caller, filter).map((part) => ({ ...part, from, to }))
-      const own = parts.flatMap((part) => calls.list(part, Number.MAX_SAFE_INTEGER))
-      const past = await Promise.all(parts.map(async (part) => (await history?.past.calls(part, limit)) ?? []))
-      // Memory has the running calls, and what the history has no room for.
-      const known = new Set(own.map(({ id }) => id))
-      return newest([own, past.flat().filter(({ id }) => !known.has(id))], limit)
+    },
+    async callChoices(caller, query) {
+      const filter = visible(caller, query)
+      const own = calls.list(filter, Number.MAX_SAFE_INTEGER)
+      const past = await history?.past.choices(filter)
+      return mapChoices((name) => {
+        const values = new Set([...own.map((call) => call[name] ?? ''), ...(past?.[name] ?? [])])
+        return [...values].filter((value) => value !== '').sort()
+      })
     },
     async call(caller, id) {
       const found = calls.find(id) ?? (await history?.past.call(id))
@@ -94,21 +108,25 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
   }
 }
 
-/** Filters that together select what a caller may see of the calls that match a filter: one for each agent. */
-const visibleParts = <Filter extends { readonly agent?: string | undefined }>(
-  caller: Caller,
-  filter: Filter,
-): readonly Filter[] => {
-  if (caller.admin) return [filter]
-  const agents = [...ownAgents(caller)].filter((agent) => (filter.agent ?? agent) === agent)
-  return agents.map((agent) => ({ ...filter, agent }))
-}
+/** Restricts a filter to the calls that a caller may see. */
+const visible = (caller: Caller, filter: CallFilter): CallFilter =>
+  caller.admin ? filter : { ...filter, agents: [...ownAgents(caller)] }
 
-const newest = (lists: readonly (readonly CallView[])[], limit: number): readonly CallView[] =>
-  lists
-    .flat()
-    .sort((a, b) => b.at - a.at)
-    .slice(0, limit)
+const orderOf = (sort: CallsQuery['sort']): CallOrder => ({
+  by: sort.replace('-', '') as CallOrder['by'],
+  descending: sort.startsWith('-'),
+})
+
+const writeCursor = (position: CallPosition | undefined): string =>
+  Buffer.from(JSON.stringify(position)).toString('base64url')
+
+const position = z.tuple([z.union([z.string(), z.number()]), z.string()])
+
+function readCursor(cursor: string): CallPosition {
+  const { data } = position.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()))
+  if (data) return data
+  throw invalidArguments('Invalid cursor: use `nextCursor` from a previous page, or start without one.')
+}
 
 const none: CallDetail['audit'] = { begin: null, end: null }
 

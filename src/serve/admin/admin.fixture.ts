@@ -123,8 +123,9 @@ function createTestAdmin() {
     calls: ({ admin, agent }) => calls.filter((call) => admin || call.agent === agent),
     async pastCalls(caller, given) {
       note('past-calls', given, caller)
-      return calls
+      return { calls, total: calls.length, nextCursor: null }
     },
+    callChoices: async () => ({ agent: ['dev'], server: ['files'], name: [], operation: [], code: [] }),
     call: async (_, id) => (id === 'c1' ? views.callDetail : undefined),
     approvals: ({ admin }) => (admin ? approvals : []),
     async answerApproval(caller, id, answer) {

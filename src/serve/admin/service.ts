@@ -36,9 +36,11 @@ export interface AdminService
   tool(caller: Caller, name: string): Promise<view.ToolDetail>
   /** Calls the tool through the pipeline, as an agent that the caller may act as. */
   tryTool(caller: Caller, name: string, given: TryToolInput, signal: AbortSignal): Promise<view.TryResult>
-  calls(caller: Caller, asked: view.CallsQuery): readonly view.CallView[]
-  /** Calls in a range of time, from the history too. */
-  pastCalls(caller: Caller, asked: view.CallsQuery): Promise<readonly view.CallView[]>
+  /** The latest calls that are in memory, newest first. */
+  calls(caller: Caller, asked: Pick<view.CallsQuery, 'limit'>): readonly view.CallView[]
+  /** Calls in memory and in the history. */
+  pastCalls(caller: Caller, asked: view.CallsQuery): Promise<view.CallPage>
+  callChoices(caller: Caller, asked: view.CallRange): Promise<view.CallChoicesView>
   call(caller: Caller, id: string): Promise<view.CallDetail | undefined>
   /** Makes a captured call again, as an agent that the caller may act as. */
   runAgain(caller: Caller, id: string, signal: AbortSignal): Promise<view.TryResult>

@@ -60,6 +60,7 @@ const call = (changes: Partial<StoredCall> = {}): StoredCall => ({
 })
 
 const everything = { from: 0, to: start + 365 * day }
+const newest = { order: { by: 'time', descending: true }, limit: 100_000, counted: [] } as const
 
 describe('V12: the history in SQLite', () => {
   test('adds up what several processes wrote, and its percentiles are those of all calls', async () => {
@@ -147,9 +148,9 @@ describe('V12: the history in SQLite', () => {
     const calls = Array.from({ length: 5 }, (_, index) => call({ id: `c${index}`, at: start + (index % 3) }))
     const child = call({ id: 'child', parent: 'c0', agent: 'ops', at: start - 1, outcome: 'failed', code: 'TIMEOUT' })
     database.write({ tallies: [], calls: [...calls, child] })
-    const ids = (query: object) => database.calls({ ...everything, limit: 10, ...query })?.map(({ id }) => id)
+    const ids = (query: object) => database.calls({ ...newest, ...query })?.calls.map(({ id }) => id)
     expect(ids({})).toEqual(['c2', 'c4', 'c1', 'c3', 'c0', 'child'])
-    expect(ids({ limit: 2, before: { at: start + 1, id: 'c4' } })).toEqual(['c1', 'c3'])
+    expect(ids({ limit: 2, after: [start + 1, 'c4'] })).toEqual(['c1', 'c3'])
     expect(ids({ from: start + 1, to: start + 2 })).toEqual(['c4', 'c1'])
     expect(ids({ agent: 'ops', outcome: 'failed' })).toEqual(['child'])
     expect(database.call('c0')).toEqual({ call: calls[0], children: [child] })
@@ -167,7 +168,7 @@ describe('V12: the history in SQLite', () => {
       clock.now += 2 * minute
     }
     database.write({ tallies: [], calls: [] })
-    const kept = database.calls({ ...everything, limit: 100_000 }) ?? []
+    const kept = database.calls(newest)?.calls ?? []
     expect(kept[0]?.id).toBe('c19-499')
     expect(kept.length).toBeGreaterThan(500)
     expect(kept.length).toBeLessThan(5_000)
@@ -175,7 +176,7 @@ describe('V12: the history in SQLite', () => {
     expect(statSync(path).size).toBeLessThan(1.4 * maxBytes)
     clock.now = start + 40 * day
     database.write({ tallies: [], calls: [] })
-    expect(database.calls({ ...everything, limit: 10 })).toEqual([])
+    expect(database.calls(newest)).toEqual({ calls: [], total: 0 })
     expect(database.sums(everything)?.sums).toEqual([])
   })
 
@@ -185,7 +186,7 @@ describe('V12: the history in SQLite', () => {
       const at = clock.now + clock.aheadMs
       to.write({ tallies: [tally({ at })], calls: [call({ id, at })] })
     }
-    const ids = () => database.calls({ ...everything, limit: 100 })?.map(({ id }) => id)
+    const ids = () => database.calls({ ...everything, ...newest })?.calls.map(({ id }) => id)
     for (let n = 0; n < 20; n++) {
       write(`c${n}`)
       clock.now += day

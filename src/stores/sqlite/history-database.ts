@@ -1,14 +1,20 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import {
+  type CallChoices,
+  type CallFilter,
+  type CallOrder,
+  type CallPageQuery,
+  callFilters,
+  mapChoices,
+} from '../../core/call-query.ts'
 import type { Clock } from '../../core/clock.ts'
 import {
-  callFilters,
   type HistoryBatch,
-  type HistoryFilter,
   maxLogins,
   maxLoginsOfOne,
   oldestTally,
   type StoredCall,
-  type StoredCallQuery,
+  type StoredCalls,
   type StoredLogin,
   type Tally,
   type TallyCounts,
@@ -85,8 +91,8 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
       return written !== undefined
     },
     sums: (query: TallyQuery): TallySums | undefined => file.use((database) => sumTallies(database, query, now())),
-    calls: (query: StoredCallQuery): readonly StoredCall[] | undefined =>
-      file.use((database) => findCalls(database, query)),
+    calls: (query: CallPageQuery): StoredCalls | undefined => file.use((database) => findCalls(database, query)),
+    choices: (filter: CallFilter): CallChoices | undefined => file.use((database) => findChoices(database, filter)),
     call: (id: string) =>
       file.use((database) => {
         const [call] = callsWhere(database, 'id = ?', [id], '')
@@ -170,7 +176,9 @@ function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): Tal
   const { by, maxSteps } = query
   const since = oldestOf(database) ?? now
   const { stepMs, width, first } = tallySteps(query, since, now)
-  const { where, values } = condition(query, tallyFilters)
+  const given = tallyFilters.filter((name) => query[name] !== undefined)
+  const where = given.map((name) => ` AND ${name} = ?`).join('')
+  const values = given.map((name) => query[name] as string)
   // Statistics by tool count only tool calls; all other statistics count every call.
   const tools = by === 'tool' ? " AND operation = 'call_tool'" : ''
   const group = by === undefined ? "''" : tallyGroups[by].join(" || '.' || ")
@@ -204,21 +212,6 @@ function oldestOf(database: DatabaseSync): number | undefined {
   return oldestTally(found.filter((at) => typeof at === 'number'))
 }
 
-/** The SQL for the members of a filter that must match exactly. */
-function condition(
-  query: Partial<HistoryFilter> & { readonly outcome?: string | undefined },
-  names: readonly string[],
-) {
-  const given = names.flatMap((name) => {
-    const value = query[name as 'agent']
-    return value === undefined ? [] : [{ name, value }]
-  })
-  return {
-    where: given.map(({ name }) => ` AND ${name} = ?`).join(''),
-    values: given.map(({ value }) => value),
-  }
-}
-
 function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
   const placeholders = callColumns.map(() => '?').join(', ')
   const add = database.prepare(
@@ -229,16 +222,63 @@ function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
   }
 }
 
-function findCalls(database: DatabaseSync, query: StoredCallQuery): readonly StoredCall[] {
-  const { from, to, before, limit } = query
-  const { where, values } = condition(query, callFilters)
-  const earlier = before ? ' AND (at, id) < (?, ?)' : ''
-  return callsWhere(
-    database,
-    `at >= ? AND at < ?${where}${earlier}`,
-    [from, to, ...values, ...(before ? [before.at, before.id] : [])],
-    `ORDER BY at DESC, id DESC LIMIT ${Math.trunc(limit)}`,
+/** What calls are ordered by. `callOrders` in telemetry/calls does the same with calls in memory. */
+const orderKeys: Readonly<Record<CallOrder['by'], string>> = {
+  time: 'at',
+  target: "server || '.' || name",
+  agent: 'agent',
+  outcome: "outcome || ' ' || coalesce(code, '')",
+  cache: "coalesce(cache, '')",
+  duration: 'ms',
+}
+
+function findCalls(database: DatabaseSync, { order, after, limit, counted, ...filter }: CallPageQuery): StoredCalls {
+  const { where, values } = callCondition(filter)
+  const key = orderKeys[order.by]
+  const [direction, next] = order.descending ? ['DESC', '<'] : ['ASC', '>']
+  const count = database.prepare(
+    `SELECT (SELECT count(*) FROM calls WHERE ${where}) -
+       (SELECT count(*) FROM calls WHERE id IN (SELECT value FROM json_each(?))) AS total`,
   )
+  return {
+    calls: callsWhere(
+      database,
+      after ? `${where} AND (${key}, id) ${next} (?, ?)` : where,
+      [...values, ...(after ?? [])],
+      `ORDER BY ${key} ${direction}, id ${direction} LIMIT ${Math.trunc(limit)}`,
+    ),
+    total: Number(count.get(...values, JSON.stringify(counted))?.total),
+  }
+}
+
+/** How many values of each member can be chosen from. */
+const maxChoices = 1_000
+
+function findChoices(database: DatabaseSync, filter: CallFilter): CallChoices {
+  const { where, values } = callCondition(filter)
+  return mapChoices((column) => {
+    const sql = `SELECT DISTINCT ${column} AS value FROM calls WHERE ${where} AND ${column} <> '' ORDER BY 1 LIMIT ?`
+    return database
+      .prepare(sql)
+      .all(...values, maxChoices)
+      .map(({ value }) => value as string)
+  })
+}
+
+const searchedText = ["server || '.' || name", 'agent', 'principal', 'operation', 'id', "coalesce(code, '')"].join(
+  ' || char(10) || ',
+)
+
+function callCondition({ agents, slowerThan, from, to, text = '', ...exact }: CallFilter) {
+  const given = [
+    ...callFilters.map((name) => [`${name} = ?`, exact[name]] as const),
+    ['agent IN (SELECT value FROM json_each(?))', agents && JSON.stringify(agents)] as const,
+    ['ms >= ?', slowerThan] as const,
+    ['at >= ?', from] as const,
+    ['at < ?', to] as const,
+    [`instr(lower(${searchedText}), lower(?)) > 0`, text.trim() || undefined] as const,
+  ].flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]))
+  return { where: ['true', ...given.map(({ sql }) => sql)].join(' AND '), values: given.map(({ value }) => value) }
 }
 
 function callsWhere(

@@ -25,5 +25,6 @@ test('V12: a gateway that stops before its thread was needed stores its last cal
 
   const path = join(folder.path, 'history.sqlite')
   using database = openHistoryDatabase({ path, ...bounds, clock: systemClock, say: () => {} })
-  expect(database.calls({ from: 0, to: at + 1, limit: 10 })).toMatchObject([{ id: 'c1', name: 'read' }])
+  const order = { by: 'time', descending: true } as const
+  expect(database.calls({ order, limit: 10, counted: [] })?.calls).toMatchObject([{ id: 'c1', name: 'read' }])
 })

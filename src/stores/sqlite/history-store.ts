@@ -115,6 +115,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     write: (batch) => writeText(encodeBatch(batch)),
     sums: async (query) => connected()?.request('sums', query),
     calls: async (query) => connected()?.request('calls', query),
+    choices: async (filter) => connected()?.request('choices', filter),
     call: async (id) => connected()?.request('call', id),
     logins: {
       add: async (login) => (await connected()?.request('addLogin', login)) ?? false,

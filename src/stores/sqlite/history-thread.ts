@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import type { CallFilter, CallPageQuery } from '../../core/call-query.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { StoredCallQuery, StoredLogin, TallyQuery } from '../../core/history.ts'
+import type { StoredLogin, TallyQuery } from '../../core/history.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
 import { decodeBatch } from './history-batch.ts'
 import { openHistoryDatabase } from './history-database.ts'
@@ -18,7 +19,8 @@ export type HistoryThreadMethods = {
   /** `batch` is encoded by `encodeBatch`. */
   write(batch: string): boolean
   sums(query: TallyQuery): ReturnType<Database['sums']>
-  calls(query: StoredCallQuery): ReturnType<Database['calls']>
+  calls(query: CallPageQuery): ReturnType<Database['calls']>
+  choices(filter: CallFilter): ReturnType<Database['choices']>
   call(id: string): ReturnType<Database['call']>
   addLogin(login: StoredLogin): boolean
   findLogin(digest: string): StoredLogin | null | undefined
@@ -45,6 +47,7 @@ if (parentPort) {
     write: (batch) => database.write(decodeBatch(batch)),
     sums: database.sums,
     calls: database.calls,
+    choices: database.choices,
     call: database.call,
     addLogin: database.addLogin,
     findLogin: database.findLogin,

@@ -1,5 +1,6 @@
 import type { Operation } from '../../core/audit.ts'
 import type { Call, Trail, TrailStep } from '../../core/call.ts'
+import { type CallFilter, type CallOrder, type CallPosition, callFilters } from '../../core/call-query.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { StoredCall, StoredStep } from '../../core/history.ts'
 import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
@@ -25,7 +26,7 @@ export interface RecentCallsOptions {
 export interface RecentCalls {
   readonly observer: Observer
   /** The calls that match a filter, newest first. */
-  list(filter?: RecordFilter, limit?: number): CallSummary[]
+  list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
   /** Tells the listener, a few times per second, which calls began or ended. Disposing ends the subscription. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
@@ -147,23 +148,11 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
   }
 }
 
-const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome', 'code', 'parent'] as const
-
-/** Conditions that must all hold. */
-export interface RecordFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
-  /** Calls that took at least this many milliseconds. Running calls have no duration yet and never match. */
-  readonly slowerThan?: number | undefined
-  /** Calls that began at or after this time, and before `to`. */
-  readonly from?: number | undefined
-  readonly to?: number | undefined
-  /** Text that a name, the ID or the code must contain. Case is ignored. */
-  readonly text?: string | undefined
-}
-
 /** Whether a call matches a filter. Compares the redacted view, so that searching cannot reveal secrets. */
-export function fits(view: CallSummary, filter: RecordFilter): boolean {
-  if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
-  const { slowerThan, from, to } = filter
+export function fits(view: CallSummary, filter: CallFilter): boolean {
+  if (callFilters.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
+  const { agents, slowerThan, from, to } = filter
+  if (agents && !agents.includes(view.agent)) return false
   if (slowerThan !== undefined && (view.ms === null || view.ms < slowerThan)) return false
   if ((from !== undefined && view.at < from) || (to !== undefined && view.at >= to)) return false
   const text = filter.text?.trim().toLowerCase()
@@ -172,6 +161,27 @@ export function fits(view: CallSummary, filter: RecordFilter): boolean {
 
 const textOf = ({ id, agent, principal, operation, server, name, code }: CallSummary): string =>
   [`${server}.${name}`, agent, principal, operation, id, code ?? ''].join('\n').toLowerCase()
+
+/** What calls are ordered by. Running calls are the last ones by duration. */
+const orderValues: Readonly<Record<CallOrder['by'], (call: CallSummary, descending: boolean) => string | number>> = {
+  time: ({ at }) => at,
+  target: ({ server, name }) => `${server}.${name}`,
+  agent: ({ agent }) => agent,
+  outcome: ({ outcome, code }) => `${outcome} ${code ?? ''}`,
+  cache: ({ cache }) => cache ?? '',
+  duration: ({ ms }, descending) => ms ?? (descending ? -1 : Number.MAX_SAFE_INTEGER),
+}
+
+export const callPosition = (call: CallSummary, { by, descending }: CallOrder): CallPosition => [
+  orderValues[by](call, descending),
+  call.id,
+]
+
+/** Compares positions in an order, as the history does. */
+export function comparePositions([value, id]: CallPosition, other: CallPosition, { descending }: CallOrder): number {
+  const [first, second] = value === other[0] ? [id, other[1]] : [value, other[0]]
+  return first === second ? 0 : first < second === descending ? 1 : -1
+}
 
 /**
  * Collects changes between notifications. A call that begins and ends within one interval is reported once. Without

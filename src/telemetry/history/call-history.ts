@@ -1,7 +1,8 @@
+import { type CallChoices, type CallFilter, type CallPageQuery, mapChoices } from '../../core/call-query.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { HistoryFilter, HistoryStore, StoredCall, TallySum } from '../../core/history.ts'
 import { addPacked, createLatencies } from '../../lib/latency-histogram.ts'
-import { type CallSummary, type CallTimeline, fits, type RecordFilter, storedCallView } from '../calls/call-records.ts'
+import { type CallSummary, type CallTimeline, storedCallView } from '../calls/call-records.ts'
 import { safeRedact } from '../metrics/family.ts'
 import { type By, type CallSeries, figuresOf, maxPoints, noCounts, pointOf, type StatsTable } from '../stats/stats.ts'
 import type { HistoryRecorder } from './history-recorder.ts'
@@ -10,14 +11,12 @@ import type { HistoryRecorder } from './history-recorder.ts'
 export interface CallHistory {
   series(filter: HistoryFilter): Promise<CallSeries | undefined>
   stats(by: By, filter: HistoryFilter): Promise<StatsTable | undefined>
-  /** Calls that match, newest first. */
-  calls(filter: RecordFilter & HistoryRange, limit: number): Promise<readonly CallSummary[] | undefined>
+  calls(query: CallPageQuery): Promise<{ readonly calls: readonly CallSummary[]; readonly total: number } | undefined>
+  choices(filter: CallFilter): Promise<CallChoices | undefined>
   call(id: string): Promise<CallTimeline | undefined>
   /** The latest calls, newest first. */
   latest(limit: number): Promise<readonly StoredCall[]>
 }
-
-type HistoryRange = Pick<HistoryFilter, 'from' | 'to'>
 
 export interface CallHistoryOptions {
   readonly store: HistoryStore
@@ -26,12 +25,12 @@ export interface CallHistoryOptions {
   redact(text: string): string
 }
 
-/** How many calls are read at a time, and how many in all, to find those that match a filter. */
-const pageSize = 1_000
-const maxRead = 50_000
-
 export function createCallHistory({ store, recorder, clock, redact }: CallHistoryOptions): CallHistory {
   const shown = safeRedact(redact)
+  const summaryOf = (call: StoredCall): CallSummary => {
+    const { steps: _, ...view } = storedCallView(call, shown)
+    return view
+  }
   return {
     async series(filter) {
       await recorder.flush()
@@ -59,41 +58,28 @@ export function createCallHistory({ store, recorder, clock, redact }: CallHistor
       }))
       return { by, since, to: filter.to, rows: rows.sort((one, another) => another.calls - one.calls) }
     },
-    async calls(filter, limit) {
+    async calls(query) {
       await recorder.flush()
-      const found: CallSummary[] = []
-      let before: { readonly at: number; readonly id: string } | undefined
-      for (let read = 0; read < maxRead; read += pageSize) {
-        const page = await store.calls({ ...exact(filter), before, limit: pageSize })
-        if (!page) return undefined
-        for (const call of page) {
-          const { steps: _, ...view } = storedCallView(call, shown)
-          if (fits(view, filter)) found.push(view)
-          if (found.length === limit) return found
-        }
-        before = page.at(-1)
-        if (page.length < pageSize) break
-      }
-      return found
+      const found = await store.calls(query)
+      return found && { ...found, calls: found.calls.map(summaryOf) }
+    },
+    async choices(filter) {
+      await recorder.flush()
+      const found = await store.choices(filter)
+      return found && mapChoices((name) => found[name].map(shown))
     },
     async call(id) {
       await recorder.flush()
       const found = await store.call(id)
       if (!found) return undefined
-      const children = found.children.map((child) => {
-        const { steps: _, ...view } = storedCallView(child, shown)
-        return view
-      })
-      return { ...storedCallView(found.call, shown), children }
+      return { ...storedCallView(found.call, shown), children: found.children.map(summaryOf) }
     },
-    latest: async (limit) => (await store.calls({ from: 0, to: Number.MAX_SAFE_INTEGER, limit })) ?? [],
+    async latest(limit) {
+      const order = { by: 'time', descending: true } as const
+      return (await store.calls({ order, limit, counted: [] }))?.calls ?? []
+    },
   }
 }
-
-/** What the store can compare. `fits` checks the rest. */
-const exact = ({ from, to, agent, server, name, operation, outcome }: RecordFilter & HistoryRange) => ({
-  ...{ from, to, agent, server, name, operation, outcome },
-})
 
 const none = createLatencies()
 

@@ -175,7 +175,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     const { page } = visitor
     await call('probe__echo', { message: 'to be found' })
     const { json } = await asking(originOf(toolway), toolway.token)('calls?server=probe&limit=1')
-    const [{ id, name }] = json as [{ id: string; name: string }]
+    const [{ id, name }] = json.calls as [{ id: string; name: string }]
     expect(name).toBe('echo')
     await jump(page, 'libr', /^library\b.*server$/)
     await title(page, 'library')

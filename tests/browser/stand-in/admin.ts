@@ -1,8 +1,10 @@
+import { type callOrders, mapChoices } from '../../../src/core/call-query.ts'
 import { ToolwayError } from '../../../src/core/errors.ts'
 import { fuzzyScore } from '../../../src/lib/similar-text.ts'
 import { createTestConfigEditing } from '../../../src/serve/admin/config-edit.fixture.ts'
 import type { CallView, ReloadEvent, ServerDetail, ServerView, ToolView } from '../../../src/serve/admin/contract.ts'
 import type { AdminService } from '../../../src/serve/admin/service.ts'
+import { callPosition, comparePositions, fits } from '../../../src/telemetry/calls/call-records.ts'
 import { answerOf } from './answers.ts'
 import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
@@ -114,9 +116,17 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     ...sceneInbox(scene, now, (listener) => approvalListeners.add(listener)),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     ...createScenePlayground(scene.name === 'empty', (name) => toolCalled(name).tool),
-    calls: (_, { limit, to }) => scene.calls.filter(({ at }) => to === undefined || at < to).slice(0, limit),
-    pastCalls: async (_, { from = 0, to = now(), limit }) =>
-      scene.calls.filter(({ at }) => at >= from && at < to).slice(0, limit),
+    calls: (_, { limit }) => scene.calls.slice(0, limit),
+    async pastCalls(_, { sort, cursor, limit, ...filter }) {
+      const order = { by: sort.replace('-', '') as (typeof callOrders)[number], descending: sort.startsWith('-') }
+      const found = scene.calls
+        .filter((call) => fits(call, filter))
+        .sort((a, b) => comparePositions(callPosition(a, order), callPosition(b, order), order))
+      const { part, nextCursor } = page(found, cursor, limit)
+      return { calls: part, total: found.length, nextCursor }
+    },
+    callChoices: async () =>
+      mapChoices((name) => [...new Set(scene.calls.map((call) => call[name] ?? ''))].filter(Boolean).sort()),
     runAgain: async (_, id) => {
       const call = scene.calls.find((one) => one.id === id)
       return answerOf(call?.name ?? '', {}, undefined)

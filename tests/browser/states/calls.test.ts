@@ -11,24 +11,25 @@ inBrowser('V11: the list of calls', () => {
   })
   afterAll(() => browser.close())
 
-  test('many calls are shown in pages; filters and the page are in the address', async () => {
+  test('G10: calls are sorted, counted and paged over all of them; filters and the order are in the address', async () => {
     await using server = await openScene('busy')
     await using visitor = await visit(browser, server.origin, 'operator', { at: '/calls' })
     const { page } = visitor
     const rows = page.locator('tbody tr')
     await expect.poll(() => rows.count()).toBe(50)
-    await visitor.follow('/calls?page=99')
+    await page.getByText(/^10,0\d\d calls$/).waitFor()
     const pages = page.getByRole('navigation', { name: 'Pages of the list' })
-    await pages.getByText(/^2[01] of 2[01]$/).waitFor()
-    // Calls that do not match the filters are not counted, and a number that is not the total does not look like one.
-    await page.getByText(/^The latest 1,0\d\d calls$/).waitFor()
-    await page.getByRole('button', { name: 'Load older calls' }).click()
-    await pages.getByText(/^4[01] of 4[01]$/).waitFor()
-    expect(await rows.count()).toBeLessThanOrEqual(50)
-    await page.getByRole('button', { name: 'Newer' }).click()
-    await expect.poll(() => new URL(page.url()).searchParams.get('page')).toMatch(/^(39|40)$/)
+    await pages.getByRole('button', { name: 'Next' }).click()
+    await pages.getByText(/^2 of 20[01]$/).waitFor()
+    expect(await rows.count()).toBe(50)
+    // The slowest one is the oldest of all.
+    await page.getByRole('button', { name: 'Duration' }).click()
+    await pages.getByText(/^1 of 20[01]$/).waitFor()
+    await expect.poll(() => rows.first().locator('td').last().textContent()).toBe('59 min')
+    expect(new URL(page.url()).searchParams.get('sort')).toBe('-duration')
     await page.getByLabel('Outcome').selectOption('denied')
     await expect.poll(() => new URL(page.url()).searchParams.get('outcome')).toBe('denied')
+    await expect.poll(() => rows.first().locator('td').last().textContent()).not.toBe('59 min')
     expect(await visitor.axe()).toEqual([])
     expect(visitor.troubles).toEqual([])
   })
@@ -73,9 +74,9 @@ inBrowser('V11: the list of calls', () => {
     const { page } = visitor
     await page.route('**/admin/api/calls?*', async (route) => {
       const response = await route.fetch()
-      const [first, ...others] = await response.json()
-      const newer = { ...first, id: 'call_newer', at: Date.now() + 60_000 }
-      await route.fulfill({ response, json: [newer, first, ...others] })
+      const json = await response.json()
+      const newer = { ...json.calls[0], id: 'call_newer', at: Date.now() + 60_000 }
+      await route.fulfill({ response, json: { ...json, calls: [newer, ...json.calls] } })
     })
     await page.reload()
     const link = page.locator('tbody a[href="/calls/call_newer"]').first()

@@ -56,10 +56,10 @@ describe('B6, G10: a caller without admin rights', () => {
   })
 
   test('sees the calls and the figures of their agent, and no audit records', async () => {
-    const calls = (await asDev('calls')).json
+    const calls = (await asDev('calls')).json.calls
     expect(calls.map(({ agent }: { agent: string }) => agent)).toEqual(['dev', 'dev'])
-    expect((await asDev('calls?agent=ops')).json).toEqual([])
-    const [theirs] = (await asOperator('calls?agent=ops')).json
+    expect((await asDev('calls?agent=ops')).json).toMatchObject({ calls: [], total: 0 })
+    const [theirs] = (await asOperator('calls?agent=ops')).json.calls
     expect((await asDev(`calls/${theirs.id}`)).status).toBe(404)
     const own = (await asDev(`calls/${calls[1].id}`)).json
     expect([own.name, own.audit]).toEqual(['echo', { begin: null, end: null }])

@@ -69,7 +69,7 @@ describe('V11: a captured call', () => {
     expect(quiet).toMatchObject({ captured: null, rerun: { possible: false } })
     await using client = await connect('v2', { endpoint: { ...gateway, token: dev.key } })
     await client.callTool('probe__echo', { message: 'mine' })
-    const [own] = (await asking(originOf(gateway), dev.key)('calls')).json
+    const [own] = (await asking(originOf(gateway), dev.key)('calls')).json.calls
     const seen = (await asking(originOf(gateway), dev.key)(`calls/${own.id}`)).json
     expect(seen).toMatchObject({ captured: null, rerun: null })
     expect((await asking(originOf(gateway), dev.key)(`calls/${own.id}/run`, { method: 'POST' })).status).toBe(403)
@@ -78,9 +78,9 @@ describe('V11: a captured call', () => {
 
   test('filters of the calls combine', async () => {
     await tryTool('probe__fail', { error: { code: -32602, message: 'no' } })
-    const found = (await ask('calls?server=probe&code=rpc%20-32602&outcome=failed&from=1&to=9999999999999')).json
+    const found = (await ask('calls?server=probe&code=rpc%20-32602&outcome=failed&from=1&to=9999999999999')).json.calls
     expect(found).toHaveLength(1)
-    expect((await ask('calls?server=probe&slowerThan=60000')).json).toEqual([])
+    expect((await ask('calls?server=probe&slowerThan=60000')).json.calls).toEqual([])
     const { captured } = await detailOf(found[0].id)
     expect(captured.error).toEqual({ code: 'rpc -32602', message: 'no' })
   })

@@ -177,7 +177,7 @@ describe('G10: what an operator does', () => {
       begin: { phase: 'before', call: tried.call, tool: 'echo', arguments: { message: 'again' } },
       end: { phase: 'after', call: tried.call, decision: 'ALLOW' },
     })
-    const listed = (await ask('calls?agent=dev&outcome=denied')).json
+    const listed = (await ask('calls?agent=dev&outcome=denied')).json.calls
     expect(listed).toMatchObject([{ id: denied.call, code: 'DENIED_BY_POLICY' }])
   })
 

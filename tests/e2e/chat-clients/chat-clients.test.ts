@@ -71,7 +71,8 @@ describe('S6: unchanged clients drive a real gateway', () => {
     expect(completion.usage?.total_tokens).toBe(20)
     expect(told()).toContain('42')
     const { json } = await admin('calls?operation=call_tool')
-    expect(json).toMatchObject([{ parent: completion.id, server: 'everything', name: 'get-sum', outcome: 'answered' }])
+    const call = { parent: completion.id, server: 'everything', name: 'get-sum', outcome: 'answered' }
+    expect(json.calls).toMatchObject([call])
     const recorded = await until(async () => (await admin(`audit?parent=${completion.id}`)).json.rows[0], {
       what: 'the record of the call',
     })

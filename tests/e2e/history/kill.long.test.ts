@@ -89,7 +89,7 @@ test.concurrent('V12: after kill -9 the charts, the statistics, the calls with t
     await client.callTool('probe__echo', { message: '0' })
     await client.callTool('probe__fail').catch(() => {})
   }
-  const before = (await ask('calls')).json
+  const before = (await ask('calls')).json.calls
   const one = before.find(({ cache, name }: { cache: string; name: string }) => cache === 'miss' && name === 'echo')
   const detail = (await ask(`calls/${one.id}`)).json
   expect(detail.steps.length).toBeGreaterThan(0)
@@ -98,9 +98,9 @@ test.concurrent('V12: after kill -9 the charts, the statistics, the calls with t
 
   await killAndStart()
   expect([await asBrowser(cookie), await asBrowser(ended)]).toEqual([200, 401])
-  const after = (await ask('calls')).json
+  const after = (await ask('calls')).json.calls
   expect(after).toEqual(before)
-  expect((await ask(`calls?${range()}&server=probe&text=echo`)).json).toHaveLength(6)
+  expect((await ask(`calls?${range()}&server=probe&text=echo`)).json.calls).toHaveLength(6)
   expect((await ask(`calls/${one.id}`)).json).toEqual(detail)
   expect((await ask(`stats?by=tool&${range()}`)).json.rows).toMatchObject([{ name: 'probe.echo', calls: 6 }, {}])
   expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual(callsOf(stats.rows))
@@ -144,7 +144,7 @@ test.concurrent('V12: where no history can be stored, the gateway starts, serves
   await using client = await connect('v1', { endpoint: toolway })
   await client.callTool('probe__echo', { message: 'x' })
   expect(await asBrowser(cookie)).toBe(200)
-  expect((await ask('calls')).json).toMatchObject([{ name: 'echo', outcome: 'answered' }])
+  expect((await ask('calls')).json.calls).toMatchObject([{ name: 'echo', outcome: 'answered' }])
   expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
   const items = async () => JSON.stringify((await ask('inbox')).json)
   await until(async () => (await items()).includes('store:history'), { what: 'the inbox to say so' })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CallView, ServerView, SessionView } from '../../../src/serve/admin/contract.ts'
-import { filterCalls, mergeCalls } from './call-log.ts'
-import { holdCalls, updateHeld } from './held-calls.ts'
+import { mergeCalls } from './call-log.ts'
 import { liveServers, reconnectDelay, streamStateAfter, updateLiveServer } from './live.ts'
 import { selectableAgents, session, tokenFromHash } from './session.ts'
 
@@ -39,59 +38,6 @@ describe('G10: live calls', () => {
   test('without updates the same list is returned, so that nothing renders', () => {
     const known = [call('a', 1)]
     expect(mergeCalls(known, [], 10)).toBe(known)
-  })
-
-  test('a call must match all conditions of a filter', () => {
-    const calls = [
-      call('a', 3, { agent: 'ci' }),
-      call('b', 2, { outcome: 'denied', code: 'TOOL_BLOCKED' }),
-      call('c', 1, { server: 'memory' }),
-    ]
-    const all = {
-      ...{
-        agent: '',
-        server: '',
-        name: '',
-        operation: '',
-        outcome: '',
-        code: '',
-        parent: '',
-        slowerThan: '',
-        text: '',
-      },
-      ...{ from: undefined, to: undefined },
-    }
-    expect(ids(filterCalls(calls, all))).toEqual(['a', 'b', 'c'])
-    expect(ids(filterCalls(calls, { ...all, agent: 'dev', server: 'github' }))).toEqual(['b'])
-    expect(ids(filterCalls(calls, { ...all, text: ' blocked ' }))).toEqual(['b'])
-    expect(ids(filterCalls(calls, { ...all, text: 'token' }))).toEqual(['a', 'b', 'c'])
-    expect(ids(filterCalls(calls, { ...all, outcome: 'failed' }))).toEqual([])
-    expect(ids(filterCalls(calls, { ...all, code: 'TOOL_BLOCKED', slowerThan: '5', from: 2, to: 3 }))).toEqual(['b'])
-    expect(ids(filterCalls(calls, { ...all, slowerThan: '6' }))).toEqual([])
-  })
-
-  test('V11: a held list keeps its calls, updates those that run, and counts new ones', () => {
-    const held = holdCalls([call('b', 2, { outcome: 'running', ms: null }), call('a', 1)])
-    const { calls, fresh } = updateHeld(held, [call('c', 3), call('b', 2, { ms: 7 })], [])
-    expect(ids(calls)).toEqual(['b', 'a'])
-    expect(calls[0]).toMatchObject({ outcome: 'answered', ms: 7 })
-    expect(ids(fresh)).toEqual(['c'])
-    expect(held.newestAt).toBe(2)
-  })
-
-  test('V11: a held list drops running calls that the gateway does not know any more', () => {
-    const running = { outcome: 'running', ms: null } as const
-    const held = holdCalls([call('c', 3, running), call('b', 2, running), call('a', 1)])
-    expect(ids(updateHeld(held, [], [call('b', 2, running)]).calls)).toEqual(['b', 'a'])
-    // Older ones may still run.
-    expect(ids(updateHeld(held, [], [call('d', 4), call('c', 3)], undefined, false).calls)).toEqual(['c', 'b', 'a'])
-  })
-
-  test('V11: a held list shows the call that is open, also if it came later', () => {
-    const held = holdCalls([call('a', 1)])
-    const { calls, fresh } = updateHeld(held, [call('d', 4), call('c', 3), call('b', 2)], [], 3)
-    expect(calls.map(({ id }) => id)).toEqual(['c', 'b', 'a'])
-    expect(fresh.map(({ id }) => id)).toEqual(['d'])
   })
 })
 

@@ -28,7 +28,7 @@ export const liveInbox = signal<InboxView | undefined>(undefined)
 export const inboxCount = computed(() => (liveInbox.value?.items.length ?? 0) + (liveInbox.value?.left ?? 0))
 
 /** Max number of calls that the browser keeps. */
-export const maxLiveCalls = 500
+const maxLiveCalls = 500
 
 const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
   overview: (value) => {

@@ -15,6 +15,8 @@ export interface Resource<T> {
 interface Options<T> {
   /** The polling interval in milliseconds. Applies only while the page is visible. */
   readonly pollEveryMs?: number
+  /** Loads again when this has changed, at most every second. Applies only while the page is visible. */
+  readonly follow?: Signal<unknown>
   /** If true, polls every ten seconds while the event stream is down. */
   readonly pollWhenOffline?: boolean
   /** What the event stream updates. While the stream is down, data that is loaded replaces it. */
@@ -25,7 +27,7 @@ interface Options<T> {
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   key: string,
-  { pollEveryMs, pollWhenOffline, live }: Options<T> = {},
+  { pollEveryMs, pollWhenOffline, follow, live }: Options<T> = {},
 ): Resource<T> {
   const state = useSignal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: true })
   const reloadCount = useSignal(0)
@@ -53,14 +55,24 @@ export function useResource<T>(
   const reload = () => {
     reloadCount.value++
   }
+  const mayPoll = () => isVisible.peek() && !mustSignInAgain.peek() && !state.peek().loading
   const interval = pollEveryMs ?? (pollWhenOffline && streamState.value !== 'live' ? 10_000 : undefined)
   useEffect(() => {
     if (interval === undefined) return
     const timer = setInterval(() => {
-      if (isVisible.peek() && !mustSignInAgain.peek() && !state.peek().loading) reload()
+      if (mayPoll()) reload()
     }, interval)
     return () => clearInterval(timer)
   }, [interval])
+  useEffect(() => {
+    let seen = follow?.peek()
+    const timer = setInterval(() => {
+      if (seen === follow?.peek() || !mayPoll()) return
+      seen = follow?.peek()
+      reload()
+    }, 1_000)
+    return () => clearInterval(timer)
+  }, [follow])
 
   return { ...state.value, reload }
 }

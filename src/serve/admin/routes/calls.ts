@@ -10,10 +10,15 @@ import { tryResult } from '../schemas/catalog.ts'
 import type { AdminService } from '../service.ts'
 
 export const callsRoutes: readonly Route[] = [
-  userRoute('GET', 'calls', 'The latest calls, including those in the history, newest first', {
+  userRoute('GET', 'calls', 'Calls in memory and in the history', {
     query: calls.callsQuery,
-    answer: z.array(calls.callView),
+    answer: calls.callPage,
     run: ({ caller, query }, { admin }) => admin.pastCalls(caller, query),
+  }),
+  userRoute('GET', 'calls/choices', 'The agents, servers, tools, operations and codes of calls, to filter by', {
+    query: calls.callRange,
+    answer: calls.callChoices,
+    run: ({ caller, query }, { admin }) => admin.callChoices(caller, query),
   }),
   userRoute('GET', 'calls/{id}', 'One call: its timeline, inner calls, audit records and captured content', {
     answer: calls.callDetail,

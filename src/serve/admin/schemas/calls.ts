@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { callOrders } from '../../../core/call-query.ts'
 import { moment, named, namedSchemas, type ViewOf } from './figures.ts'
 
 const outcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
@@ -20,6 +21,20 @@ const callFields = {
 
 export const callView = named('CallView', 'A call.', callFields)
 export type CallView = ViewOf<typeof callView>
+
+export const callPage = named('CallPage', 'A page of calls.', {
+  calls: z.array(callView),
+  total: z.int().min(0).describe('The number of matches on all pages.'),
+  nextCursor: z.string().nullable(),
+})
+export type CallPage = ViewOf<typeof callPage>
+
+const choices = z.array(z.string()).describe('Sorted, at most 1,000 of the history.')
+
+export const callChoices = named('CallChoices', 'The values that calls have.', {
+  ...{ agent: choices, server: choices, name: choices, operation: choices, code: choices },
+})
+export type CallChoicesView = ViewOf<typeof callChoices>
 
 const auditRow = z.record(z.string(), z.unknown()).register(namedSchemas, {
   id: 'AuditRow',
@@ -109,9 +124,19 @@ const text = (description: string) => z.string().max(maxText).optional().describ
 const limit = (usual: number, max: number) =>
   z.coerce.number().int().min(1).max(max).default(usual).describe('Maximum number of results.')
 
-const cursor = text('The `nextCursor` from the previous page.')
+const cursor = z.string().max(4_000).optional().describe('The `nextCursor` from the previous page.')
 
-export const callsQuery = z.strictObject({
+export const callRange = z.strictObject({
+  from: moment('Calls that began at or after this time.'),
+  to: moment('Calls that began before this time.'),
+})
+export type CallRange = ViewOf<typeof callRange>
+
+/** A parameter that selects an order; descending with a minus sign. */
+const sortBy = <const Key extends string>(keys: readonly Key[]) =>
+  z.enum(keys.flatMap((key) => [key, `-${key}` as const]))
+
+export const callsQuery = callRange.extend({
   agent: text('Calls by this agent.'),
   server: text('Calls to this server.'),
   name: text('Calls to this tool, resource or prompt.'),
@@ -120,9 +145,9 @@ export const callsQuery = z.strictObject({
   code: text('Calls with this error code.'),
   parent: text('Calls caused by the call or chat with this id.'),
   slowerThan: z.coerce.number().min(0).optional().describe('Calls that took at least this many milliseconds.'),
-  from: moment('Calls that began at or after this time.'),
-  to: moment('Calls that began before this time.'),
   text: text('Calls with this text in the id, agent, server, name, principal or code.'),
+  sort: sortBy(callOrders).default('-time').describe('The order; descending with a minus sign.'),
+  cursor,
   limit: limit(100, 10_000),
 })
 export type CallsQuery = ViewOf<typeof callsQuery>
@@ -155,8 +180,7 @@ const toolOrders = ['tool', 'server', 'access', 'definition', 'tokens'] as const
 export const toolsQuery = z.strictObject({
   query: text('Words that must all occur in the name, title, description or server.'),
   server: text('Tools on this server.'),
-  sort: z
-    .enum(toolOrders.flatMap((key) => [key, `-${key}` as const]))
+  sort: sortBy(toolOrders)
     .optional()
     .describe('The order; descending with a minus sign. Default: the order in which the tools are served.'),
   cursor,

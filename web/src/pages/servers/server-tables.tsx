@@ -85,7 +85,7 @@ export function RecentCalls({ name }: { readonly name: string }) {
   const live = liveCalls.value.filter(
     ({ server, at }) => server === name && at >= within.from && at < (within.to ?? Number.POSITIVE_INFINITY),
   )
-  const known = new Map([...(loaded.data ?? []), ...live].map((call) => [call.id, call]))
+  const known = new Map([...(loaded.data?.calls ?? []), ...live].map((call) => [call.id, call]))
   const rows = [...known.values()].sort((a, b) => b.at - a.at).slice(0, maxCalls)
   return (
     <Card
