@@ -16,7 +16,7 @@ import { createLineWriter } from './line-writer.ts'
 import {
   answerBatch,
   type Batch,
-  batchBytes,
+  batchPieces,
   createLegacyProtocol,
   type GatewayInfo,
   isBatch,
@@ -84,15 +84,9 @@ export async function serveStdio(options: {
 
   const answerAll = async (current: Session, batch: Batch) => {
     const { caller } = current
-    const answers = await answerBatch({
-      protocol: legacy,
-      session: current,
-      batch,
-      outlet: newChannel(),
-      caller,
-      malformed,
-    })
-    if (answers.length > 0) writer.write(batchBytes(answers))
+    const outlet = newChannel()
+    const answers = await answerBatch({ protocol: legacy, session: current, batch, outlet, caller, malformed })
+    if (answers.length > 0) writer.write(joined(batchPieces(answers)))
   }
 
   const track = (work: Promise<void>) => {

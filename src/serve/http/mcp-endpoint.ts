@@ -65,7 +65,7 @@ export function createMcpEndpoint(options: {
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
-  /** Returns what a caller's next message of a batch has to wait for. */
+  /** Returns what a caller's next request has to wait for. */
   turnOf(principal: string): Promise<void> | undefined
   readonly bodies: RequestBodies
   readonly legacy: LegacyProtocol
@@ -179,25 +179,28 @@ export function createMcpEndpoint(options: {
     const read = readBatch(session, body)
     if (read === undefined) return false
     if ('kind' in read) throw new HttpError(400, read.code, read.message)
-    const messages = read.map((inbound) => placed(inbound, request))
-    const malformed = (fault: string) => recordMalformed(access, session.caller, fault)
-    const turn = () => turnOf(identity.principal)
-    const common = { protocol: legacy, session, batch: messages, turn, malformed }
-    if (messages.every(({ kind }) => kind === 'response' || kind === 'notification')) {
-      await answerBatch({ ...common, outlet: nowhere, caller: session.caller })
-      response.writeHead(202, { 'Content-Length': 0 }).end()
-      return true
-    }
-    if (draining) throw shuttingDown()
+    const isAnswered = read.some(({ kind }) => kind === 'request' || kind === 'invalid')
+    if (draining && isAnswered) throw shuttingDown()
+    const { principal } = identity
     // The batch itself is already counted as a request.
-    const more = messages.length - 1
-    budgets.requests.claim(identity.principal, more)
+    const more = read.length - 1
+    budgets.requests.claim(principal, more)
     try {
-      const outlet = responseTo(response, accepts, session)
-      const caller = callerOf(session, request)
-      outlet.answerBatch(await answerBatch({ ...common, outlet, caller, agentResolved: true }))
+      const outlet = isAnswered ? responseTo(response, accepts, session) : undefined
+      const answers = await answerBatch({
+        protocol: legacy,
+        session,
+        batch: read.map((inbound) => placed(inbound, request)),
+        outlet: outlet ?? nowhere,
+        caller: callerOf(session, request),
+        agentResolved: true,
+        turn: () => turnOf(principal),
+        malformed: (fault) => recordMalformed(access, session.caller, fault),
+      })
+      if (outlet) outlet.answerBatch(answers)
+      else response.writeHead(202, { 'Content-Length': 0 }).end()
     } finally {
-      budgets.requests.give(identity.principal, more)
+      budgets.requests.give(principal, more)
     }
     sessions.touch(session)
     return true

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { joined, lengthOf, type Pieces } from '../../wire/bytes.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
 import type { HttpHeaders } from '../errors.ts'
-import { batchBytes } from '../mcp-legacy/protocol.ts'
+import { batchPieces } from '../mcp-legacy/protocol.ts'
 import type { ResumableStream, SessionStreams, StreamedRequest } from '../session/resumable-streams.ts'
 import type { BufferedRequest } from './request.ts'
 import { dropWhenStalled, largeUnread, type Reader, SseStream, keepAliveMs as streamKeepAliveMs } from './sse-stream.ts'
@@ -212,7 +212,7 @@ export class PostResponse implements ResponseChannel {
   /** Sends the responses as one JSON array, or one by one on a stream. */
   answerBatch(messages: readonly Buffer[]): void {
     if (messages.length === 0) this.abandon()
-    else if (this.#line === undefined && this.#accepts.json) this.answer([batchBytes(messages)])
+    else if (this.#line === undefined && this.#accepts.json) this.answer(batchPieces(messages))
     else {
       for (const message of messages.slice(0, -1)) this.send(message)
       this.answer([messages[messages.length - 1] as Buffer])

@@ -150,14 +150,15 @@ describe('V6: of a batch of a hundred requests', () => {
       leftOut: ({ id }: { id: unknown }) => ({ message: [Buffer.from(`left out ${id}`)] }),
     }
     const batch = Array.from({ length: 100 }, (_, id) => ({ kind: 'request', id, method: 'ping', params: {} }))
-    const requests = new Map<unknown, { cancel(): void }>()
-    const options = { protocol, session: { requests }, batch, outlet, caller: {}, malformed() {} }
-    return { begun, requests, answers: answerBatch(options as never) }
+    const end = new AbortController()
+    const turn = () => iteration()
+    const options = { protocol, session: { ended: end.signal }, batch, outlet, caller: {}, turn, malformed() {} }
+    return { begun, end, answers: answerBatch(options as never) }
   }
 
-  test('one begins in each iteration of the event loop', async () => {
+  test('each begins in a turn of its caller', async () => {
     const { begun, answers } = begin(1)
-    expect(begun).toHaveLength(1)
+    expect(begun).toHaveLength(0)
     while (begun.length < 100) {
       const before = begun.length
       await iteration()
@@ -166,33 +167,23 @@ describe('V6: of a batch of a hundred requests', () => {
     expect(await answers).toHaveLength(100)
   })
 
-  test('those that have not begun can be cancelled', async () => {
-    const { begun, requests } = begin()
-    requests.get(50)?.cancel()
-    while (begun.at(-1) !== 99) await iteration()
-    expect(begun).toHaveLength(99)
-    expect(begun).not.toContain(50)
-  })
-
   test('no more begin after the end of their session', async () => {
-    const { begun, requests } = begin()
+    const { begun, end } = begin()
     await iteration()
-    // This is how a session ends the requests in flight.
-    for (const request of requests.values()) request.cancel()
+    end.abort()
     const count = begun.length
     for (let turn = 0; turn < 5; turn++) await iteration()
     expect(begun).toHaveLength(count)
   })
 
   test('no more begin after it was cancelled', async () => {
-    const { begun, requests } = begin()
+    const { begun } = begin()
     await iteration()
     outlet.owner?.cancel()
     const count = begun.length
     expect(count).toBeLessThan(100)
     for (let turn = 0; turn < 5; turn++) await iteration()
     expect(begun).toHaveLength(count)
-    expect(requests.size).toBe(0)
   })
 
   test('responses beyond 16 MiB in total are replaced with errors', async () => {

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Access } from '../../core/access.ts'
 import { type Caller, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
@@ -7,7 +6,7 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Result } from '../../core/result.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { eachElement, elements } from '../../lib/json-text.ts'
+import { eachElement } from '../../lib/json-text.ts'
 import { quote } from '../../lib/message-text.ts'
 import { joined, lengthOf, type Pieces, toUtf8 } from '../../wire/bytes.ts'
 import { toLegacy } from '../../wire/convert-result.ts'
@@ -230,12 +229,12 @@ export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.to
 export function readBatch(session: Session, bytes: Buffer): Batch | UnreadableMessage | undefined {
   if (session.revision !== revisionWithBatches) return undefined
   const text = toUtf8(bytes)
-  let count = 0
-  const isWhole = eachElement(text, () => ++count <= maxMessages)
-  if (count > maxMessages) return invalidBatch(`A batch may have at most ${maxMessages} messages.`)
+  const messages: Buffer[] = []
+  const isWhole = eachElement(text, (start, end) => messages.push(text.subarray(start, end)) <= maxMessages)
+  if (messages.length > maxMessages) return invalidBatch(`A batch may have at most ${maxMessages} messages.`)
   if (!isWhole) return undefined
-  if (count === 0) return invalidBatch('A batch must have at least one message.')
-  return elements(text)?.map(readInbound)
+  if (messages.length === 0) return invalidBatch('A batch must have at least one message.')
+  return messages.map(readInbound)
 }
 
 const invalidBatch = (message: string): UnreadableMessage => ({
@@ -245,10 +244,7 @@ const invalidBatch = (message: string): UnreadableMessage => ({
   message,
 })
 
-/**
- * Handles all messages in a batch concurrently. Resolves with the responses when all of them are complete. Each message
- * begins in an iteration of the event loop of its own, so that other callers do not wait for all of them.
- */
+/** Handles the messages of a batch like messages that arrive one after the other, and collects the responses. */
 export async function answerBatch(options: {
   readonly protocol: LegacyProtocol
   readonly session: Session
@@ -256,7 +252,7 @@ export async function answerBatch(options: {
   readonly outlet: ResponseChannel
   readonly caller: Caller
   readonly agentResolved?: boolean
-  /** Returns what the caller's next message has to wait for, besides the next iteration of the event loop. */
+  /** Returns what the caller's next request has to wait for. */
   turn?(): Promise<void> | undefined
   /** Called for each message that violates the protocol. */
   malformed(fault: string): void
@@ -271,84 +267,35 @@ export async function answerBatch(options: {
       for (const { owner } of parts) owner?.cancel()
     },
   }
-  const fitted = (request: InboundRequest, { message }: EncodedResponse): Buffer => {
+  const respond = async (request: InboundRequest): Promise<Buffer | undefined> => {
+    const { promise: abandoned, resolve } = Promise.withResolvers<undefined>()
+    const send = (message: Buffer) => outlet.send(message)
+    const part: ResponseChannel = { owner: undefined, send, abandon: () => resolve(undefined) }
+    parts.push(part)
+    const answered = protocol.request(session, request, part, caller, options.agentResolved)
+    const { message } = (await Promise.race([answered, abandoned])) ?? {}
+    if (message === undefined) return undefined
     const size = lengthOf(message)
     if (size > room) return joined(protocol.leftOut(request).message)
     room -= size
     return joined(message)
   }
-  const begin = (inbound: Batch[number]): Promise<Buffer | undefined> | Buffer | undefined => {
-    if (inbound.kind === 'invalid') {
-      const { id, code, message } = inbound
-      options.malformed(message)
-      return errorBytes(id, { code, message })
-    }
-    if (inbound.kind === 'response') {
-      const ambiguous = session.clientRequests.settle(inbound)
-      if (ambiguous !== undefined) options.malformed(ambiguous)
-    } else if (inbound.kind === 'notification') protocol.notification(session, inbound)
-    else {
-      const { promise: abandoned, resolve } = Promise.withResolvers<undefined>()
-      const part: ResponseChannel = {
-        owner: undefined,
-        send: (message) => outlet.send(message),
-        abandon: () => resolve(undefined),
-      }
-      parts.push(part)
-      const answered = protocol
-        .request(session, inbound, part, caller, options.agentResolved)
-        .then((answer) => answer && fitted(inbound, answer))
-      return Promise.race([answered, abandoned])
-    }
-    return undefined
-  }
-  const beginAll = async () => {
-    using queue = queueRequests(session, batch)
-    const answers: ReturnType<typeof begin>[] = []
-    for (const inbound of batch) {
-      if (answers.length > 0) {
-        await setImmediate()
-        await options.turn?.()
-      }
-      if (isCancelled) break
-      answers.push(queue.take(inbound) ? begin(inbound) : undefined)
-    }
-    return answers
-  }
-  return (await Promise.all(await beginAll())).filter((answer) => answer !== undefined)
-}
-
-/**
- * Registers the requests of a batch that have not begun, so that the client can cancel them, and none begins after the
- * end of its session.
- */
-function queueRequests({ requests }: Session, batch: Batch) {
-  const queued = new Map<Batch[number], { cancel(): void }>()
+  const answers: (Promise<Buffer | undefined> | Buffer)[] = []
   for (const inbound of batch) {
-    if (inbound.kind !== 'request' || requests.has(inbound.id)) continue
-    const entry = { cancel: () => void requests.delete(inbound.id) }
-    requests.set(inbound.id, entry)
-    queued.set(inbound, entry)
+    await options.turn?.()
+    if (isCancelled || session.ended.aborted) break
+    if (inbound.kind === 'request') answers.push(respond(inbound))
+    else if (inbound.kind === 'notification') protocol.notification(session, inbound)
+    else {
+      const fault = inbound.kind === 'invalid' ? inbound.message : session.clientRequests.settle(inbound)
+      if (fault !== undefined) options.malformed(fault)
+      if (inbound.kind === 'invalid')
+        answers.push(errorBytes(inbound.id, { code: inbound.code, message: inbound.message }))
+    }
   }
-  return {
-    /** Returns false if the request was cancelled. */
-    take(inbound: Batch[number]): boolean {
-      const entry = queued.get(inbound)
-      if (inbound.kind !== 'request' || entry === undefined) return true
-      queued.delete(inbound)
-      return requests.get(inbound.id) === entry && requests.delete(inbound.id)
-    },
-    [Symbol.dispose]() {
-      for (const inbound of queued.keys()) this.take(inbound)
-    },
-  }
+  return (await Promise.all(answers)).filter((answer) => answer !== undefined)
 }
 
-export function batchBytes(answers: readonly Buffer[]): Buffer {
-  const pieces = answers.flatMap((answer, index) => [index === 0 ? open : comma, answer])
-  return Buffer.concat([...pieces, close])
-}
-
-const open = Buffer.from('[')
-const comma = Buffer.from(',')
-const close = Buffer.from(']')
+/** One JSON array of the responses, of which there is at least one. */
+export const batchPieces = (answers: readonly Buffer[]): Pieces =>
+  answers.flatMap((answer, index) => [Buffer.from(index === 0 ? '[' : ','), answer]).concat(Buffer.from(']'))

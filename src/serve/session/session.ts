@@ -22,6 +22,7 @@ export interface SessionClient {
 /** A legacy protocol session, over HTTP or stdio. It ends when it is disposed of. */
 export interface Session extends SessionClient, Disposable {
   readonly caller: Caller
+  readonly ended: AbortSignal
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: SessionSubscriptions
@@ -52,6 +53,7 @@ export function createSession(options: {
   const session: Session = {
     ...client,
     caller,
+    ended: ended.signal,
     requests: new Map(),
     clientRequests: createPendingClientRequests(client, {
       principal: caller.principal,
