@@ -1,5 +1,6 @@
 import type { NamingConfig } from '../config/schema.ts'
 import type { Exposure, ListChangeListener, Served, View } from '../core/access.ts'
+import { AppPages } from '../core/apps.ts'
 import { type Call, type Caller, type CallerIdentity, type Capabilities, clientKey, profileOf } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
@@ -33,6 +34,8 @@ export interface CatalogOptions {
   readonly flagsOf?: FlagsOf
   /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
+  /** The pages that callers have read; they outlive a configuration. */
+  readonly pages?: AppPages
   /** The items of all catalogs, if there are several. */
   readonly items?: KnownItems
   /** What callers have seen before. If the catalog differs, listeners are notified. */
@@ -115,6 +118,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     decide: options.decide,
     closed: options.closed,
     hideDenied: options.hideDenied ?? false,
+    pages: options.pages ?? new AppPages(),
   }
 
   return {

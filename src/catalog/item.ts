@@ -79,14 +79,6 @@ function servedDefinition(entry: Entry, label: Label, flags: readonly string[]):
   return { ...entry.definition, [nameField[entry.kind]]: label.name, _meta: meta }
 }
 
-/** The URI of the tool's app page, as its server spells it. */
-export function pageOf(definition: Definition): string | undefined {
-  if (definition._meta === undefined) return undefined
-  const meta = asRecord(definition._meta)
-  const uri = asRecord(meta.ui).resourceUri ?? meta['ui/resourceUri']
-  return typeof uri === 'string' ? uri : undefined
-}
-
 function withPage(key: string, value: unknown, page: string): unknown {
   if (key === 'ui/resourceUri') return page
   return key === 'ui' && isRecord(value) && 'resourceUri' in value ? { ...value, resourceUri: page } : value

@@ -1,9 +1,10 @@
 import type { NamingConfig } from '../config/schema.ts'
+import { pageOf } from '../core/apps.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
-import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from './item.ts'
+import { createItem, type FlagsOf, type Item, type Label, renamed } from './item.ts'
 import {
   assignNames,
   createNamer,

@@ -331,9 +331,9 @@ describe('finding', () => {
     await expect(found).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'slow' } })
   })
 
-  test('T1: the error for a tool’s own name suggests the served one', async () => {
+  test('T1: the error for a tool’s own name, misspelt, suggests the served one', async () => {
     const { view } = setUp(sources)
-    await expect(view.resolve('tool', 'read_file')).rejects.toThrow('Did you mean "files__read_file"?')
+    await expect(view.resolve('tool', 'read_fil')).rejects.toThrow('Did you mean "files__read_file"?')
   })
 
   test('T1: so does a misspelling behind the name of its server, where it is served without that', async () => {

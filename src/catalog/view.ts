@@ -1,5 +1,6 @@
 import type { NamingConfig } from '../config/schema.ts'
 import type { Exposure, Served, View } from '../core/access.ts'
+import type { AppPages } from '../core/apps.ts'
 import type { Caller } from '../core/call.ts'
 import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
@@ -41,6 +42,7 @@ export interface ViewOptions {
   exposure(caller: Caller): Exposure
   readonly decide: Decide
   closed(caller: Caller, server: string): Denial | undefined
+  readonly pages: AppPages
   /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied: boolean
 }
@@ -79,7 +81,12 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const { toolPages, pages } = options.visible(caller)
       return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind])(cursor)
     },
-    resolve: async (kind, spelling, wait) => resolveNow(kind, spelling) ?? resolveLater(kind, spelling, wait),
+    resolve: async (kind, spelling, wait) => {
+      const found = resolveNow(kind, spelling) ?? (await resolveLater(kind, spelling, wait))
+      const isRead = kind === 'resource' && wait?.operation === undefined
+      if (isRead) options.pages.read(caller, spelling, found.entry.server)
+      return found
+    },
     find: async (kind, server, name, wait) => {
       const [known] = usable(entryOf(kind, server, name))
       if (known) return known
@@ -94,7 +101,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     ownName: (kind, server, spelling) =>
       isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, naming),
     search: (query, { limit, server }) => {
-      const among = options.visible(caller).items.tool
+      const among = options.visible(caller).offered
       const { items, total } = options.index().search(query, { limit, among, server })
       return { tools: items, total }
     },
@@ -168,9 +175,19 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 
   function resolveNow(kind: Kind, spelling: string): Served | undefined {
-    const found = usable(meanings(kind, spelling))
+    return only(kind, spelling, usable(meanings(kind, spelling)))
+  }
+
+  function only(kind: Kind, spelling: string, found: readonly Served[]): Served | undefined {
     if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
     return found[0]
+  }
+
+  /** The tool that its server calls so, as the pages of apps do: if several do, that of the page read last. */
+  function resolveBare(kind: Kind, name: string): Served | undefined {
+    const found = kind === 'tool' ? options.visible(caller).items.tool.filter(({ entry }) => entry.name === name) : []
+    const server = found.length > 1 ? options.pages.lastServer(caller) : undefined
+    return found.find(({ entry }) => entry.server === server) ?? only(kind, name, found)
   }
 
   function namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
@@ -181,6 +198,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
   /** Resolves a spelling that matches nothing yet: waits for servers that may offer the entry; fails if none does. */
   async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
     const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
+    const bare = meant.length === 0 ? resolveBare(kind, spelling) : undefined
+    if (bare) return bare
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
     // If there are several candidates, stop waiting as soon as one of them has the entry.
@@ -189,15 +208,15 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const enough = () => usable(meanings(kind, spelling)).length > 0
     const late = await readiness.of(candidates, wait, { enough, missing: true })
 
-    const found = resolveNow(kind, spelling)
+    const found = resolveNow(kind, spelling) ?? resolveBare(kind, spelling)
     if (found) return found
     for (const source of named.length > 0 ? named : late) {
       const refusal = serverNotReady(source, kind, waitedFor(late, source, wait))
       if (refusal) throw refusal
     }
     if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())
-    const [only] = servers.length === 1 ? servers : []
-    throw unknownEntry(kind, spelling, options.visible(caller).items[kind], only)
+    const [server] = servers.length === 1 ? servers : []
+    throw unknownEntry(kind, spelling, options.visible(caller).items[kind], server)
   }
 
   function starting(mayHave: (server: string) => boolean): readonly Source[] {

@@ -1,4 +1,5 @@
 import type { Exposure, Page } from '../core/access.ts'
+import { isAppOnly, pageOf, showsApps, toolsForModels } from '../core/apps.ts'
 import type { Caller } from '../core/call.ts'
 import type { Decide, Denial } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -12,6 +13,8 @@ import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 /** The part of a snapshot that callers with the same permissions see. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
+  /** The tools that models may be offered. */
+  readonly offered: readonly Item[]
   /** The tools for each exposure mode. The mode applies to tools only. */
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
@@ -37,17 +40,25 @@ export function createVisibility(options: VisibilityOptions): (snapshot: Catalog
 
   const see = (snapshot: CatalogSnapshot, caller: Caller): Visible => {
     const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => decide(caller, entry).allowed))
+    const offered = { ...items, tool: toolsForModels(items.tool) }
     const mayReach = (server: string) => closed(caller, server) === undefined
     const servers = () =>
-      summariesOf(items, sources, mayReach, hideDenied ? undefined : (source) => noReads(source, caller))
-    const tools = toolsByExposure(items.tool, servers)
+      summariesOf(offered, sources, mayReach, hideDenied ? undefined : (source) => noReads(source, caller))
+    const tools = toolsByExposure(showsApps(caller.capabilities) ? items.tool : offered.tool, servers)
     const toolPages = {
       direct: createPages(tools.direct),
       meta: createPages(tools.meta),
       both: createPages(tools.both),
       code: createPages(tools.code),
     }
-    return { items, tools, pages: perKind((kind) => createPages(items[kind])), toolPages, servers }
+    return {
+      items,
+      offered: offered.tool,
+      tools,
+      pages: perKind((kind) => createPages(items[kind])),
+      toolPages,
+      servers,
+    }
   }
 
   /** Why the caller may use no tool of a server whose tools are allowed, but not known to be read-only (J2). */
@@ -63,8 +74,8 @@ export function createVisibility(options: VisibilityOptions): (snapshot: Catalog
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
-    // The key has every caller property that rules depend on: otherwise unauthenticated callers could see too much.
-    const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
+    // The key has every caller property that the result depends on: otherwise callers could see too much.
+    const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin, showsApps(caller.capabilities)])
     const visible = known.get(key) ?? see(snapshot, caller)
     setBounded(known, key, visible, maxKept)
     return visible
@@ -144,7 +155,8 @@ const codeTools = [
 
 /**
  * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once: under an
- * alias where code mode requires one, otherwise under its own name. Tools that are not shown can still be called.
+ * alias where code mode requires one, otherwise under its own name. Tools with a page are shown in every mode, because
+ * hosts show the page of a tool that they know. Tools that are not shown can still be called.
  */
 export function toolsByExposure(items: readonly Item[], servers: () => readonly ServerSummary[]): ToolsByExposure {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
@@ -157,7 +169,8 @@ export function toolsByExposure(items: readonly Item[], servers: () => readonly 
     if (!item) return []
     return [withDescription(item.entry.name === name ? item : renamed(item, name), servers)]
   })
-  return { direct, meta, both: [...meta, ...direct], code }
+  const pages = direct.filter(({ entry: { definition } }) => pageOf(definition) !== undefined && !isAppOnly(definition))
+  return { direct, meta: [...meta, ...pages], both: [...meta, ...direct], code: [...code, ...pages] }
 }
 
 /** An item whose description mentions only servers that the caller sees. */

@@ -141,6 +141,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     decide: policy.decide,
     closed: policy.closed,
     hideDenied: config.policy.hideDenied,
+    pages: context.pages,
     exposure: ({ agent }) => policy.exposureOf(agent),
     flagsOf: (entry) => [...pins.flagsOf(entry), ...alikeFlags(entry)],
     clock,

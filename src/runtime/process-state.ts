@@ -7,6 +7,7 @@ import { descriptorStore } from '../catalog/descriptor-store.ts'
 import { type ClientToolState, createClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
+import { AppPages } from '../core/apps.ts'
 import { type Budgets, createBudgets } from '../core/budgets.ts'
 import type { CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
@@ -58,6 +59,8 @@ export interface ProcessState extends AsyncDisposable {
   readonly budgets: Budgets
   /** This process's calls that wait for a person, and approvals for sessions. */
   readonly approvals: Approvals
+  /** The pages of apps that callers have read. */
+  readonly pages: AppPages
   /** Whether the stores shared with other processes can be reached. */
   storeReadings(): readonly StoreReading[]
   /** Counts rejected requests, for the inbox. */
@@ -195,6 +198,7 @@ export async function openProcessState(
     bulkhead: concurrency,
     budgets,
     approvals: createApprovals({ budget: budgets.approvals, clock }),
+    pages: new AppPages(),
     storeReadings,
     rejections: createRejections(clock),
     metrics,

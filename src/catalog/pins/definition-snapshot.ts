@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { pageOf } from '../../core/apps.ts'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../lib/canonical-json.ts'
-import { define, pageOf } from '../item.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { define } from '../item.ts'
 import type { ScanFinding } from '../scan/finding.ts'
 import { scannerVersion } from '../scan/scan.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
@@ -62,13 +64,14 @@ const stub = (text: string): string => {
 /**
  * The part of a definition that is pinned: everything except `_meta`, which models do not read. Servers put volatile
  * values there (times, counters, whether another gateway behind this one is stale), which would cause constant false
- * alarms. The only part of `_meta` that is pinned is the app page, because a host opens it.
+ * alarms. The only part of `_meta` that is pinned is `ui`: hosts open its page, and it says who may call the tool.
  */
 export function pinnedPart(definition: Definition): Definition {
   if (definition._meta === undefined) return definition
   const { _meta, ...rest } = definition
   const page = pageOf(definition)
-  return page === undefined ? rest : { ...rest, _meta: { ui: { resourceUri: page } } }
+  if (page === undefined && !isRecord(_meta.ui)) return rest
+  return { ...rest, _meta: { ui: { ...asRecord(_meta.ui), ...(page !== undefined && { resourceUri: page }) } } }
 }
 
 /** The canonical JSON of a definition or a part of it, at any depth. A missing field counts as null. */

@@ -131,9 +131,10 @@ describe('B5: pinned definitions', () => {
     expect((await place.open('quarantine')).check({ ...hidden }).usable).toBe(false)
   })
 
-  test('prompts and instructions are pinned, resources, built-in tools and sinks are not, and volatile _meta is ignored', async () => {
+  test('W3: prompts and instructions are pinned, resources, built-in tools and sinks are not, and of _meta only ui', async () => {
     await using place = await pinsPlace()
     const pins = await place.open('quarantine')
+    const toEntry = (name: string, visibility: readonly string[]) => toolEntry(name, { _meta: { ui: { visibility } } })
     const prompt = (description: string) =>
       entryOf({ kind: 'prompt', name: 'ask', definition: { name: 'ask', description } })
     expect(pins.check(prompt('a')).usable).toBe(true)
@@ -155,6 +156,11 @@ describe('B5: pinned definitions', () => {
     expect(pins.check(toolEntry('read', { _meta: { ui: { resourceUri: 'ui://x' } } })).usable, 'a page to open').toBe(
       false,
     )
+    const forPages = toEntry('refresh', ['app'])
+    expect([pins.check(forPages).usable, pins.check(toEntry('refresh', ['app', 'model'])).usable]).toEqual([
+      true,
+      false,
+    ])
     expect(pins.flagsOf(entryOf({ kind: 'resource', definition: { description: 'A\u202eB' } }))).toEqual(['bidi'])
   })
 

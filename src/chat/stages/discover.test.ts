@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import type { Entry } from '../../core/entry.ts'
+import type { Definition, Entry } from '../../core/entry.ts'
 import type { Source } from '../../core/source.ts'
 import { defineTool } from '../../tools/define-tool.ts'
 import { add, ask, chatting, forecast } from '../chat.fixture.ts'
@@ -34,6 +34,18 @@ async function offered(options: object, request: object = {}, said = 'Hello') {
   const { chat, server, ...rest } = await chatting([says('Well.')], { config: agent, ...options })
   await ask(chat, said, request)
   return { tools: server.asked[0]?.body.tools?.map(({ function: { name } }) => name) ?? [], ...rest }
+}
+
+const withDefinition = (name: string, definition: Definition) => (source: Source) => {
+  const entry: Entry = {
+    kind: 'tool',
+    server: source.name,
+    name,
+    definition: { description: 'Odd.', inputSchema: { type: 'object' }, ...definition },
+    traits: { readOnly: true, idempotent: true, timeoutMs: 1_000 },
+    run: async (call) => ({ body: call.input.arguments as never, isError: false }),
+  }
+  return { ...source, entries: () => [entry] }
 }
 
 describe('the candidate tools', () => {
@@ -70,6 +82,18 @@ describe('the candidate tools', () => {
 
   test('S3: without tools, the model answers directly', async () => {
     expect((await offered({ servers: {} })).tools).toEqual([])
+  })
+
+  test('W3: tools that only pages of apps may call are not offered, neither all nor the best', async () => {
+    const servers = {
+      clock: withDefinition('refresh', { _meta: { ui: { visibility: ['app'] } } }),
+      weather: [forecast],
+    }
+    expect((await offered({ servers })).tools).toEqual(['weather__forecast'])
+    const config = { ...agent, maxTools: 4 }
+    expect((await offered({ config, servers: { ...servers, archive: many } }, {}, 'refresh')).tools).not.toContain(
+      'clock__refresh',
+    )
   })
 
   test('S6: only tools that match the request', async () => {
@@ -126,17 +150,8 @@ describe('running code', () => {
 })
 
 describe('a malformed schema', () => {
-  const withSchema = (name: string, inputSchema: unknown) => (source: Source) => {
-    const entry: Entry = {
-      kind: 'tool',
-      server: source.name,
-      name,
-      definition: { description: 'Odd.', inputSchema: inputSchema as Record<string, unknown> },
-      traits: { readOnly: true, idempotent: true, timeoutMs: 1_000 },
-      run: async (call) => ({ body: call.input.arguments as never, isError: false }),
-    }
-    return { ...source, entries: () => [entry] }
-  }
+  const withSchema = (name: string, inputSchema: unknown) =>
+    withDefinition(name, { inputSchema: inputSchema as Record<string, unknown> })
 
   test('S3: loses only its invalid keywords', async () => {
     const odd = {

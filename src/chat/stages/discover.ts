@@ -1,4 +1,5 @@
 import type { Served, View } from '../../core/access.ts'
+import { isAppOnly } from '../../core/apps.ts'
 import { waitFor } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { metaSource } from '../../core/source.ts'
@@ -22,6 +23,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   const mayOffer = ({ name, entry }: Served): boolean =>
     // Skip meta-tools, because the loop does their work, and tools that have the same name as a client tool.
     entry.server !== metaSource &&
+    !isAppOnly(entry.definition) &&
     !taken.has(name) &&
     (!isCode(entry) || code !== undefined) &&
     isWanted(`${entry.server}.${entry.name}`)

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Served, View } from '../../core/access.ts'
+import { isAppOnly } from '../../core/apps.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { structuredResult } from '../../core/result.ts'
 import type { Wait } from '../../core/waiting.ts'
@@ -37,7 +38,8 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     async run({ agent_id, names, max_tokens }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       // Programs cannot call tools that run other calls, and they use other names for the meta-tools.
-      const usable = ({ entry }: Served) => !entry.traits.carries && entry.server !== call.entry.server
+      const usable = ({ entry }: Served) =>
+        !entry.traits.carries && entry.server !== call.entry.server && !isAppOnly(entry.definition)
       const unknown: { name: string; message: string }[] = []
       const found = new Map<Served['entry'], Served>()
       for (const name of new Set(names)) {

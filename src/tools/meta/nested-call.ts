@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
+import { isAppOnly } from '../../core/apps.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
@@ -57,6 +58,8 @@ export async function runNestedCall(
   const progress = carried.waiting ?? waitOf(call).progress
   const wait = { signal: call.signal, timeoutMs, progress, parent: call.id }
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
+  if (isAppOnly(entry.definition))
+    throw invalidArguments(`${call.entry.name} cannot run ${entry.name}: only the page of its app may call it.`)
   // Tools that run other calls cannot run each other; otherwise one request could grow without bound. One program is
   // allowed, because the tools that it may call do not include any of these.
   if (entry.traits.carries && !(entry.traits.counted && carried.runsPrograms)) {

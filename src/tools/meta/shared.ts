@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Access, MissingServer, Served, View } from '../../core/access.ts'
+import { toolsForModels } from '../../core/apps.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -111,10 +112,10 @@ export const briefly = ({ entry: { server, name, definition } }: Served) => ({
   description: oneLine(definition.description),
 })
 
-/** The tools that a caller may use, without the meta-tools. If a server is given, only that server's tools. */
+/** The tools that a caller may use, without the meta-tools and those for pages of apps. If a server is given, only that server's tools. */
 export function usableTools(view: View, server?: string): readonly Served[] {
   const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
-  return view.list('tool').filter(({ entry }) => names.has(entry.server))
+  return toolsForModels(view.list('tool')).filter(({ entry }) => names.has(entry.server))
 }
 
 export function requestedServers(view: View, server?: string): readonly ServerSummary[] {

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { AppPages, uiExtension } from '../core/apps.ts'
+import { entryOf } from '../core/call.fixture.ts'
+import type { Definition } from '../core/entry.ts'
+import { setUp } from './catalog.fixture.ts'
+import { createCatalogs } from './catalog.ts'
+import { callerOf, decideBy, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
+
+const page = (server: string) => `ui://${server}/app.html`
+const uiTool = (server: string, name: string) => ({ name, _meta: { ui: { resourceUri: page(server) } } })
+const appOnly = (name: string) => ({ name, _meta: { ui: { visibility: ['app'] } } })
+const app = (name: string, ...tools: Definition[]) =>
+  fakeSource(name, { tools: [uiTool(name, `show-${name}`), appOnly('refresh'), ...tools], resources: [page(name)] })
+
+const names = (tools: readonly { name: string }[]) => tools.map(({ name }) => name)
+const find = entryOf({ server: 'toolway', name: 'find_tool', definition: { name: 'find_tool' } })
+const meta = { ...fakeSource('toolway'), entries: () => [find] }
+const native = fakeSource('native', { tools: ['execute_code'] })
+
+const clientWithApps = callerOf({ capabilities: { extensions: { [uiExtension]: {} } } })
+
+test('W3: tools with a page are listed in every exposure mode, also if they name it in the old way', () => {
+  const files = fakeSource('files', { tools: ['read', { name: 'old', _meta: { 'ui/resourceUri': 'ui://files/x' } }] })
+  const { view } = setUp([meta, native, app('clock'), files])
+  expect(names(view.shown('meta'))).toEqual(['find_tool', 'clock__show-clock', 'files__old'])
+  expect(names(view.shown('code'))).toEqual(['execute_code', 'clock__show-clock', 'files__old'])
+  const all = ['find_tool', 'execute_code', 'clock__show-clock', 'files__read', 'files__old']
+  expect(names(view.shown('both'))).toEqual(all)
+})
+
+test('W3: tools for pages only are neither found nor counted, and listed only to clients that know apps', async () => {
+  const { catalog, view } = setUp([meta, native, app('clock', { name: 'hidden', _meta: { ui: { visibility: [] } } })])
+  expect(names(view.search('refresh clock hidden', { limit: 10 }).tools)).toEqual(['clock__show-clock'])
+  expect(view.servers().map(({ name, tools }) => [name, tools])).toEqual([
+    ['native', 1],
+    ['clock', 1],
+  ])
+  expect(names(view.shown('direct'))).toEqual(['execute_code', 'clock__show-clock'])
+  const host = catalog.view(clientWithApps)
+  expect(names(host.shown('direct'))).toContain('clock__refresh')
+  for (const mode of ['meta', 'code'] as const) expect(names(host.shown(mode))).not.toContain('clock__refresh')
+  // The page's call works for any client.
+  expect((await view.resolve('tool', 'refresh')).name).toBe('clock__refresh')
+})
+
+test('W3: a bare name is resolved if one server has it, among those that the caller may use', async () => {
+  const decide = decideBy((_, { server }) => server !== 'closed')
+  const { view } = setUp([app('clock', { name: 'a.b' }), app('closed', { name: 'secret' })], { decide })
+  expect((await view.resolve('tool', 'refresh')).name).toBe('clock__refresh')
+  expect((await view.resolve('tool', 'a.b')).entry.name).toBe('a.b')
+  await expect(view.resolve('tool', 'secret')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+  await expect(view.resolve('prompt', 'refresh')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+})
+
+test('W3: a bare name that several servers have belongs to the one whose page the caller read last', async () => {
+  const { catalog } = setUp([app('clock'), app('map')])
+  const [one, other] = ['one', 'other'].map((session) => catalog.view(callerOf({ session })))
+  const ambiguous = { code: 'TOOL_NOT_FOUND', message: expect.stringContaining('"clock__refresh", "map__refresh"') }
+  await expect(one?.resolve('tool', 'refresh')).rejects.toMatchObject(ambiguous)
+  for (const server of ['clock', 'map']) {
+    for (const uri of [page(server), `ui://${server}/${server}/app.html`]) {
+      await one?.resolve('resource', uri)
+      expect((await one?.resolve('tool', 'refresh'))?.entry.server).toBe(server)
+    }
+  }
+  // Lookups that are not for reading do not count.
+  await one?.resolve('resource', page('clock'), { operation: 'subscribe' })
+  expect((await one?.resolve('tool', 'refresh'))?.entry.server).toBe('map')
+  await expect(other?.resolve('tool', 'refresh')).rejects.toMatchObject(ambiguous)
+})
+
+test('W3: the page that a caller read last outlives a reload', async () => {
+  const pages = new AppPages()
+  const catalogOf = () =>
+    createCatalogs({
+      ...{
+        sources: [app('clock'), app('map')],
+        naming: namingOf(),
+        listDeadlineMs: 1,
+        pages,
+        clock: createManualClock(),
+      },
+      ...{ decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both', log: keepingLog() },
+    })
+  await catalogOf().view(callerOf()).resolve('resource', page('map'))
+  expect((await catalogOf().view(callerOf()).resolve('tool', 'refresh')).entry.server).toBe('map')
+})

@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { rawModern } from '../../fixtures/raw-callers.ts'
+import { type RpcAnswer, rawSession } from '../../fixtures/raw-http.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+
+/*
+ * The story of a host of MCP Apps with two published servers. Their pages call tools by the names that their own server
+ * gave them.
+ */
+
+const open = new AsyncDisposableStack()
+let toolway: LocalToolway
+let folder: Folder
+
+const modes = ['both', 'meta', 'code'] as const
+const allow = { servers: ['*'] }
+
+/** Tells by its answers which of two equal servers got a call. */
+const logFile = (server: string) => join(folder.path, `${server}.log`)
+
+beforeAll(async () => {
+  folder = open.use(await temporaryFolder())
+  toolway = open.use(
+    await startToolway({
+      mcpServers: {
+        debug: stdioServers.debugApp(logFile('debug')),
+        twin: stdioServers.debugApp(logFile('twin')),
+        shadertoy: stdioServers.shadertoyApp(),
+      },
+      agents: Object.fromEntries(modes.map((mode) => [mode, { allow, expose: mode }])),
+      sandbox: { minIsolation: 'worker' },
+    }),
+  )
+  await toolway.gateway.refresh()
+})
+
+afterAll(() => open.disposeAsync())
+
+type Answer = (method: string, params?: object) => Promise<RpcAnswer>
+
+/** A client of an era that acts as one agent. */
+async function clientOf(era: 'session' | 'stateless', agent: string): Promise<Answer> {
+  const headers = { 'toolway-agent': agent }
+  if (era === 'session') return (await rawSession(toolway, { headers })).answer
+  const ask = rawModern(toolway, {}, headers)
+  return async (method, params) => JSON.parse(await ask(method, params)) as RpcAnswer
+}
+
+interface Tool {
+  readonly name: string
+  readonly _meta: { readonly 'dev.toolway/server': string; readonly ui?: { readonly resourceUri: string } }
+}
+
+const call = (answer: Answer, name: string, args = {}) => answer('tools/call', { name, arguments: args })
+const textOf = ({ result, error }: RpcAnswer) => JSON.stringify(result ?? error)
+
+describe.each(modes.flatMap((mode) => (['session', 'stateless'] as const).map((era) => ({ mode, era }))))(
+  'expose: $mode, $era',
+  ({ mode, era }) => {
+    test('W3: a host finds a tool with a page, reads the page, and its calls reach the page’s own server', async () => {
+      const answer = await clientOf(era, mode)
+      const tools = (await answer('tools/list')).result?.tools as Tool[]
+      const withPage = tools.filter(({ _meta }) => _meta.ui?.resourceUri !== undefined)
+      expect(withPage.map(({ name }) => name)).toEqual([
+        'debug__debug-tool',
+        'twin__debug-tool',
+        expect.stringContaining('shadertoy__'),
+      ])
+      expect(tools.filter(({ name }) => /debug-(refresh|log)/.test(name))).toEqual([])
+      for (const server of ['debug', 'twin']) {
+        const uri = withPage.find(({ name }) => name.startsWith(server))?._meta.ui?.resourceUri
+        const { contents } = (await answer('resources/read', { uri })).result as { contents: { text: string }[] }
+        expect(contents[0]?.text).toContain('debug-refresh')
+        const { result } = await call(answer, 'debug-log', { type: 'test', payload: mode })
+        expect(result?.structuredContent).toEqual({ logged: true, logFile: logFile(server) })
+      }
+    })
+
+    test('W3: models neither find nor run the tools that only pages may call', async () => {
+      const answer = await clientOf(era, mode)
+      const found = await call(answer, 'find_tool', { tool_description: 'refresh debug info, log to file', limit: 20 })
+      expect(textOf(found)).not.toMatch(/debug-(refresh|log)/)
+      const listed = await call(answer, 'get_server_tools', { server: 'debug' })
+      expect(textOf(listed)).toContain('debug-tool')
+      expect(textOf(listed)).not.toMatch(/debug-(refresh|log)/)
+      const described = await call(answer, 'describe_tools', { names: ['debug.debug-refresh'] })
+      expect(textOf(described)).toContain('not a tool that your programs may use')
+      const ran = await call(answer, 'execute_tool', { server: 'debug', tool: 'debug-refresh' })
+      expect(textOf(ran)).toContain('only the page of its app may call it')
+      const code = "return await tools.debug['debug_refresh']({})"
+      expect(textOf(await call(answer, 'execute_code', { code }))).toContain('only the page of its app may call it')
+    })
+  },
+)
+
+test('W3: a bare name that two servers have is ambiguous until a page of one of them is read', async () => {
+  const answer = await clientOf('session', 'both')
+  expect((await call(answer, 'debug-refresh')).error?.message).toContain(
+    '"debug__debug-refresh", "twin__debug-refresh"',
+  )
+})
