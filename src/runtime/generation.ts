@@ -4,7 +4,6 @@ import { secretsOf } from '../audit/redact/secrets.ts'
 import { type Catalog, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
 import { createPins, type Pins, watchDefinitions } from '../catalog/pins/pins.ts'
-import { createLookalikeFlags } from '../catalog/scan/lookalike-names.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { CreateChatOptions } from '../chat/chat.ts'
 import { modelNames, visionModels } from '../chat/models/create-models.ts'
@@ -133,7 +132,6 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const servers = buildServers(config, context, before?.servers)
   const engines = createEngines(config, context, before)
   const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins.value }, context)
-  const alikeFlags = createLookalikeFlags(serversOf({ servers }), log)
   const catalog = createCatalogs({
     sources: [...localSources, ...serversOf({ servers })],
     naming: config.naming,
@@ -143,7 +141,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     hideDenied: config.policy.hideDenied,
     pages: context.pages,
     exposure: ({ agent }) => policy.exposureOf(agent),
-    flagsOf: (entry) => [...pins.flagsOf(entry), ...alikeFlags(entry)],
+    flagsOf: pins.flagsOf,
     clock,
     log,
   })
@@ -263,6 +261,7 @@ export async function startGeneration(
   // A command or URL may contain secrets that the configuration reads from elsewhere.
   const described = [...origins].map(([name, { hash, text }]) => [name, { hash, text: redactor.text(text) }] as const)
   pins.noteOrigins(new Map(described))
+  if (before && pins !== before.pins) for (const server of serversOf(next)) pins.checkListing(server)
   const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
   for (const [name, { server }] of added) watchServer(name, server, listeners)
   await Promise.all(added.map(([, { server }]) => server.start()))
@@ -368,7 +367,7 @@ function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
 }
 
 function watchServer(name: string, server: UpstreamServer, { cache, current, serverAdded }: GenerationListeners): void {
-  watchDefinitions(server, { check: (entry) => current().pins.check(entry) })
+  watchDefinitions(server, () => current().pins)
   const changedLists = createListTracker(server)
   server.onChange(() => {
     if (changedLists().length > 0) cache.invalidate(name)

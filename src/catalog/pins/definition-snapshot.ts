@@ -5,7 +5,7 @@ import { canonical } from '../../lib/canonical-json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { define } from '../item.ts'
 import type { ScanFinding } from '../scan/finding.ts'
-import { scannerVersion } from '../scan/scan.ts'
+import { isFlag, scannerVersion } from '../scan/scan.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
 
 export interface PinnedDefinition {
@@ -21,7 +21,7 @@ export const pinnedDefinitionOf = (definition: Definition): PinnedDefinition => 
 export type ScanVerdict = Pick<DefinitionSnapshot, 'flags' | 'high' | 'scanner'>
 
 export const verdictOf = (findings: readonly ScanFinding[]): ScanVerdict => ({
-  flags: [...new Set(findings.map(({ kind }) => kind))],
+  flags: [...new Set(findings.filter(isFlag).map(({ kind }) => kind))],
   high: findings.some(({ severity }) => severity === 'high'),
   scanner: scannerVersion,
 })

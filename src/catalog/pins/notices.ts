@@ -1,6 +1,7 @@
 import type { Log } from '../../core/log.ts'
 import { visible } from '../scan/escape-invisible.ts'
 import type { ScanFinding } from '../scan/finding.ts'
+import { isFlag } from '../scan/scan.ts'
 import { summarizeChanges } from './definition-diff.ts'
 import type { DefinitionSnapshot, Pin } from './pin-record.ts'
 import { labelOf, latestApproval, type PinsMode } from './pin-state.ts'
@@ -50,10 +51,13 @@ export function createNotices(log: Log, mode: PinsMode) {
       )
     },
     isNew(server: string, label: string): void {
-      log.info({ server, definition: visible(label) }, 'trusted a new definition on first use')
+      if (!once('new', label)) return
+      const facts = { server, definition: visible(label) }
+      if (mode === 'quarantine') log.warn(facts, `new definition: ${effect}; see \`toolway pins show\``)
+      else log.info(facts, 'trusted a new definition on first use')
     },
     found(server: string, label: string, hash: string, findings: readonly ScanFinding[]): void {
-      if (findings.length === 0 || !once('found', label, hash)) return
+      if (!findings.some(isFlag) || !once('found', label, hash)) return
       const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
       log.warn(
         { server, definition: visible(label), findings: shown },

@@ -2,11 +2,12 @@ import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { visible } from '../scan/escape-invisible.ts'
-import { scanDefinition } from '../scan/scan.ts'
+import type { ToolNames } from '../scan/lookalike-names.ts'
+import { scanAmong } from '../scan/scan.ts'
 import { isScanned, type PinnedDefinition, pinnedDefinitionOf, snapshotOf, verdictOf } from './definition-snapshot.ts'
 import type { Notices } from './notices.ts'
-import { type DefinitionSnapshot, isBlocked, type Pin, type PinKind, trustsFirstSight } from './pin-record.ts'
-import { approvalOf, isReleased, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
+import { type DefinitionSnapshot, type Pin, type PinKind, trustsFirstSight } from './pin-record.ts'
+import { approvalOf, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
 import type { ServerPinStore } from './pin-store.ts'
 
 export interface Pinned {
@@ -26,6 +27,7 @@ export interface PinEvaluatorOptions {
   readonly mode: PinsMode
   readonly notices: Notices
   readonly queue: ScanQueue
+  names(): ToolNames
   flagged(server: string): void
   /** Called when a definition waits for approval. */
   waiting?(server: string): void
@@ -42,13 +44,13 @@ export function createPinEvaluator(
   const { mode, notices, queue, clock } = options
 
   const pinnedBy = (subject: PinSubject, pin: Pin, hash: string): Pinned => {
-    const usable = !isBlocked(pin, hash) && (mode !== 'quarantine' || isReleased(approvalOf(pin, hash)))
     const state = stateOf(subject.server, { ...pin, seen: { ...pin.seen, hash } }, mode)
-    return usable ? { usable, state } : { usable, state, denial: denialFor(state) }
+    return state.quarantined ? { usable: false, state, denial: denialFor(state) } : { usable: true, state }
   }
 
-  const inspect = (store: ServerPinStore, { server, kind, name }: PinSubject, look: PinnedDefinition): void => {
-    const findings = scanDefinition(look.part)
+  const inspect = (store: ServerPinStore, subject: PinSubject, look: PinnedDefinition): void => {
+    const { server, kind, name } = subject
+    const findings = scanAmong(options.names(), subject, look.part)
     const verdict = verdictOf(findings)
     const pin = store.pin(kind, name)
     if (!pin) return
@@ -82,6 +84,7 @@ export function createPinEvaluator(
     } else {
       if (!waiting || seen !== pin.seen) store.put({ ...pin, pending: [...pin.pending, { ...snapshot, at }], seen })
       if (pin.approved.length > 0) notices.changed(server, pin, snapshot)
+      else if (trustsFirstSight(store.record)) notices.isNew(server, labelOf(server, kind, name))
       else notices.unapproved(server)
       options.waiting?.(server)
     }
@@ -94,7 +97,10 @@ export function createPinEvaluator(
   }
 
   function first(store: ServerPinStore, { server, kind, name }: PinSubject, snapshot: DefinitionSnapshot): void {
-    const trusted = trustsFirstSight(store.record)
+    if (kind === 'tool') options.names().add(server, name)
+    const { listed } = store.record
+    const isTrusted = trustsFirstSight(store.record)
+    const trusted = isTrusted && !(listed && mode === 'quarantine')
     const approved = trusted ? [{ ...snapshot, by: 'first sight' as const }] : []
     store.put({
       kind,
@@ -103,25 +109,27 @@ export function createPinEvaluator(
       pending: trusted ? [] : [snapshot],
       seen: { hash: snapshot.hash, at: snapshot.at },
     })
-    if (!trusted) notices.unapproved(server)
-    else if (store.wasKnown) notices.isNew(server, labelOf(server, kind, name))
+    if (!trusted) options.waiting?.(server)
+    if (!isTrusted) notices.unapproved(server)
+    else if (listed) notices.isNew(server, labelOf(server, kind, name))
   }
 }
 
-export function denialFor({ label, condition, changed, flags, blocked }: PinState): Denial {
+export function denialFor({ label, state, changed, flags }: PinState): Denial {
   const shown = visible(label)
-  const reason = blocked
-    ? 'an operator blocked its definition'
-    : condition === 'changed'
-      ? `its ${listed(changed)} changed after it was approved`
-      : condition === 'unapproved'
-        ? "it has not been approved since its server's pins were lost"
-        : `its definition contains ${listed(flags)}`
+  const change = `its ${listed(changed)} changed after it was approved`
+  const reasons = {
+    approved: '',
+    blocked: 'an operator blocked its definition',
+    new: "nobody has approved it since it is new or its server's pins were lost",
+    changed: change,
+    flagged: `${changed.length > 0 ? `${change}, and ` : ''}the scanner flagged it (${listed(flags)})`,
+  }
   return {
     allowed: false,
     code: 'QUARANTINED',
     rule: 'policy.pins',
-    reason: `${shown} is quarantined: ${reason}. An operator can inspect it with \`toolway pins show ${shown}\` and approve it with \`toolway pins approve ${shown}\`.`,
+    reason: `${shown} is quarantined: ${reasons[state]}. An operator can inspect it with \`toolway pins show ${shown}\` and approve it with \`toolway pins approve ${shown}\`.`,
   }
 }
 
@@ -189,16 +197,18 @@ export function createScanQueue() {
 export function createUnpinnedFlags({
   queue,
   notices,
+  names,
   flagged,
-}: Pick<PinEvaluatorOptions, 'queue' | 'notices' | 'flagged'>): (entry: Entry) => readonly string[] {
+}: Pick<PinEvaluatorOptions, 'queue' | 'notices' | 'names' | 'flagged'>): (entry: Entry) => readonly string[] {
   const known = new WeakMap<Entry, readonly string[]>()
   return (entry) => {
     const flags = known.get(entry)
     if (flags) return flags
     known.set(entry, [])
+    if (entry.kind === 'tool') names().add(entry.server, entry.name)
     queue.add(() => {
       const look = pinnedDefinitionOf(entry.verbatim ?? entry.definition)
-      const findings = scanDefinition(look.part)
+      const findings = scanAmong(names(), entry, look.part)
       known.set(entry, verdictOf(findings).flags)
       notices.found(entry.server, `${entry.kind}:${entry.server}.${entry.name}`, look.hash, findings)
       if (findings.length > 0) flagged(entry.server)

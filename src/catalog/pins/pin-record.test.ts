@@ -44,6 +44,7 @@ const records: fc.Arbitrary<ServerPins> = fc
   .record({
     acknowledged: fc.integer({ min: 0, max: 9 }),
     distrusted: fc.integer({ min: 0, max: 9 }),
+    listed: fc.boolean(),
     pins: fc.subarray(['read', 'write', 'find']).chain((names) => fc.tuple(...names.map(pins))),
   })
   .map(({ pins, ...rest }) => ({

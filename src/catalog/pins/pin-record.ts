@@ -54,6 +54,8 @@ const recordSchema = z.object({
   acknowledged: time,
   /** When the pins were lost, or 0. Until an operator acknowledges the loss, first sight does not count as approval. */
   distrusted: time,
+  /** Whether the first listing is complete, so that further definitions are new. Absent in files of Toolway 0.2. */
+  listed: z.boolean().optional(),
   pins: z.array(pin),
 })
 
@@ -77,6 +79,7 @@ export interface ServerPins {
   readonly origins: readonly RecordedOrigin[]
   readonly acknowledged: number
   readonly distrusted: number
+  readonly listed: boolean
   readonly pins: ReadonlyMap<string, Pin>
 }
 
@@ -87,6 +90,7 @@ export const emptyRecord = (server: string, distrusted = 0): ServerPins => ({
   origins: [],
   acknowledged: 0,
   distrusted,
+  listed: false,
   pins: new Map(),
 })
 
@@ -105,7 +109,7 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   const pins = new Map(data.pins.map((item): [string, Pin] => [keyOf(item.kind, item.name), item]))
   // Toolway 0.1 stored the whole path of a URL.
   const origins = data.origins.map((origin) => ({ ...origin, text: withoutSecrets(origin.text) }))
-  return { ...record, origins, pins }
+  return { ...record, listed: record.listed ?? data.pins.some(({ kind }) => kind !== 'instructions'), origins, pins }
 }
 
 /** Max characters per record. A larger record is stored without copies of definitions. */
@@ -172,6 +176,7 @@ export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
     origins: origins.sort(byTime).slice(-maxOrigins),
     acknowledged: Math.max(a.acknowledged, b.acknowledged),
     distrusted: Math.max(a.distrusted, b.distrusted),
+    listed: a.listed || b.listed,
     pins,
   }
 }

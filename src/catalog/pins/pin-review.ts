@@ -1,8 +1,9 @@
 import type { ScanFinding } from '../scan/finding.ts'
-import { scanDefinition } from '../scan/scan.ts'
+import type { ToolNames } from '../scan/lookalike-names.ts'
+import { scanAmong } from '../scan/scan.ts'
 import { type DefinitionLine, lineDiff, type MarkedLine, placedLines } from './definition-diff.ts'
 import { type Approval, type DefinitionSnapshot, isBlocked, type Pin } from './pin-record.ts'
-import { latestApproval } from './pin-state.ts'
+import { latestApproval, type PinWord, wordOf } from './pin-state.ts'
 
 /** A line of a diff, with the numbers of the findings in it. */
 export interface ReviewLine {
@@ -15,7 +16,7 @@ export interface ReviewLine {
 export interface ReviewedDefinition {
   readonly hash: string
   readonly at: number
-  readonly state: 'approved' | 'pending' | 'blocked'
+  readonly state: PinWord
   readonly approvedBy: Approval['by'] | null
   /** Whether the server currently offers this definition. */
   readonly current: boolean
@@ -24,17 +25,16 @@ export interface ReviewedDefinition {
   readonly lines: readonly ReviewLine[]
 }
 
-/** All definitions kept for a pin, the current one first, then the newest. */
-export function reviewPin(pin: Pin): ReviewedDefinition[] {
+/** All definitions kept for a server's pin, the current one first, then the newest. */
+export function reviewPin(server: string, pin: Pin, names: ToolNames): ReviewedDefinition[] {
   const approved = pin.approved.filter(({ hash }) => !isBlocked(pin, hash))
   const base = latestApproval({ ...pin, approved })
   const review = (snapshot: DefinitionSnapshot, by: Approval['by'] | null): ReviewedDefinition => {
     const { hash, at } = snapshot
-    const findings = findingsIn(snapshot)
-    const state = isBlocked(pin, hash) ? 'blocked' : by === null ? 'pending' : 'approved'
+    const findings = findingsIn(snapshot, (definition) => scanAmong(names, { ...pin, server }, definition))
     const before = base?.hash === hash ? snapshot : base
     const lines = linesWith(findings, before?.definition, snapshot.definition, before !== undefined)
-    return { hash, at, state, approvedBy: by, current: hash === pin.seen.hash, findings, lines }
+    return { hash, at, state: wordOf(pin, hash), approvedBy: by, current: hash === pin.seen.hash, findings, lines }
   }
   const all = [
     ...pin.approved.map((approval) => review(approval, approval.by)),
@@ -44,15 +44,18 @@ export function reviewPin(pin: Pin): ReviewedDefinition[] {
 }
 
 /** The findings in the stored copy. Long fields are not stored, so the stored flags may name further kinds. */
-function findingsIn({ definition, flags, high }: DefinitionSnapshot): ScanFinding[] {
-  const findings = definition ? scanDefinition(definition) : []
+function findingsIn(
+  { definition, flags, high }: DefinitionSnapshot,
+  scan: (definition: NonNullable<Definition>) => ScanFinding[],
+): ScanFinding[] {
+  const findings = definition ? scan(definition) : []
   const others = flags.filter((flag) => findings.every(({ kind }) => kind !== flag))
   const excerpt = '(in text that is too long to keep)'
   return [
     ...findings,
     ...others.map((kind) => ({
       kind: kind as ScanFinding['kind'],
-      severity: high ? ('high' as const) : ('low' as const),
+      severity: high ? ('high' as const) : ('warn' as const),
       where: '',
       excerpt,
     })),

@@ -12,8 +12,12 @@ import {
 
 export type PinsMode = 'off' | 'warn' | 'quarantine'
 
-/** The condition of a pinned definition. `unapproved`: it was first seen while its server was distrusted. */
-export type PinCondition = 'pinned' | 'changed' | 'changed back' | 'unapproved'
+/**
+ * The state of a definition. `new`: its server offered it after its first listing, or while it was distrusted. `flagged`:
+ * the scanner found something in it. `blocked`: an operator blocked it.
+ */
+export const pinWords = ['approved', 'new', 'changed', 'flagged', 'blocked'] as const
+export type PinWord = (typeof pinWords)[number]
 
 export interface PinState {
   readonly server: string
@@ -21,10 +25,9 @@ export interface PinState {
   readonly name: string
   /** The name that operators use: `server.tool`, `prompt:server.name` or `instructions:server`. */
   readonly label: string
-  readonly condition: PinCondition
+  readonly state: PinWord
   /** Whether quarantine or an operator blocks the latest definition. */
   readonly quarantined: boolean
-  readonly blocked: boolean
   /** The hash of the latest definition. */
   readonly hash: string
   readonly seenAt: number
@@ -57,24 +60,31 @@ export const latestApproval = (pin: Pin): Approval | undefined => pin.approved.t
 export const approvalOf = (pin: Pin, hash: string): Approval | undefined =>
   pin.approved.find((approval) => approval.hash === hash)
 
-/** Whether quarantine mode allows a definition. After a high-severity finding, only an operator can release it. */
-export const isReleased = (approval: Approval | undefined, high = approval?.high): boolean =>
-  approval !== undefined && (approval.by === 'operator' || high !== true)
+const snapshotOf = (pin: Pin, hash: string): DefinitionSnapshot | undefined =>
+  approvalOf(pin, hash) ?? pin.pending.find((snapshot) => snapshot.hash === hash)
+
+/** The state of one of a pin's definitions. After a finding, only an operator can approve it. */
+export function wordOf(pin: Pin, hash: string): PinWord {
+  const approval = approvalOf(pin, hash)
+  if (isBlocked(pin, hash)) return 'blocked'
+  if (approval?.by === 'operator') return 'approved'
+  if (snapshotOf(pin, hash)?.flags.length) return 'flagged'
+  return approval ? 'approved' : pin.approved.length > 0 ? 'changed' : 'new'
+}
 
 export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
   const { kind, name, seen, pending } = pin
   const approval = approvalOf(pin, seen.hash)
   const latest = approval ?? latestApproval(pin)
-  const snapshot: DefinitionSnapshot | undefined = approval ?? pending.find(({ hash }) => hash === seen.hash)
-  const blocked = mode !== 'off' && isBlocked(pin, seen.hash)
+  const snapshot = snapshotOf(pin, seen.hash)
+  const state = wordOf(pin, seen.hash)
   return {
     server,
     kind,
     name,
     label: labelOf(server, kind, name),
-    condition: conditionOf(pin, approval),
-    quarantined: blocked || (mode === 'quarantine' && !isReleased(approval)),
-    blocked,
+    state,
+    quarantined: (mode === 'quarantine' && state !== 'approved') || (mode === 'warn' && state === 'blocked'),
     hash: seen.hash,
     seenAt: seen.at,
     ...(latest && { approvedAt: latest.at, approvedBy: latest.by }),
@@ -84,14 +94,8 @@ export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
   }
 }
 
-function conditionOf(pin: Pin, approval: Approval | undefined): PinCondition {
-  if (approval) return pin.pending.length > 0 ? 'changed back' : 'pinned'
-  return pin.approved.length > 0 ? 'changed' : 'unapproved'
-}
-
 /** Whether a definition waits for an operator's decision. */
-export const isOpen = ({ condition, quarantined, blocked }: PinState): boolean =>
-  !blocked && (quarantined || condition === 'changed' || condition === 'unapproved')
+export const isOpen = ({ state }: PinState): boolean => state !== 'approved' && state !== 'blocked'
 
 export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
   [...record.pins.values()]
@@ -127,11 +131,9 @@ export function approveIn(
     if (!isSelected(selection, record.server, pin)) continue
     const target = selection.hash ?? meant(pin, selection)
     const known = approvalOf(pin, target)
-    const blocked = isBlocked(pin, target)
-    // A definition that was trusted at first sight needs approval only if the scanner found something of high severity
-    // or an operator blocked it. If its hash is given, the approval is recorded in any case.
-    const isApproved = known && !blocked && isReleased(known) && (!selection.hash || known.by === 'operator')
-    const snapshot = isApproved ? undefined : (known ?? pin.pending.find(({ hash }) => hash === target))
+    // If its hash is given, the approval of a definition that was trusted at first sight is recorded, too.
+    const isApproved = wordOf(pin, target) === 'approved' && (!selection.hash || known?.by === 'operator')
+    const snapshot = isApproved ? undefined : snapshotOf(pin, target)
     if (!snapshot) continue
     const approval = { ...snapshot, at, by: 'operator' as const }
     const lifted = pin.blocked?.map((block) =>
@@ -157,12 +159,12 @@ export function blockIn(record: ServerPins, label: string, hash: string, at: num
 }
 
 /**
- * The hash to approve: the latest one. If that one is already released, a label selects the pending one, such as a
+ * The hash to approve: the latest one. If that one is already approved, a label selects the pending one, such as a
  * variant for other clients. Approving everything skips pending ones, which may be changes that were reverted.
  */
-function meant({ seen, pending, approved }: Pin, { label }: Selection): string {
-  const fine = isReleased(approved.find(({ hash }) => hash === seen.hash))
-  return (fine && label !== undefined ? pending.at(-1)?.hash : undefined) ?? seen.hash
+function meant(pin: Pin, { label }: Selection): string {
+  const isApproved = wordOf(pin, pin.seen.hash) === 'approved'
+  return (isApproved && label !== undefined ? pin.pending.at(-1)?.hash : undefined) ?? pin.seen.hash
 }
 
 /** Whether an operator must check the server as a whole: its origin changed, or its pins were lost. */

@@ -102,8 +102,6 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     get hasBlocks() {
       return blocks
     },
-    /** Whether the server had pins when this process started. */
-    wasKnown: record.pins.size > 0,
     pin: (kind: PinKind, name: string) => pins.get(keyOf(kind, name)),
     put(pin: Pin): void {
       const key = keyOf(pin.kind, pin.name)

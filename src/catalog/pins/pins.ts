@@ -4,6 +4,7 @@ import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
 import { builtInSources, type Source } from '../../core/source.ts'
 import { listen } from '../../lib/listen.ts'
+import { ToolNames } from '../scan/lookalike-names.ts'
 import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
 import { createPinEvaluator, createScanQueue, createUnpinnedFlags, type Pinned } from './pin-evaluator.ts'
@@ -11,6 +12,7 @@ import { openPinFiles, pinsFolder } from './pin-files.ts'
 import type { Pin, PinKind, RecordedOrigin, ServerOrigin, ServerPins } from './pin-record.ts'
 import {
   type Approved,
+  approvalOf,
   approveIn,
   blockIn,
   findPin,
@@ -39,12 +41,16 @@ export interface Pins extends AsyncDisposable {
   check(entry: Entry): Pinned
   /** Compares a server's instructions with their pin. Empty instructions are always usable. */
   checkServer(server: string, instructions: string): Pinned
+  /** Checks everything that a server lists. After its first listing with entries, further ones are new. */
+  checkListing(server: ListedServer): void
   denialOf(entry: Entry): Denial | undefined
   /** The scanner's findings so far, plus `changed` if the definition is not approved. */
   flagsOf(entry: Entry): readonly string[]
   readonly mode: PinsMode
   list(): readonly PinState[]
   find(label: string): { readonly server: string; readonly pin: Pin } | undefined
+  /** The names of the configured servers' tools. */
+  names(): ToolNames
   approve(selection: Selection): Promise<readonly Approved[]>
   /** Blocks one definition, in every mode except `off`, until an operator approves it. */
   block(label: string, hash: string): Promise<void>
@@ -53,6 +59,12 @@ export interface Pins extends AsyncDisposable {
   /** Reports that definitions may have begun or ceased to wait for an operator. */
   onReview(listener: () => void): Disposable
   settled(): Promise<void>
+}
+
+export interface ListedServer extends Pick<Source, 'name' | 'entries'> {
+  readonly instructions: string
+  /** What the server lists for clients with other capabilities. */
+  kinds(): ReadonlyMap<string, Pick<Source, 'entries'>>
 }
 
 interface Known {
@@ -94,8 +106,14 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
 
   const known = new WeakMap<Entry, Known>()
   const instructed = new Map<string, Known & { readonly instructions: string }>()
-  const evaluate = createPinEvaluator({ mode, notices, queue, flagged: tell, waiting: review, clock })
-  const looseFlags = createUnpinnedFlags({ queue, notices, flagged: tell })
+  let configured: ReadonlyMap<string, ServerOrigin> | undefined
+  let toolNames: ToolNames | undefined
+  const names = () => {
+    toolNames ??= toolNamesIn(records().filter(({ server }) => configured?.has(server) ?? true))
+    return toolNames
+  }
+  const evaluate = createPinEvaluator({ mode, notices, queue, names, flagged: tell, waiting: review, clock })
+  const looseFlags = createUnpinnedFlags({ queue, notices, names, flagged: tell })
   const files = openPinFiles(pinsFolder(options.folder), log)
   const store = mode === 'off' ? undefined : await openPinStore({ files, changed: tell, clock, log })
 
@@ -113,26 +131,40 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   const records = () => [...(store?.all().values() ?? [])].map(({ record }) => record)
   const find: Pins['find'] = (label) => findPin(records(), label)
 
+  const checkServer: Pins['checkServer'] = (server, instructions) => {
+    if (!store || instructions === '' || builtInSources.includes(server)) return free
+    const serverStore = store.of(server)
+    const last = instructed.get(server)
+    const before = last?.instructions === instructions ? last : undefined
+    if (before?.generation === serverStore.generation) return before.pinned
+    const look = before?.look ?? pinnedDefinitionOf({ instructions })
+    const pinned = evaluate(serverStore, { server, kind: 'instructions', name: '' }, look)
+    instructed.set(server, { instructions, look, generation: serverStore.generation, pinned })
+    return pinned
+  }
+
   return {
     mode,
     find,
+    names,
     noteOrigins(origins) {
       if (!store) return
+      configured = origins
+      toolNames = undefined
       for (const [server, origin] of origins) {
         noteOrigin(store.of(server), origin, clock.now(), (from) => notices.moved(server, from, origin.text))
       }
     },
     check,
-    checkServer(server, instructions) {
-      if (!store || instructions === '' || builtInSources.includes(server)) return free
-      const serverStore = store.of(server)
-      const last = instructed.get(server)
-      const before = last?.instructions === instructions ? last : undefined
-      if (before?.generation === serverStore.generation) return before.pinned
-      const look = before?.look ?? pinnedDefinitionOf({ instructions })
-      const pinned = evaluate(serverStore, { server, kind: 'instructions', name: '' }, look)
-      instructed.set(server, { instructions, look, generation: serverStore.generation, pinned })
-      return pinned
+    checkServer,
+    checkListing(server) {
+      const entries = entriesIn(server)
+      if (!store || !entries.some(isPinned)) return
+      checkServer(server.name, server.instructions)
+      for (const entry of entries) check(entry)
+      const serverStore = store.of(server.name)
+      const { record } = serverStore
+      if (!record.listed) serverStore.replace({ ...record, listed: true })
     },
     denialOf(entry) {
       // Only an operator's block denies a definition in warn mode. Blocks are rare, so do not compare without one.
@@ -146,8 +178,9 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       // Look the pin up again, because the scanner may have run since the state was created.
       const pin = store.of(entry.server).pin(state.kind, state.name)
       const snapshot = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
-      const approved = state.condition === 'pinned' || state.condition === 'changed back'
-      return approved ? (snapshot?.flags ?? []) : [...(snapshot?.flags ?? []), 'changed']
+      const flags = snapshot?.flags ?? []
+      if (!pin || approvalOf(pin, state.hash)) return flags
+      return [...flags, pin.approved.length > 0 ? 'changed' : 'new']
     },
     list: () => [...(store?.all() ?? [])].flatMap(([, { record }]) => statesOf(record, mode)),
     async approve(selection) {
@@ -209,22 +242,39 @@ function noteOrigin(
 const isPinned = ({ kind, server }: Entry): boolean =>
   (kind === 'tool' || kind === 'prompt') && !builtInSources.includes(server)
 
+/** The names of all tools that are pinned in these records. */
+function toolNamesIn(records: readonly ServerPins[]): ToolNames {
+  const names = new ToolNames()
+  for (const { server, pins } of records) {
+    for (const { kind, name } of pins.values()) if (kind === 'tool') names.add(server, name)
+  }
+  return names
+}
+
+/** The entries of the first listing that is known: a server may be listed only for clients with some capabilities. */
+const entriesIn = (server: ListedServer): readonly Entry[] =>
+  [server, ...server.kinds().values()].map((source) => source.entries()).find((entries) => entries.length > 0) ?? []
+
 /** The number of definitions to check before yielding to the event loop. */
 const chunk = 100
 
-/** Checks a source's definitions whenever they may have changed, even if no client lists them. */
-export function watchDefinitions(source: Pick<Source, 'entries' | 'onChange'>, pins: Pick<Pins, 'check'>): Disposable {
+/** Checks a server's definitions whenever they may have changed, even if no client lists them. */
+export function watchDefinitions(
+  server: ListedServer & Pick<Source, 'onChange'>,
+  pins: () => Pick<Pins, 'check' | 'checkListing'>,
+): Disposable {
   let left: Entry[] = []
   let looking = false
 
   const look = () => {
-    for (const entry of left.splice(0, chunk)) pins.check(entry)
+    for (const entry of left.splice(0, chunk)) pins().check(entry)
     looking = left.length > 0
     if (looking) setImmediate(look)
+    else pins().checkListing(server)
   }
 
-  return source.onChange(() => {
-    left = [...source.entries()]
+  return server.onChange(() => {
+    left = [...entriesIn(server)]
     if (looking) return
     looking = true
     setImmediate(look)
@@ -246,6 +296,7 @@ export async function readPins({ folder, mode, now, log }: { folder: string; mod
   const ordered = [...records].sort((a, b) => (a.server < b.server ? -1 : 1))
   return {
     servers: ordered.map(({ server }) => server),
+    names: () => toolNamesIn(ordered),
     states: ordered.flatMap((record) => statesOf(record, mode)),
     /** Servers that need an operator's attention as a whole. */
     notes: ordered.filter(isUnacknowledged).map(noteOf),

@@ -57,7 +57,7 @@ describe('B5: where and what', () => {
     }
     for (const [where, definition] of Object.entries(places)) {
       expect(scanDefinition(definition), where).toEqual([
-        { kind: 'secrecy', severity: 'low', where, excerpt: expect.stringContaining('do not tell the user') },
+        { kind: 'secrecy', severity: 'warn', where, excerpt: expect.stringContaining('do not tell the user') },
       ])
     }
     expect(scanDefinition({ _meta: { note: poison } }), 'programs read that, not models').toEqual([])
@@ -92,14 +92,14 @@ describe('B5: where and what', () => {
     expect(kinds(`Fine.${'\n'.repeat(30)}More.`)).toEqual(['padding'])
   })
 
-  test('hidden characters have high severity, probable leftovers low, and ordinary writing has no findings', () => {
+  test('hidden characters have high severity, probable leftovers none, and ordinary writing has no findings', () => {
     const severity = (text: string) => scanText(text, '').map((finding) => `${finding.kind} ${finding.severity}`)
     expect(severity('a\u001b[31mb')).toEqual(['escape high'])
     expect(severity('a\u0007')).toEqual(['escape high'])
     expect(severity('a\u202eb')).toEqual(['bidi high'])
     expect(severity('a\u{e0041}')).toEqual(['tag-characters high'])
     expect(severity('pass\u200bword')).toEqual(['hidden-character high'])
-    expect(severity('Fine.\ufeff')).toEqual(['hidden-character low'])
+    expect(severity('Fine.\ufeff')).toEqual(['hidden-character info'])
     expect(severity('🏳\u{e0115}\u{e0122}')).toEqual(['hidden-character high'])
     for (const honest of [
       '👩‍👩‍👧',
@@ -136,7 +136,7 @@ describe('B5: where and what', () => {
       runs(20, 1_000),
     )
     const deep = JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)
-    expect(scanDefinition(deep)).toMatchObject([{ kind: 'unscanned', severity: 'low' }])
+    expect(scanDefinition(deep)).toMatchObject([{ kind: 'unscanned', severity: 'warn' }])
     expect(scanDefinition({ description: 'word '.repeat(100_000) })).toMatchObject([{ kind: 'unscanned' }])
   })
 

@@ -1,11 +1,12 @@
 import { hiddenCharacters } from '../../lib/hidden-characters.ts'
-import { excerptOf } from './escape-invisible.ts'
+import { excerptOf, visible } from './escape-invisible.ts'
 import type { FindingKind, ScanFinding } from './finding.ts'
+import type { ToolNames } from './lookalike-names.ts'
 import { decodedIn, fold, mixedWord, readings, sentencesOf } from './normalize.ts'
 import { type Hit, hitsIn } from './rules/index.ts'
 
 /** The version of the rules. Increment it when they change, so that definitions are scanned again. */
-export const scannerVersion = 2
+export const scannerVersion = 3
 
 /** Min length of text to scan. Shorter text cannot hold an instruction. */
 const minLength = 16
@@ -31,12 +32,27 @@ export function scanDefinition(
   if (cut)
     findings.push({
       kind: 'unscanned',
-      severity: 'low',
+      severity: 'warn',
       where: '',
       excerpt: 'the definition is too large to scan completely',
     })
   return findings.slice(0, maxFindings)
 }
+
+/** Like `scanDefinition`, for a definition beside the tools of other servers. */
+export function scanAmong(
+  names: ToolNames,
+  { server, kind, name }: { readonly server: string; readonly kind: string; readonly name: string },
+  definition: Readonly<Record<string, unknown>>,
+): ScanFinding[] {
+  const findings = scanDefinition(definition)
+  const other = kind === 'tool' ? names.resembling(server, name) : undefined
+  if (other === undefined) return findings
+  return [...findings, { kind: 'look-alike', severity: 'warn', where: 'name', excerpt: `resembles ${visible(other)}` }]
+}
+
+/** Whether a finding flags its text. Others are only shown. */
+export const isFlag = ({ severity }: ScanFinding): boolean => severity !== 'info'
 
 export function scanText(text: string, where: string): ScanFinding[] {
   const findings = hiddenIn(text, where)
@@ -45,10 +61,10 @@ export function scanText(text: string, where: string): ScanFinding[] {
     if (!findings.some((finding) => finding.kind === kind)) findings.push({ kind, severity, where, excerpt })
   }
   const mixed = mixedWord(text)
-  if (mixed) add('homoglyph', 'low', excerptOf(text, mixed.at, mixed.word.length))
+  if (mixed) add('homoglyph', 'warn', excerptOf(text, mixed.at, mixed.word.length))
   const far = farIn(text)
-  if (far !== undefined) add('padding', 'low', excerptOf(text, far, 60))
-  for (const { kind, sentence } of hitsOf(text)) add(kind, 'low', excerptOf(sentence, 0, 80))
+  if (far !== undefined) add('padding', 'warn', excerptOf(text, far, 60))
+  for (const { kind, sentence } of hitsOf(text)) add(kind, 'warn', excerptOf(sentence, 0, 80))
   for (const decoded of decodedIn(text)) {
     if (hitsOf(decoded).length > 0) add('encoded', 'high', excerptOf(decoded, 0, 80))
   }
@@ -98,7 +114,7 @@ function hiddenIn(text: string, where: string): ScanFinding[] {
   return [...places].map(([kind, place]) => {
     // A single hidden character between words is often a leftover from a word processor, or a byte order mark.
     const leftover = kind === 'hidden-character' && place.count === 1 && !place.insideWord
-    return { kind, severity: leftover ? 'low' : 'high', where, excerpt: excerptOf(text, place.at, 1) }
+    return { kind, severity: leftover ? 'info' : 'high', where, excerpt: excerptOf(text, place.at, 1) }
   })
 }
 

@@ -3,7 +3,7 @@ import type { DefinitionSnapshot, Pin } from '../../catalog/pins/pin-record.ts'
 import { isOpen, latestApproval, type PinState, type Selection, stateOf } from '../../catalog/pins/pin-state.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/pins.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
-import { scanDefinition } from '../../catalog/scan/scan.ts'
+import { scanAmong } from '../../catalog/scan/scan.ts'
 import { systemClock } from '../../core/clock.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
@@ -58,16 +58,17 @@ function print(states: readonly PinState[], output: Output): void {
   const { paint } = output
   output.table<PinState>(states, [
     { title: 'DEFINITION', value: ({ label }) => visible(label), whole: true },
-    { title: 'STATE', value: stateText, style: (cell, state) => (isOpen(state) ? paint('yellow', cell) : cell) },
+    {
+      title: 'STATE',
+      value: ({ state }) => state,
+      style: (cell, state) => (isOpen(state) ? paint('yellow', cell) : cell),
+    },
     { title: 'CHANGED', value: ({ changed }) => changed.map((field) => visible(field)).join(', ') },
     { title: 'FLAGS', value: ({ flags }) => flags.join(', '), style: (cell) => paint('red', cell) },
     { title: 'APPROVED', value: approvedText, style: (cell) => paint('dim', cell) },
     { title: 'HASH', value: ({ hash }) => hash.slice(0, 12), style: (cell) => paint('dim', cell) },
   ])
 }
-
-const stateText = ({ condition, quarantined, blocked }: PinState): string =>
-  blocked ? `${condition}, blocked` : quarantined ? `${condition}, quarantined` : condition
 
 const approvedText = ({ approvedAt, approvedBy }: PinState): string =>
   approvedAt === undefined ? 'no' : `${day(approvedAt)} (${approvedBy})`
@@ -99,7 +100,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   const state = stateOf(server, pin, pins.mode)
   const approved = pin.approved.find(({ hash }) => hash === pin.seen.hash) ?? latestApproval(pin)
   const findings = (snapshot: DefinitionSnapshot | undefined) =>
-    snapshot?.definition ? scanDefinition(snapshot.definition) : []
+    snapshot?.definition ? scanAmong(pins.names(), { ...pin, server }, snapshot.definition) : []
   const current = [...pin.approved, ...pin.pending].find(({ hash }) => hash === pin.seen.hash)
   if (options.json) {
     output.value({ ...state, approved: pin.approved, pending: pin.pending, findings: findings(current) })
@@ -107,7 +108,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   }
 
   const { print, section, paint } = output
-  print(`${paint('bold', visible(label))}  ${stateText(state)}`)
+  print(`${paint('bold', visible(label))}  ${state.state}`)
   print(`Approved: ${approvedText(state)}`)
   if (!approved || pin.pending.length === 0) section('Definition', linesOf((approved ?? current)?.definition))
   for (const snapshot of pin.pending) {

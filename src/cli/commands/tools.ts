@@ -1,3 +1,5 @@
+import { linesOf } from '../../catalog/pins/definition-diff.ts'
+import { visible } from '../../catalog/scan/escape-invisible.ts'
 import type { Exposure, Served, View } from '../../core/access.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -82,9 +84,13 @@ function printTools(tools: readonly Served[], output: Output): void {
   output.table<Served>(tools, [
     { title: 'NAME', value: ({ name }) => name, whole: true },
     { title: 'SERVER', value: ({ entry }) => entry.server, style: (cell) => output.paint('dim', cell) },
+    { title: 'FLAGS', value: flagsOf, style: (cell) => output.paint('red', cell) },
     { title: 'DESCRIPTION', value: ({ definition }) => firstSentence(definition.description ?? '') },
   ])
 }
+
+const flagsOf = ({ definition }: Served): string =>
+  ((definition._meta?.['dev.toolway/flags'] ?? []) as string[]).join(', ')
 
 export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
@@ -92,9 +98,23 @@ export async function showTool(shell: Shell, name: string, options: ToolsOptions
   const caller = gateway.localAs(options.agent)
   const lookup = { operation: 'find', signal: shell.interrupted, timeoutMs: options.wait, timeoutKey: '--wait' }
   const served = await gateway.view(caller).resolve('tool', name, lookup)
-  if (options.json) output.value(served.definition)
+  const { decision } = await gateway.why(caller.agent, name)
+  const isBlocked = !decision.allowed && decision.code === 'QUARANTINED'
+  if (options.json)
+    output.value(isBlocked ? { blocked: 'not shown to models', ...served.definition } : served.definition)
+  else if (isBlocked) printBlocked(served, output, shell.command)
   else printTool(served, output, shell.command)
   return exit.ok
+}
+
+/** Prints a definition that no model sees, escaped, so that an agent that reads the output can tell it from our text. */
+function printBlocked({ name, entry }: Served, { print, paint }: Output, command: string): void {
+  const label = visible(`${entry.server}.${entry.name}`)
+  print(`${paint('bold', name)}  ${paint('dim', label)}`)
+  print('--- blocked: not shown to models ---')
+  for (const line of linesOf(entry.verbatim ?? entry.definition)) print(`| ${line}`)
+  print('--- end of blocked text ---')
+  print(`Review it with \`${command} pins show ${label}\`.`)
 }
 
 function printTool({ name, entry, definition }: Served, output: Output, command: string): void {

@@ -18,7 +18,10 @@ export const policySection = z.strictObject({
   hideDenied: flag()
     .prefault(false)
     .describe('Reports denied servers and tools as not found. The audit log records the denial.'),
-  pins: z.enum(['off', 'warn', 'quarantine']).default('warn').describe("What to do when a tool's definition changes."),
+  pins: z
+    .enum(['off', 'warn', 'quarantine'])
+    .default('warn')
+    .describe("What to do when a tool's definition is new, changed or flagged."),
 })
 
 const rules = z

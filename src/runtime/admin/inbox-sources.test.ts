@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import type { PinState } from '../../catalog/pins/pin-state.ts'
+import { ToolNames } from '../../catalog/scan/lookalike-names.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { PendingApproval } from '../../core/approval.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
@@ -28,8 +29,8 @@ const healthy = { health: 'healthy', reason: '', since: 1, breaker: 'closed', tr
 const server = (name: string, status: Partial<SourceStatus>) => ({ name, tools: 1, status: { ...healthy, ...status } })
 
 const pin = (changes: Partial<PinState> = {}): PinState => ({
-  ...{ server: 'files', kind: 'tool', name: 'read', label: 'files.read', condition: 'pinned', quarantined: false },
-  ...{ blocked: false, hash: 'h1', seenAt: 7, approvedAt: 1, approvedBy: 'first sight' as const },
+  ...{ server: 'files', kind: 'tool', name: 'read', label: 'files.read', state: 'approved', quarantined: false },
+  ...{ hash: 'h1', seenAt: 7, approvedAt: 1, approvedBy: 'first sight' as const },
   ...{ changed: [], flags: [], pending: [] },
   ...changes,
 })
@@ -57,11 +58,13 @@ function gateway() {
     return { [Symbol.dispose]: () => void listeners.delete(listener) }
   }
   const config = { stores: { path: folder }, audit: { path: folder } }
+  const names = new ToolNames()
+  names.add('files', 'list')
   const generation = {
     loaded: { config },
     redactName: (name: string) => name,
     catalog: { summaries: () => state.servers },
-    pins: { list: () => state.pins, onReview: onChange },
+    pins: { list: () => state.pins, onReview: onChange, names: () => names },
     servers: { get: (name: string) => ({ server: { control: { paused: state.paused.has(name) } } }) },
   }
   const rejections = createRejections(clock)
@@ -109,32 +112,42 @@ describe('V7: the sources of the inbox', () => {
     expect(JSON.stringify(item)).not.toContain('private')
   })
 
-  test('definitions that changed, are quarantined or flagged, until they are decided or the server is disabled', () => {
+  test('W2: definitions that are new, changed or flagged, until they are decided or the server is disabled', () => {
     const { items, state, watch, changed } = gateway()
     watch(() => {})
     state.pins = [
       pin({
         label: 'files.read',
-        condition: 'changed',
+        state: 'flagged',
         quarantined: true,
         flags: ['secrecy'],
         changed: ['description'],
       }),
-      pin({ label: 'files.list', condition: 'changed', changed: ['inputSchema'] }),
-      pin({ label: 'files.first', flags: ['secrecy'] }),
+      pin({ label: 'files.list', state: 'changed', changed: ['inputSchema'] }),
+      pin({ label: 'evil.1ist', server: 'evil', name: '1ist', state: 'flagged', flags: ['look-alike'] }),
+      pin({ label: 'files.late', state: 'new', quarantined: true }),
       pin({ label: 'files.known', flags: ['secrecy'], approvedBy: 'operator' }),
-      pin({ label: 'files.barred', condition: 'changed', quarantined: true, blocked: true }),
+      pin({ label: 'files.barred', state: 'blocked', quarantined: true }),
     ]
     changed()
     const found = items()
     expect(found.map(({ id, severity, link }) => [id, severity, link])).toEqual([
       ['definition:files.read', 'critical', '/pins/files.read'],
       ['definition:files.list', 'warning', '/pins/files.list'],
-      ['definition:files.first', 'critical', '/pins/files.first'],
+      ['definition:evil.1ist', 'critical', '/pins/evil.1ist'],
+      ['definition:files.late', 'warning', '/pins/files.late'],
     ])
+    expect(found.map(({ title }) => title)).toEqual([
+      'files.read is flagged',
+      'The definition of files.list changed',
+      'evil.1ist is flagged',
+      'files.late is new',
+    ])
+    expect(found[0]?.detail).toBe('Changed: description. The scanner found: secrecy. No agent can see or use it.')
+    expect(found[2]?.detail).toContain('Its name resembles files.list.')
     expect(pathsOf(found[0]!)).toEqual(['pins/files.read/block', 'servers/files/disable'])
     expect(found[0]?.actions[0]?.body).toEqual({ hash: 'h1' })
-    state.paused.add('files')
+    for (const name of ['files', 'evil']) state.paused.add(name)
     expect(items()).toEqual([])
   })
 

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
+import { visible } from '../../catalog/scan/escape-invisible.ts'
 import type { ApprovalDecision } from '../../core/approval.ts'
 import { isUnhealthy } from '../../core/source-status.ts'
 import { dayMs } from '../../lib/duration.ts'
@@ -74,7 +75,7 @@ const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource
 
 export const approvalItemId = (approval: string): string => `approval:${approval}`
 
-/** Definitions that changed, are quarantined or were flagged, unless an operator has decided about them. */
+/** Definitions that are new, changed or flagged, until an operator decides about them. */
 function definitionSource({ current, history }: InboxContext): InboxSource {
   let from: Pins | undefined
   let items: readonly { readonly item: InboxEntry; readonly server: string }[] | undefined
@@ -84,8 +85,8 @@ function definitionSource({ current, history }: InboxContext): InboxSource {
       if (pins !== from || !items) {
         items = pins
           .list()
-          .filter(needsReview)
-          .map((state) => ({ item: definitionItem(state), server: state.server }))
+          .filter(isOpen)
+          .map((state) => ({ item: definitionItem(state, pins), server: state.server }))
       }
       from = pins
       // A server that is turned off or no longer configured offers nothing, so its definitions need no decision now.
@@ -117,26 +118,20 @@ function definitionSource({ current, history }: InboxContext): InboxSource {
   }
 }
 
-const needsReview = (state: PinState): boolean =>
-  isOpen(state) || (!state.blocked && state.flags.length > 0 && state.approvedBy !== 'operator')
-
-function definitionItem(state: PinState): InboxEntry {
-  const { label, server, hash, condition, quarantined, changed, flags, seenAt } = state
+function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'names'>): InboxEntry {
+  const { label, server, hash, quarantined, changed, flags, seenAt } = pin
   const found = flags.length === 0 ? '' : `The scanner found: ${flags.join(', ')}. `
-  const what =
-    condition === 'changed'
-      ? `Changed: ${changed.join(', ')}. `
-      : condition === 'unapproved'
-        ? 'Not approved: the pins of its server were lost. '
-        : ''
+  const other = flags.includes('look-alike') ? pins.names().resembling(server, pin.name) : undefined
+  const alike = other === undefined ? '' : `Its name resembles ${visible(other)}. `
+  const what = changed.length > 0 ? `Changed: ${changed.join(', ')}. ` : ''
   const effect = quarantined ? 'No agent can see or use it.' : 'Agents can use it.'
   const path = `pins/${encodeURIComponent(label)}`
   return {
     id: `definition:${label}`,
     kind: 'definition',
     severity: flags.length > 0 ? 'critical' : 'warning',
-    title: condition === 'changed' ? `The definition of ${label} changed` : `${label} needs review`,
-    detail: `${what}${found}${effect}`,
+    title: state === 'changed' ? `The definition of ${label} changed` : `${label} is ${state}`,
+    detail: `${what}${found}${alike}${effect}`,
     since: seenAt,
     revision: `${hash} ${quarantined} ${flags.join()}`,
     link: page('pins', label),

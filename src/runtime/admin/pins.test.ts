@@ -48,10 +48,10 @@ describe('V9: pins in the admin API', () => {
     pins.check(toolEntry('read', poisoned))
     expect(admin.pins({ show: 'open', limit: 10 })).toMatchObject({
       mode: 'quarantine',
-      ...{ total: 1, open: 1, pins: [{ label: 'files.read', condition: 'changed', quarantined: true, open: true }] },
+      ...{ total: 1, open: 1, pins: [{ label: 'files.read', state: 'flagged', quarantined: true, open: true }] },
     })
     const [current, approved] = admin.pin('files.read').definitions
-    expect(current).toMatchObject({ state: 'pending', current: true })
+    expect(current).toMatchObject({ state: 'flagged', current: true })
     expect(approved).toMatchObject({ state: 'approved', approvedBy: 'first sight', current: false, findings: [] })
     const found = current?.findings.map(({ kind, where }) => `${kind} ${where}`)
     expect(found).toEqual(
@@ -137,7 +137,7 @@ describe('V9: pins in the admin API', () => {
       const bad = toolEntry('read', poisoned)
       const hash = pins.check(bad).state?.hash ?? ''
       expect(pins.denialOf(bad) === undefined).toBe(mode === 'warn')
-      expect(await admin.blockPin(operator, 'files.read', hash)).toMatchObject({ blocked: true, open: false })
+      expect(await admin.blockPin(operator, 'files.read', hash)).toMatchObject({ state: 'blocked', open: false })
       expect(pins.denialOf(bad)).toMatchObject({ code: 'QUARANTINED', rule: 'policy.pins' })
       expect(pins.denialOf(toolEntry('read')), 'the approved definition can still be used').toBeUndefined()
       expect(records).toMatchObject([{ operation: 'block_pin' }, { operation: 'block_pin', decision: 'ALLOW' }])
@@ -145,12 +145,12 @@ describe('V9: pins in the admin API', () => {
       const another = await openPins(mode)
       expect(another.denialOf(bad), 'other processes and the next start').toBeDefined()
       const offline = await readPins({ folder, mode, now: clock.now(), log: silentLog })
-      expect(offline.states).toMatchObject([{ label: 'files.read', blocked: true }])
+      expect(offline.states).toMatchObject([{ label: 'files.read', state: 'blocked' }])
 
       await clock.advance(1)
       const next = toolEntry('read', { title: 'Third' })
       pins.check(next)
-      expect(admin.pin('files.read'), 'the next change asks again').toMatchObject({ open: true, blocked: false })
+      expect(admin.pin('files.read'), 'the next change asks again').toMatchObject({ open: true, state: 'changed' })
       await admin.approvePin(operator, 'files.read', hash)
       expect(pins.denialOf(bad)).toBeUndefined()
       await another.settled()

@@ -23,9 +23,9 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
   }
 
   const detail = (label: string): PinDetail => {
-    const { mode } = current().pins
+    const { mode, names } = current().pins
     const { server, pin } = find(label)
-    return { ...viewOf(stateOf(server, pin, mode)), mode, definitions: reviewPin(pin).map(shown) }
+    return { ...viewOf(stateOf(server, pin, mode)), mode, definitions: reviewPin(server, pin, names()).map(shown) }
   }
 
   /** Runs a decision about one definition that is kept for a pin. */

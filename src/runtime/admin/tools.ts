@@ -61,6 +61,7 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
   const { title, description = '', annotations } = entry.definition
   const { title: older } = (annotations ?? {}) as { title?: unknown }
   const shown = [title, older].find((text) => typeof text === 'string')
+  const { state } = pins.check(entry)
   return {
     name,
     server: entry.server,
@@ -69,7 +70,8 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
     description,
     access: accessOf(entry),
     tokens: tokensOf(name, entry.definition),
-    pin: pinOf(entry, pins),
+    pin: state?.state ?? 'off',
+    quarantined: state?.quarantined ?? false,
     flags: pins.flagsOf(entry),
   }
 }
@@ -78,7 +80,7 @@ const orders: Readonly<Record<ToolOrder, (tool: Served, generation: Generation) 
   tool: ({ name }) => name,
   server: ({ entry }) => entry.server,
   access: ({ entry }) => accessOf(entry),
-  definition: ({ entry }, { pins }) => pinOf(entry, pins),
+  definition: ({ entry }, { pins }) => pins.check(entry).state?.state ?? 'off',
   tokens: ({ name, entry }) => tokensOf(name, entry.definition),
 }
 
@@ -101,14 +103,6 @@ function accessOf({ traits, definition }: Entry): ToolView['access'] {
   if (traits.readOnly) return 'read'
   const { destructiveHint } = (definition.annotations ?? {}) as { destructiveHint?: unknown }
   return destructiveHint === true ? 'destructive' : 'write'
-}
-
-function pinOf(entry: Entry, pins: Generation['pins']): ToolView['pin'] {
-  const { state } = pins.check(entry)
-  if (!state) return 'off'
-  if (state.quarantined) return 'quarantined'
-  if (state.condition === 'unapproved') return 'new'
-  return state.condition === 'changed' ? 'changed' : 'pinned'
 }
 
 /** The agents that may use the tool. Admins see all agents; others see the agents that they may act as. */

@@ -59,7 +59,13 @@ export const createTestConfigEditing = (
         ...{ protocolVersion: '2025-06-18', startMs: 412, tools: [tool], tokens: 120, prompts: ['recall'] },
         ...{ resources: ['memory://facts'], remarks: [], stderr: ['Listening on stdio'] },
         findings: [
-          { item: 'remember', kind: 'instruction', severity: 'low', where: 'description', excerpt: 'Always call this' },
+          {
+            item: 'remember',
+            kind: 'instruction',
+            severity: 'warn',
+            where: 'description',
+            excerpt: 'Always call this',
+          },
         ],
       },
     ]

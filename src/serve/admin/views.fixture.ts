@@ -70,7 +70,7 @@ export const serverDetail: ServerDetail = {
 
 export const tool: ToolView = {
   ...{ name: 'files__read', server: 'files', tool: 'read', title: null, description: 'Reads', access: 'read' },
-  ...{ tokens: 12, pin: 'pinned', flags: [] },
+  ...{ tokens: 12, pin: 'approved', quarantined: false, flags: [] },
 }
 
 export const toolDetail: ToolDetail = {
@@ -91,8 +91,8 @@ export const inbox: InboxView = {
 }
 
 export const pin: PinDetail = {
-  ...{ label: 'files.read', server: 'files', kind: 'tool', name: 'read', condition: 'changed', mode: 'quarantine' },
-  ...{ quarantined: true, blocked: false, open: true, hash: 'a'.repeat(64), seenAt: 3, approvedAt: 1 },
+  ...{ label: 'files.read', server: 'files', kind: 'tool', name: 'read', state: 'changed', mode: 'quarantine' },
+  ...{ quarantined: true, open: true, hash: 'a'.repeat(64), seenAt: 3, approvedAt: 1 },
   ...{ approvedBy: 'first sight', changed: ['description'], flags: [], definitions: [] },
 }
 

@@ -47,7 +47,7 @@ const rows: readonly Row[] = [
     240,
     'Delete a repository and everything in it.',
     schemas.path,
-    { pin: 'quarantined' },
+    { pin: 'changed', quarantined: true },
   ],
   [
     'browser',
@@ -125,7 +125,8 @@ const permissions = (server: string, access: ToolView['access']): readonly ToolP
 ]
 
 const detail = ([server, tool, access, tokens, description, inputSchema, more]: Row): ToolDetail => ({
-  ...{ name: `${server}__${tool}`, server, tool, title: null, description, access, tokens, pin: 'pinned', flags: [] },
+  ...{ name: `${server}__${tool}`, server, tool, title: null, description, access, tokens, flags: [] },
+  ...{ pin: 'approved', quarantined: false },
   definition: {
     name: `${server}__${tool}`,
     description,

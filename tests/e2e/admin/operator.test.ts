@@ -102,7 +102,7 @@ describe('G10: what an operator sees', () => {
     expect((await ask('tools?query=ECHO%20probe')).json.tools).toMatchObject([{ name: 'probe__echo', access: 'read' }])
     expect((await ask('tools?cursor=made-up')).status).toBe(400)
     const { json } = await ask('tools/probe.echo')
-    expect(json).toMatchObject({ name: 'probe__echo', tool: 'echo', server: 'probe', pin: 'pinned' })
+    expect(json).toMatchObject({ name: 'probe__echo', tool: 'echo', server: 'probe', pin: 'approved' })
     expect(json.definition.inputSchema.type).toBe('object')
     expect(json.agents).toMatchObject([
       { agent: 'default', allowed: true },

@@ -70,6 +70,36 @@ describe.concurrent('B5: a tool that changes what it says of itself', () => {
     expect(await call(toolway, 'helper', { message: 'x' })).toBeUndefined()
   })
 
+  test('W2: a tool that a known server adds, while it runs or over a restart, waits for a decision', async () => {
+    await using open = new AsyncDisposableStack()
+    const folder = open.use(await temporaryFolder())
+    const config = (extra: string[]) => ({
+      mcpServers: { probe: stdioServers.probe({ extra }) },
+      policy: { pins: 'quarantine' },
+    })
+    {
+      await using first = await startToolway(config(['helper']), { folder })
+      expect(await helper(first)).toBeDefined()
+    }
+    await using second = await startToolway(config(['helper', 'late']), { folder })
+    await second.gateway.refresh()
+    expect(await helper(second)).toBeDefined()
+    expect((await tools(second)).map(({ name }) => name)).not.toContain('probe__late')
+    expect(await call(second, 'late', { message: 'x' })).toMatchObject({ code: 'QUARANTINED', rule: 'policy.pins' })
+    await until(async () => (await pins(second, 'list', '--changed')).stdout.includes('probe.late'), {
+      what: 'the pin',
+    })
+    expect((await pins(second, 'list', '--changed')).stdout).toMatch(/^probe\.late +new /m)
+    const run = (...words: string[]) =>
+      command(['tools', 'show', ...words, '--config', second.configFile], { cwd: second.folder, env: process.env })
+    const shown = (await run('probe__late')).stdout
+    expect(shown).toMatch(/blocked: not shown to models.*Probe: late.*end of blocked text/s)
+    expect(JSON.parse((await run('probe__late', '--json')).stdout)).toMatchObject({ blocked: 'not shown to models' })
+    await pins(second, 'approve', 'probe.late')
+    await until(async () => (await call(second, 'late', { message: 'x' })) === undefined, { what: 'the approval' })
+    expect((await run('probe__late')).stdout).not.toContain('blocked')
+  })
+
   test('is refused at the first call after its server was started again, and is not run once more', async () => {
     await using open = new AsyncDisposableStack()
     const folder = open.use(await temporaryFolder())

@@ -94,9 +94,9 @@ describe('V25: state in files that 0.1.0 wrote', () => {
     for (const tool of fine) expect([tool, await call(gateway, tool, args[tool])]).toEqual([tool, 'ok'])
     expect(await call(gateway, 'remove_note')).toBe('QUARANTINED')
     expect((await listed(gateway)).sort()).toEqual(fine.sort())
-    const { value } = await run<{ pins: readonly { label: string; condition: string }[] }>(folder, 'pins', 'list')
-    const changed = value.pins.filter(({ condition }) => condition !== 'pinned')
-    expect(changed.map(({ label, condition }) => [label, condition])).toEqual([['notes.remove_note', 'changed']])
+    const { value } = await run<{ pins: readonly { label: string; state: string }[] }>(folder, 'pins', 'list')
+    const changed = value.pins.filter(({ state }) => state === 'changed')
+    expect(changed.map(({ label, state }) => [label, state])).toEqual([['notes.remove_note', 'changed']])
   })
 
   test('B5: a definition that changes after the upgrade is compared with what 0.1.0 pinned', async () => {

@@ -30,10 +30,11 @@ export const breakerStatuses: Readonly<Record<BreakerView, Status>> = {
 }
 
 export const pinStatuses: Readonly<Record<ToolView['pin'], Status>> = {
-  pinned: { tone: 'ok', shape: 'dot', label: 'pinned' },
+  approved: { tone: 'ok', shape: 'dot', label: 'approved' },
   new: { tone: 'info', shape: 'ring', label: 'new' },
   changed: { tone: 'warn', shape: 'triangle', label: 'changed' },
-  quarantined: { tone: 'bad', shape: 'barred', label: 'quarantined' },
+  flagged: { tone: 'bad', shape: 'triangle', label: 'flagged' },
+  blocked: { tone: 'bad', shape: 'barred', label: 'blocked' },
   off: { tone: 'quiet', shape: 'dash', label: 'not pinned' },
 }
 

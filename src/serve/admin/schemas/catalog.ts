@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { serverFindingKinds } from '../../../core/source-status.ts'
 import { breakerState, figures, health, named, tokenAccount, type ViewOf } from './figures.ts'
+import { pinWord } from './pins.ts'
 
 const serverFinding = named(
   'ServerFinding',
@@ -75,7 +76,8 @@ const toolFields = {
   description: z.string(),
   access: z.enum(['read', 'write', 'destructive']),
   tokens: z.int().min(0).describe('Context tokens that the definition uses.'),
-  pin: z.enum(['new', 'pinned', 'changed', 'quarantined', 'off']),
+  pin: z.enum([...pinWord.options, 'off']),
+  quarantined: z.boolean().describe('Whether no model can see it because of its state.'),
   flags: z.array(z.string()).describe('Kinds of suspicious content in the definition.'),
 }
 

@@ -151,7 +151,7 @@ export const serverTest = named('ServerTest', 'The result of starting a server o
       z.strictObject({
         item: z.string(),
         kind: z.string(),
-        severity: z.enum(['high', 'low']),
+        severity: z.enum(['high', 'warn', 'info']),
         where: z.string(),
         excerpt: z.string(),
       }),

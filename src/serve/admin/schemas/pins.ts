@@ -3,16 +3,16 @@ import { named, type ViewOf } from './figures.ts'
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
+export const pinWord = z.enum(['approved', 'new', 'changed', 'flagged', 'blocked'])
+const state = pinWord.describe('What is known of the definition, and whether an operator decided about it.')
+
 const pinFields = {
   label: z.string().describe('server.tool, prompt:server.name or instructions:server, as the server spells it.'),
   server: z.string(),
   kind: z.enum(['tool', 'prompt', 'instructions']),
   name: z.string().describe('The name, with invisible characters spelt out.'),
-  condition: z
-    .enum(['pinned', 'changed', 'changed back', 'unapproved'])
-    .describe('How the definition that the server offers compares with the approved ones.'),
+  state,
   quarantined: z.boolean().describe('Whether quarantine or an operator blocks the definition.'),
-  blocked: z.boolean().describe('Whether an operator blocked the definition.'),
   open: z.boolean().describe('Whether the definition waits for a decision.'),
   hash,
   seenAt: z.number(),
@@ -45,7 +45,7 @@ export type PinsQuery = ViewOf<typeof pinsQuery>
 
 const scanFinding = named('ScanFinding', 'Something in a definition that a person should check.', {
   kind: z.string(),
-  severity: z.enum(['high', 'low']),
+  severity: z.enum(['high', 'warn', 'info']),
   where: z.string().describe('The path within the definition; empty if it is not known.'),
   excerpt: z.string().describe('The text, with invisible characters spelt out.'),
 })
@@ -53,7 +53,7 @@ const scanFinding = named('ScanFinding', 'Something in a definition that a perso
 const reviewedDefinition = named('ReviewedDefinition', 'One definition kept for a pin.', {
   hash,
   at: z.number().describe('When it was approved or first seen.'),
-  state: z.enum(['approved', 'pending', 'blocked']),
+  state,
   approvedBy: z.enum(['first sight', 'operator']).nullable(),
   current: z.boolean().describe('Whether the server offers this definition now.'),
   findings: z.array(scanFinding),

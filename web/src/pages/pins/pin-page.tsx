@@ -10,12 +10,13 @@ import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
 import { AdminsOnly, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
+import { pinStatuses } from '../../components/statuses.ts'
 import { RelativeTime } from '../../components/times.tsx'
 import { disabling } from '../../config-edit/enabling.ts'
 import { ReviewPanel } from '../../config-edit/review-change.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { DiffLines, Findings } from './definition-lines.tsx'
-import { shownLabel, statusOf, useReloadOnInboxChange } from './pins.tsx'
+import { shownLabel, useReloadOnInboxChange } from './pins.tsx'
 
 export function PinPage({ label }: { readonly label: string }) {
   if (!isAdmin.value) {
@@ -39,7 +40,7 @@ function Review({ label }: { readonly label: string }) {
       heading={
         data && (
           <span class="row">
-            {shownLabel(data)} <StatusBadge status={statusOf(data)} chip />
+            {shownLabel(data)} <StatusBadge status={pinStatuses[data.state]} chip />
           </span>
         )
       }
@@ -129,7 +130,7 @@ function Definition({ pin, definition, onDone }: DefinitionProps) {
   const mayApprove = state !== 'approved' || approvedBy !== 'operator'
   return (
     <Card
-      title={`${current ? 'Offered now' : 'Earlier'}: ${state === 'pending' ? 'waiting for a decision' : state}`}
+      title={`${current ? 'Offered now' : 'Earlier'}: ${state}`}
       side={
         <span class="row">
           {mayApprove && (
@@ -137,7 +138,7 @@ function Definition({ pin, definition, onDone }: DefinitionProps) {
           )}
           {state !== 'blocked' && (
             <ActionButton
-              name={state === 'pending' && pin.mode === 'quarantine' ? 'Keep blocked' : 'Block'}
+              name={state !== 'approved' && pin.mode === 'quarantine' ? 'Keep blocked' : 'Block'}
               kind="danger"
               run={decide('block', 'Blocked until it is approved.')}
             />
@@ -146,7 +147,7 @@ function Definition({ pin, definition, onDone }: DefinitionProps) {
       }
     >
       <p class="quiet">
-        {approvedBy === 'first sight' ? 'Trusted at first sight' : state === 'approved' ? 'Approved' : 'First seen'}{' '}
+        {approvedBy === 'first sight' ? 'First listed' : approvedBy ? 'Approved' : 'First seen'}{' '}
         <RelativeTime at={at} />, hash <code>{hash.slice(0, 12)}</code>
       </p>
       <Findings findings={findings} />

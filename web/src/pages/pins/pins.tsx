@@ -14,7 +14,8 @@ import { LoadMore } from '../../components/load-more.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Page } from '../../components/page.tsx'
 import { AdminsOnly, EmptyState, Loaded } from '../../components/states.tsx'
-import { type Status, StatusBadge } from '../../components/status-badge.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { pinStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { RelativeTime } from '../../components/times.tsx'
 import { pluralize } from '../../format/number.ts'
@@ -167,7 +168,7 @@ function WaitingPin({ pin }: { readonly pin: PinView }) {
       <details onToggle={({ currentTarget }) => (opened.value = currentTarget.open)}>
         <summary>
           {shownLabel(pin)}{' '}
-          <span class="quiet">{pin.changed.length > 0 ? `changed: ${pin.changed.join(', ')}` : pin.condition}</span>{' '}
+          <span class="quiet">{pin.changed.length > 0 ? `changed: ${pin.changed.join(', ')}` : pin.state}</span>{' '}
           {pin.flags.length > 0 && <span class="tone-bad">{pin.flags.join(', ')}</span>}
         </summary>
         {opened.value && <WaitingDefinition pin={pin} />}
@@ -211,7 +212,7 @@ const pinColumns: readonly Column<PinView>[] = [
       </>
     ),
   },
-  { title: 'State', sortBy: (pin) => statusOf(pin).label, cell: (pin) => <StatusBadge status={statusOf(pin)} /> },
+  { title: 'State', sortBy: ({ state }) => state, cell: ({ state }) => <StatusBadge status={pinStatuses[state]} /> },
   {
     title: 'Findings',
     minScreen: 'middle',
@@ -237,12 +238,6 @@ const pinColumns: readonly Column<PinView>[] = [
 /** The label with invisible characters spelt out, as in the name. */
 export const shownLabel = ({ kind, server, name }: PinView): string =>
   kind === 'instructions' ? `instructions:${server}` : `${kind === 'prompt' ? 'prompt:' : ''}${server}.${name}`
-
-export function statusOf({ blocked, quarantined, open, condition }: PinView): Status {
-  if (blocked) return { tone: 'bad', shape: 'barred', label: 'blocked' }
-  if (quarantined) return { tone: 'bad', shape: 'barred', label: `${condition}, quarantined` }
-  return open ? { tone: 'warn', shape: 'triangle', label: condition } : { tone: 'ok', shape: 'dot', label: condition }
-}
 
 /** Reloads when the inbox changes, because definitions that wait for a decision are in it. */
 export function useReloadOnInboxChange({ reload }: Pick<Resource<unknown>, 'reload'>): void {

@@ -77,7 +77,7 @@ function ToolViews({ tool }: { readonly tool: ToolDetail }) {
             ) : (
               'An admin can see what changed and what was found'
             )}
-            {tool.pin === 'quarantined' && '; the tool is blocked until it is approved'}.
+            {tool.quarantined && '; no agent can see or use the tool until it is approved'}.
           </p>
         </Note>
       )}
