@@ -12,7 +12,6 @@ const titles = readTitles()
 
 test('every requirement has a number of its own', () => {
   expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([])
-  expect(numbers).toHaveLength(74)
 })
 
 test('every requirement that is met or partly met is named by a test', () => {
