@@ -82,7 +82,7 @@ inBrowser('V7: a server that turns malicious', () => {
     await expect.poll(async () => (await tools()).map(({ name }) => name)).toContain('probe__helper')
     const lists = watchLists()
     await call('turn', { name: 'helper', description: poison })
-    await item('The definition of probe.helper changed').waitFor({ timeout: 2_000 })
+    await item('probe.helper is flagged').waitFor({ timeout: 2_000 })
     expect(await page.title()).toBe('(1) Overview · Toolway')
     await page.getByRole('navigation', { name: 'Pages' }).getByText('1 need attention').waitFor()
     await expectWhole(visitor)
