@@ -57,7 +57,7 @@ function fileHint(thrown: unknown, command: string): string | undefined {
   const { code = '', path, syscall = 'spawn' } = error as NodeJS.ErrnoException
   if (!(error instanceof Error) || path === undefined || syscall.startsWith('spawn')) return undefined
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'Free some space there, or set stores.path to another folder.'
-  if (!['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code)) return undefined
+  if (!['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code) && syscall !== 'mkdir') return undefined
   return `\`${command} doctor\` checks the state folders; stores.path sets another one.`
 }
 

@@ -1,5 +1,10 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../../tests/fixtures/folders.ts'
+import { toolwayWords } from '../../tests/fixtures/programs.ts'
 import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { version } from '../runtime/package-paths.ts'
@@ -57,6 +62,36 @@ test('B11: a full disk is an error that names the file and the setting', async (
   const { code, stderr } = await toolway(['keys', 'create', 'x'], { env: { HOME: disk.path } })
   expect(code).toBe(1)
   expect(stderr).toMatch(/^error: ENOSPC.*\/audit-key'\nhint: .*stores\.path/)
+})
+
+test('B11: a read-only file system is named as such, whether or not the state folder exists', async ({ skip }) => {
+  const mounted = await mountSmallDisk('64k')
+  if (typeof mounted === 'string') return skip(mounted)
+  await using disk = mounted
+  mkdirSync(join(disk.path, 'state'))
+  execFileSync('mount', ['-o', 'remount,ro', disk.path])
+  for (const folder of ['state', 'missing', 'missing/too']) {
+    const { code, stderr } = await toolway(['keys', 'create', 'x'], {
+      env: { XDG_STATE_HOME: join(disk.path, folder) },
+    })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^error: EROFS: read-only file system, mkdir .*\nhint: .*doctor.*stores\.path/)
+  }
+})
+
+test.skipIf(process.platform !== 'linux')('B11: serve ends where the state folder cannot be created', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'toolway.json')
+  writeFileSync(file, JSON.stringify({ server: { port: 0 }, stores: { path: '/proc/toolway/state' } }))
+  const { status, stderr } = spawnSync(process.execPath, [...toolwayWords, 'serve', '--config', file], {
+    encoding: 'utf8',
+    timeout: 20_000,
+    killSignal: 'SIGKILL',
+  })
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: expect.stringMatching(/error: ENOENT.*mkdir '\/proc\/toolway'\nhint: .*doctor.*stores\.path/),
+  })
 })
 
 test('B11: an error caused by a file that belongs to another user has a hint about the folders', () => {

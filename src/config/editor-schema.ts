@@ -10,7 +10,20 @@ interface JsonSchema {
   [keyword: string]: unknown
 }
 
-export function editorSchema(): object {
+/** The schema of a file. A section or list without a value is accepted, because it counts as absent. */
+export const editorSchema = (): object => optionalValues(settingsSchema()) as object
+
+function optionalValues(schema: unknown, key = '', parent = ''): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => optionalValues(one))
+  if (!isRecord(schema)) return schema
+  const made = Object.fromEntries(Object.entries(schema).map(([name, part]) => [name, optionalValues(part, name, key)]))
+  const { type, oneOf } = made
+  if (parent !== 'properties' && key !== 'additionalProperties') return made
+  if (type === 'object' || type === 'array') return { ...made, type: [type, 'null'] }
+  return Array.isArray(oneOf) ? { ...made, oneOf: [...oneOf, { type: 'null' }] } : made
+}
+
+function settingsSchema(): object {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',
     // Omit the internal keyword `secret`, which editors may reject.
@@ -34,7 +47,7 @@ export function editorSchema(): object {
 
 /** The schemas of the sections, for forms. */
 export const formSchema = (): Record<string, Record<string, unknown>> =>
-  (simplified(editorSchema()) as { properties: Record<string, Record<string, unknown>> }).properties
+  (simplified(settingsSchema()) as { properties: Record<string, Record<string, unknown>> }).properties
 
 /** The settings of a server that most servers need, in the order of a form. */
 const commonSettings = [

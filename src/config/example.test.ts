@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { editorSchema } from './editor-schema.ts'
 import { loadConfig } from './load.ts'
+import { project } from './project.fixture.ts'
 import { configSchema } from './schema.ts'
 
 const root = new URL('../../', import.meta.url).pathname
@@ -127,39 +129,30 @@ interface Schema {
   readonly description?: string
 }
 
-/** As much of JSON Schema as ours uses. */
-function accepts(schema: Schema, value: unknown): boolean {
-  const options = schema.anyOf ?? schema.oneOf
-  if (options) return options.some((option) => accepts(option, value))
-  if (schema.enum) return schema.enum.includes(value)
-  if ('const' in schema) return schema.const === value
-  if (Array.isArray(value)) return schema.type !== 'object' && value.every((item) => accepts(schema.items ?? {}, item))
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).every(([key, part]) => {
-      const next = schema.properties?.[key] ?? schema.additionalProperties
-      return typeof next === 'object' && accepts(next, part)
-    })
-  }
-  if (schema.type !== undefined && ![schema.type].flat().includes(typeof value)) return false
-  return schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(String(value))
-}
-
 test('the shipped JSON Schema is the one that the code generates (npm run generate)', async () => {
   const shipped = await readFile(`${root}toolway.schema.json`, 'utf8')
   expect(shipped).toBe(`${JSON.stringify(editorSchema(), null, 2)}\n`)
 })
 
 test('the JSON Schema accepts the example, variables included, and refuses a misspelt key', async () => {
-  const schema = editorSchema() as Schema
-  const document = parse(await readFile(path, 'utf8')) as Record<string, unknown>
-  expect(accepts(schema, document)).toBe(true)
-  expect(accepts(schema, { server: { port: '${PORT:-4322}', shutdownGrace: '${GRACE}' } })).toBe(true)
-  expect(accepts(schema, { mcpServers: { a: { type: 'streamable-http', url: 'http://x', alwaysAllow: [] } } })).toBe(
-    true,
+  const accepts = new Ajv2020({ strict: false }).compile(
+    JSON.parse(await readFile(`${root}toolway.schema.json`, 'utf8')),
   )
-  expect(accepts(schema, { server: { prot: 1 } })).toBe(false)
-  expect(accepts(schema, { server: { shutdownGrace: '10 s' } })).toBe(false)
-  expect(accepts(schema, { naming: { strategy: 'prefx' } })).toBe(false)
+  expect(accepts(parse(await readFile(path, 'utf8'))), JSON.stringify(accepts.errors)).toBe(true)
+  expect(accepts({ server: { port: '${PORT:-4322}', shutdownGrace: '${GRACE}' } })).toBe(true)
+  expect(accepts({ mcpServers: { a: { type: 'streamable-http', url: 'http://x', alwaysAllow: [] } } })).toBe(true)
+  expect(accepts({ server: { prot: 1 } })).toBe(false)
+  expect(accepts({ server: { shutdownGrace: '10 s' } })).toBe(false)
+  expect(accepts({ naming: { strategy: 'prefx' } })).toBe(false)
+})
+
+test('the JSON Schema accepts sections and lists without a value, as the program does', async () => {
+  const accepts = new Ajv2020({ strict: false }).compile(editorSchema())
+  const written = 'mcpServers:\n  a:\n    url: http://a.example\n    auth:\n    headers:\n    guards:\nchat:\nsinks:\n'
+  expect(accepts(parse(written)), JSON.stringify(accepts.errors)).toBe(true)
+  const { load } = await project({ 'toolway.yaml': written })
+  expect((await load({ paths: ['toolway.yaml'] })).config.mcpServers.a).toMatchObject({ guards: [] })
+  expect(accepts({ mcpServers: [null] })).toBe(false)
 })
 
 test('every key of the JSON Schema has a description of one line', () => {

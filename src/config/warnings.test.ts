@@ -146,3 +146,12 @@ test('S7: hosts that no URL of a program can have are warnings', async () => {
     'sandbox.allowNetwork: a b never matches; list host names',
   ])
 })
+
+test('F1: a command with its arguments in one string is a warning that says what to write, without the arguments', async () => {
+  const commands = ['npx -y foo --key s3cret', '/usr/bin/node -e 1', '/opt/my tools/run', 'npx']
+  const mcpServers = Object.fromEntries(commands.map((command, index) => [`s${index}`, { command }]))
+  expect(await warningsOf(JSON.stringify({ mcpServers }))).toEqual([
+    'mcpServers.s0.command is one program, without arguments; write command: npx, and the other words in mcpServers.s0.args',
+    'mcpServers.s1.command is one program, without arguments; write command: /usr/bin/node, and the other words in mcpServers.s1.args',
+  ])
+})

@@ -15,6 +15,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
     ...uselessAliases(config),
     ...withoutEffect(config, tree),
     ...inArguments(config, tree),
+    ...argumentsInCommand(config),
     ...unshared(config),
     ...cachesNothing(config),
   ]
@@ -120,6 +121,20 @@ function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
         ? []
         : [`${keyPath(path)}: all users of this machine can see the value of ${secret} (with \`ps\`); ${advice}`]
     })
+  })
+}
+
+/** Warns about arguments in `command`. A path may contain spaces, but a program's name or an option shows arguments. */
+function argumentsInCommand({ mcpServers }: Config): string[] {
+  return Object.entries(mcpServers).flatMap(([name, server]) => {
+    const [program = '', ...words] = server.transport === 'stdio' ? server.command.trim().split(/\s+/) : []
+    const isPath = /[/\\]/.test(program) && !words.some((word) => word.startsWith('-'))
+    if (words.length === 0 || isPath) return []
+    const key = `mcpServers.${name}`
+    // Do not show the arguments: they may contain secrets.
+    return [
+      `${key}.command is one program, without arguments; write command: ${program}, and the other words in ${key}.args`,
+    ]
   })
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
-import { writeAtomic, writeNew } from './atomic-write.ts'
+import { makeFolder, writeAtomic, writeNew } from './atomic-write.ts'
 
 let folder: string
 beforeEach(() => {
@@ -50,4 +50,14 @@ test('B11: on a full disk the error names the file, and nothing is left beside i
   expect(readdirSync(disk.path)).toEqual([])
   expect(await writeNew(path, 'x')).toBe(true)
   expect(readdirSync(disk.path)).toEqual(['a'])
+})
+
+test('B11: a folder is made with its parents, for its owner alone, and an existing one stays as it is', () => {
+  const path = join(folder, 'a', 'b', 'c')
+  makeFolder(path)
+  makeFolder(path)
+  expect([mode(path), mode(join(folder, 'a'))]).toEqual([0o700, 0o700])
+  writeFileSync(join(folder, 'file'), '')
+  expect(() => makeFolder(join(folder, 'file'))).toThrow('EEXIST')
+  expect(() => makeFolder(join(folder, 'file', 'd'))).toThrow('ENOTDIR')
 })

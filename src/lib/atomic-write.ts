@@ -1,3 +1,4 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { link, open, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { temporaryBeside } from './file-owner.ts'
@@ -26,6 +27,22 @@ export async function writeAtomic(
     throw named(error, path)
   }
   await syncFolder(folder)
+}
+
+/**
+ * Creates a folder and its parents, for their owner alone. Unlike `mkdir` with `recursive`, it reports a read-only file
+ * system as EROFS, not as ENOENT, and does not loop where no folder can be created, such as in /proc.
+ */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return
+    if (code !== 'ENOENT' || existsSync(dirname(path))) throw error
+    makeFolder(dirname(path))
+    makeFolder(path)
+  }
 }
 
 /** Creates a file that readers never see incomplete. Returns false if the file already exists. */

@@ -35,3 +35,9 @@ test('a server with a dot in its name is recognised', () => {
   const limits = { servers: {}, tools: { 'a.b.c': 1 } }
   expect(limitWarnings({ limits, servers: ['a.b'] })).toEqual([])
 })
+
+test('F8: a limit for tools that looks like a regular expression is a warning', () => {
+  expect(doubts({ tools: { 'files.read.*': 1, 'files.*': 1 } })).toEqual([
+    'limits.tools.files.read.*: files.read.* matches only names with a dot there, because only * is a wildcard; did you mean files.read*?',
+  ])
+})

@@ -69,3 +69,15 @@ test('B5: servers whose names look alike are a warning', () => {
     expect.stringMatching(/mcpServers\.f1les looks like mcpServers\.files/),
   ])
 })
+
+test('G7: an agent named default that is not the default agent is a warning that says what happens instead', () => {
+  const agents = { default: { allow: { servers: ['*'] } }, other: { allow: { servers: ['*'] } } }
+  expect(doubtsOf({ agents })).toEqual([
+    'agents.default is not the default agent: callers that name no agent are rejected (defaults.denyOnMissingAgent); set defaults.agent: default, or rename it',
+  ])
+  expect(doubtsOf({ agents, defaults: { agent: 'other' } })).toEqual([
+    expect.stringContaining('act as other (defaults.agent); set defaults.agent: default'),
+  ])
+  expect(doubtsOf({ agents, defaults: { agent: 'default' } })).toEqual([])
+  expect(doubtsOf({ agents, defaults: { denyOnMissingAgent: false } })).toEqual([])
+})

@@ -1,7 +1,14 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { skeletonOf } from '../lib/lookalikes.ts'
 import { didYouMean } from '../lib/similar-text.ts'
-import { knownServers, patternWarnings, serversMeant, toolNameWarnings, unknownServerWarning } from './rule-warnings.ts'
+import {
+  knownServers,
+  patternWarnings,
+  serversMeant,
+  toolNameWarnings,
+  toolWildcardWarnings,
+  unknownServerWarning,
+} from './rule-warnings.ts'
 import { compileRules } from './rules.ts'
 
 /** Warnings about valid but probably unintended policy settings, such as rules for servers that do not exist. */
@@ -12,6 +19,7 @@ export const policyWarnings = (config: Config): readonly string[] => [
   ...withoutApproval(config),
   ...unknownAgents(config),
   ...openAgents(config),
+  ...notTheDefault(config),
   ...readsNothing(config),
   ...alikeServers(Object.keys(config.mcpServers)),
 ]
@@ -69,6 +77,16 @@ function openAgents({ agents, auth }: Config): string[] {
   ]
 }
 
+/** Warns about an agent whose name says that it is the default agent, although it is not. */
+function notTheDefault({ agents, defaults: { agent, denyOnMissingAgent } }: Config): string[] {
+  if (agents.default === undefined || agent === 'default' || (agent === undefined && !denyOnMissingAgent)) return []
+  const instead =
+    agent === undefined ? 'are rejected (defaults.denyOnMissingAgent)' : `act as ${agent} (defaults.agent)`
+  return [
+    `agents.default is not the default agent: callers that name no agent ${instead}; set defaults.agent: default, or rename it`,
+  ]
+}
+
 interface LimitWarningsOptions {
   readonly limits: Pick<LimitsConfig, 'servers' | 'tools'>
   /** The configured servers, including disabled ones. `native`, `toolway` and `sink` need not be listed. */
@@ -98,6 +116,8 @@ type Tools = ReadonlyMap<string, readonly { readonly server: string; readonly na
 
 function toolLimitWarnings(pattern: string, servers: ReadonlySet<string>, toolsOf: Tools): string[] {
   const key = `limits.tools.${pattern}`
+  const wildcards = toolWildcardWarnings(key, pattern, servers)
+  if (wildcards.length > 0) return wildcards
   const plain = pattern.split('*', 1)[0] as string
   const isName = plain === pattern
   if (isName && !plain.includes('.')) return [`${key} has no effect; write it as server.tool`]

@@ -51,6 +51,7 @@ test('G6, F7: a rule whose pattern cannot match any tool is a warning', () => {
     "agents.a.deny.tools.everything[0]: everything.echo includes the server's name; if its tool is called echo, write it as echo",
     "agents.a.deny.tools.everything[1]: everything__echo includes the server's name; if its tool is called echo, write it as echo",
     'agents.a.deny.tools.everything[2]: ec?o matches nothing, because only * is a wildcard',
+    expect.stringContaining('did you mean get*?'),
     'policy.blockedTools[0]: delete_* matches nothing; write it as server.tool',
     'policy.blockedTools[3]: everything.get_[ab] matches nothing, because only * is a wildcard',
   ])
@@ -112,5 +113,29 @@ test('F7: a list of tools that can be read in two ways, or is not asked at all, 
     'policy.allowedTools[1] is ambiguous: it allows tools on a and a.b',
     'policy.allowedTools[3] has no effect: meta-tools are allowed unless blocked or denied',
     'policy.requireAuth[0] has no effect: meta-tools are allowed unless blocked or denied',
+  ])
+})
+
+test('G6: a rule that looks like a regular expression is a warning that says what to write', () => {
+  const agents = {
+    a: agentOf({
+      allow: { servers: ['*'], tools: { everything: ['get.*', '/echo/', '^print.+$', '.*'] } },
+      deny: { servers: ['file.*', 'every*'] },
+    }),
+  }
+  const policy = {
+    blockedTools: ['filesystem.write.*', 'filesystem.*', '/filesystem.edit/', '.*'],
+    allowedServers: ['.*'],
+  }
+  expect(warnings(agents, policy).filter((warning) => warning.includes('wildcard'))).toEqual([
+    'agents.a.deny.servers[0]: file.* matches only names with a dot there, because only * is a wildcard; did you mean file*?',
+    'agents.a.allow.tools.everything[0]: get.* matches only names with a dot there, because only * is a wildcard; did you mean get*?',
+    'agents.a.allow.tools.everything[1]: /echo/ matches nothing, because only * is a wildcard; did you mean echo?',
+    'agents.a.allow.tools.everything[2]: ^print.+$ matches nothing, because only * is a wildcard; did you mean print*?',
+    'agents.a.allow.tools.everything[3]: .* matches nothing, because only * is a wildcard; did you mean *?',
+    'policy.allowedServers[0]: .* matches nothing, because only * is a wildcard; did you mean *?',
+    'policy.blockedTools[0]: filesystem.write.* matches only names with a dot there, because only * is a wildcard; did you mean filesystem.write*?',
+    'policy.blockedTools[2]: /filesystem.edit/ matches nothing, because only * is a wildcard; did you mean filesystem.edit?',
+    expect.stringContaining('policy.blockedTools[3]: .* matches nothing'),
   ])
 })

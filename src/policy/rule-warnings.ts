@@ -1,5 +1,6 @@
 import { builtInSources, metaSource } from '../core/source.ts'
 import { didYouMean } from '../lib/similar-text.ts'
+import { compilePattern } from '../lib/wildcard.ts'
 import { serverByEither, type WrittenAgent } from './agent-rules.ts'
 import { lineage, parentName } from './agents.ts'
 import { closedBy, type RuleFamily } from './evaluate-rules.ts'
@@ -34,8 +35,10 @@ export function ruleWarnings({ agents, families, policy, servers }: RuleWarnings
   ]
 }
 
-export const unknownServerWarning = (key: string, name: string, servers: ReadonlySet<string>): string[] =>
-  name.includes('*') || servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
+export function unknownServerWarning(key: string, name: string, servers: ReadonlySet<string>): string[] {
+  if (name.includes('*')) return [...servers].some(compilePattern(name)) ? [] : wildcardWarnings(key, name)
+  return servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
+}
 
 /** The servers whose tools a pattern may mean. Server names may contain dots, so `a.b.c` may be on `a` or `a.b`. */
 export function serversMeant(pattern: string, servers: ReadonlySet<string>): string[] {
@@ -70,9 +73,26 @@ export const toolNameWarnings = (key: string, server: string, tools: readonly st
     return [`${key}[${index}]: ${tool} includes the server's name; if its tool is called ${name}, write it as ${name}`]
   })
 
-/** Names of tools do not contain these characters, so the pattern was probably meant as a glob or an expression. */
-const wildcardWarnings = (key: string, pattern: string): string[] =>
-  /[?[\]{}|^$]/.test(pattern) ? [`${key}: ${pattern} matches nothing, because only * is a wildcard`] : []
+/**
+ * Names do not contain these characters, so the pattern was probably meant as a glob or a regular expression; so was a
+ * dot before `*` in the name of a tool, although names may contain dots.
+ */
+function wildcardWarnings(key: string, pattern: string, name = pattern): string[] {
+  const matchesNothing = /[?[\]{}|^$()+\\]|^[./]/.test(pattern)
+  if (!matchesNothing && !name.includes('.*')) return []
+  const server = pattern.slice(0, pattern.length - name.length)
+  const meant = (server + name.replace(/\.[*+]/g, '*')).replace(/^\/|\/\w*$|[\^$]/g, '')
+  const advice = /^[\w.*-]+$/.test(meant) && meant !== pattern ? `; did you mean ${meant}?` : ''
+  const what = matchesNothing ? 'matches nothing' : 'matches only names with a dot there'
+  return [`${key}: ${pattern} ${what}, because only * is a wildcard${advice}`]
+}
+
+/** The same for a pattern of the form `server.tool`. */
+export function toolWildcardWarnings(key: string, pattern: string, servers: ReadonlySet<string>): string[] {
+  const [only, other] = serversMeant(pattern, servers)
+  const isOnly = only !== undefined && other === undefined && pattern.startsWith(`${only}.`)
+  return wildcardWarnings(key, pattern, isOnly ? pattern.slice(only.length + 1) : '')
+}
 
 function missingParent(agent: string, families: ReadonlyMap<string, unknown>): string[] {
   const parent = parentName(agent)
@@ -142,7 +162,7 @@ export function patternWarnings(
   servers: ReadonlySet<string>,
 ): string[] {
   const plain = pattern.split('*', 1)[0] as string
-  const wildcards = wildcardWarnings(key, pattern)
+  const wildcards = toolWildcardWarnings(key, pattern, servers)
   if (wildcards.length > 0) return wildcards
   if (!plain.includes('.')) {
     const matchesNothing = plain === pattern || serversMeant(pattern, servers).length === 0

@@ -1,9 +1,8 @@
 import { hash, randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
-import { writeAtomic } from '../lib/atomic-write.ts'
+import { makeFolder, writeAtomic } from '../lib/atomic-write.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { parseJson } from '../lib/parse-json.ts'
 
@@ -121,7 +120,7 @@ export const changeKeyFile = (folder: string, change: KeyChange): Promise<void> 
   })
 
 async function replaceKeys(folder: string, change: KeyChange): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   const path = keyFile(folder)
   await using _lock = await lockFile(`${path}.lock`)
   const keys = change(readKeyFile(folder)).flatMap(entriesOf)

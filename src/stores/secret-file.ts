@@ -1,15 +1,15 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { writeAtomic, writeNew } from '../lib/atomic-write.ts'
+import { makeFolder, writeAtomic, writeNew } from '../lib/atomic-write.ts'
 
 /** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {
   const file = join(folder, name)
   const kept = await read(file, made)
   if (kept !== undefined) return kept
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   // If two processes start at the same time, one creates the file and both read it.
   await writeNew(file, `${made}\n`)
   return (await read(file, made)) as string

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ToolwayError } from '../core/errors.ts'
 import type { Locks, Vault } from '../core/stores.ts'
-import { writeAtomic } from '../lib/atomic-write.ts'
+import { makeFolder, writeAtomic } from '../lib/atomic-write.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
@@ -33,7 +33,7 @@ export function fileVault(stateFolder: string): Vault {
   return {
     read: async (key) => (await openedFile(nameOf(key)))?.text,
     async write(key, text) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      makeFolder(folder)
       const sealed = closeRecord(await seal(), nameOf(key), { key, text })
       await writeAtomic(join(folder, nameOf(key)), `${sealed}\n`)
     },
@@ -101,7 +101,7 @@ export function fileLocks(stateFolder: string, maxWaitMs = maxLockWaitMs): Locks
     async hold(name) {
       const inside = await own.hold(name)
       try {
-        await mkdir(folder, { recursive: true, mode: 0o700 })
+        makeFolder(folder)
         const file = createHash('sha256').update(name).digest('hex')
         const outside = await lockFile(join(folder, file), maxWaitMs)
         return {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type ArchivedRecord,
@@ -9,6 +9,7 @@ import {
   type ChainEnd,
   type Spool,
 } from '../../core/audit-archive.ts'
+import { makeFolder } from '../../lib/atomic-write.ts'
 import {
   firstSeqOf,
   listLanes,
@@ -86,7 +87,7 @@ export const readReplica = (folder: string): string | undefined => readIfExists(
 function replicaOf(folder: string): string {
   const known = readReplica(folder)
   if (known) return known
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   const path = replicaFile(folder)
   const temporary = `${path}.${process.pid}`
   try {

@@ -1,18 +1,9 @@
-import {
-  closeSync,
-  fdatasync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fdatasync, fstatSync, fsyncSync, ftruncateSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { ChainEnd } from '../../core/audit-archive.ts'
+import { makeFolder } from '../../lib/atomic-write.ts'
 
 export interface Segment {
   readonly file: string
@@ -189,7 +180,7 @@ export const nodeFileSystem: FileSystem = {
     return nlink === 0 ? undefined : size
   },
   unlinkSync,
-  mkdirSync: (path) => mkdirSync(path, { recursive: true, mode: 0o700 }),
+  mkdirSync: makeFolder,
 }
 
 export function writeFully(files: FileSystem, fd: number, bytes: Buffer, position: number | null = null): void {

@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { makeFolder } from '../../lib/atomic-write.ts'
 import { listLanes } from '../log-files.ts'
 import type { Signer } from '../record.ts'
 import { createChain, type RecordChain } from './chain.ts'
@@ -149,7 +149,7 @@ export function lockFreeLane(folder: string): LaneLock {
 
 /** Locks a lane. Undefined if another process holds the lock. */
 export function tryLockLane(folder: string, lane: string): LaneLock | undefined {
-  mkdirSync(join(folder, lane), { recursive: true, mode: 0o700 })
+  makeFolder(join(folder, lane))
   const database = new DatabaseSync(join(folder, lane, 'lock'), { timeout: 0 })
   try {
     // Nothing is ever written: without a journal file, closing need not wait for the disk.

@@ -1,16 +1,7 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { makeFolder } from '../../lib/atomic-write.ts'
 import { inTransaction, openDatabase, userVersion } from '../../lib/sqlite.ts'
 
 /** Runs work on the database. Whatever happens to the file, the next call has a database again. */
@@ -115,7 +106,7 @@ export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
 }
 
 function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: number): DatabaseSync {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   // Create the file before SQLite does, so that only the owner can read it. SQLite gives its other files the same mode.
   closeSync(openSync(path, 'a', 0o600))
   chmodSync(path, 0o600)
