@@ -106,6 +106,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       const { signal, timeoutMs } = wait
       const answered = missing ? listed : asked
       signal?.throwIfAborted()
+      for (const source of needed) source.expedite?.()
       const left = new Set(needed)
       const late: Source[] = []
       const began = clock.monotonic()

@@ -19,6 +19,8 @@ export interface Source extends AsyncDisposable {
   readonly timeoutMs?: number
   /** Resolves when the entries are known or have failed to load. Never rejects. */
   ready(): Promise<void>
+  /** Called when a call waits for the source: it then starts before others. */
+  expedite?(): void
   /** How long the source allows caching its list of this kind, if it says so. */
   listTtlMs?(kind: Kind): number | undefined
   /** The kinds of entries that the source failed to list completely. */

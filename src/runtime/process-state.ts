@@ -37,6 +37,7 @@ import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Readings, ServerReading, StoreReading } from '../telemetry/metrics/readings.ts'
 import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
+import { createStartQueue, type StartQueue } from '../upstream/connection/reconnect.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import { openHistory, type PersistentHistory } from './history.ts'
 import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
@@ -92,6 +93,7 @@ export interface ProcessState extends AsyncDisposable {
   readonly profiles: ReturnType<typeof createProfiles>
   /** Records child processes, so that processes left behind by a killed gateway can be found and ended. */
   readonly orphanReaper: OrphanReaper
+  readonly starts: StartQueue
   readonly clock: Clock
   readonly log: Log
 }
@@ -222,6 +224,7 @@ export async function openProcessState(
     profiles: createProfiles(),
     keyUsage: open.use(createKeyUsage({ folder: stores.path, clock, log })),
     store: descriptorStore(join(stores.path, 'catalog'), log),
+    starts: createStartQueue(clock),
     orphanReaper: open.use(createOrphanReaper(join(stores.path, 'processes'), log, clock)),
     clock,
     log,

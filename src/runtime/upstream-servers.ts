@@ -68,7 +68,7 @@ function buildServer(
     health,
   }
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
-  const { store, seal, orphanReaper, oauth, redact, budgets, clock, log } = context
+  const { store, seal, starts, orphanReaper, oauth, redact, budgets, clock, log } = context
   const { tasks } = budgets
   return {
     builtFrom,
@@ -87,6 +87,7 @@ function buildServer(
       isHarmless,
       breaker: () => context.breakers.stateOf(name),
       store,
+      starts,
       servedUris: context.servedUris,
       redact,
       connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),

@@ -7,6 +7,7 @@ import { callOf } from '../core/call.fixture.ts'
 import { maxMessage } from '../wire/message.ts'
 import { createTestAccess, verbatim } from './access.fixture.ts'
 import { type Event, info, initializeWith } from './http/server.fixture.ts'
+import { metaOf } from './mcp-stateless/stateless.fixture.ts'
 import { serveStdio } from './stdio.ts'
 
 function start() {
@@ -65,6 +66,25 @@ describe('B2: the legacy era over stdio', () => {
     send(called(3, 'pretty'))
     expect((await lines.next()).value).toBe('{"jsonrpc":"2.0","id":3,"result":{   "content": []  }}')
     expect(access.calls[0]?.caller).toMatchObject(callOf().caller)
+    input.end()
+    await served
+  })
+
+  test.each([
+    ['initialize', initializeWith({})],
+    ['server/discover', { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: metaOf() } }],
+  ])('V2: %s is answered at once, before servers are ready', async (_, request) => {
+    const { access, input, next, served } = start()
+    const { view } = access
+    let started = false
+    const ready = () => {
+      started = true
+      return new Promise<void>(() => {})
+    }
+    access.view = (caller) => ({ ...view(caller), ready })
+    input.write(`${JSON.stringify(request)}\n`)
+    expect((await next()).result).toHaveProperty('capabilities')
+    expect(started).toBe(true)
     input.end()
     await served
   })

@@ -44,9 +44,11 @@ export async function serveStdio(options: {
   readonly log: Log
 }): Promise<void> {
   const { input, access, info, caller, maxValues = 100_000, budgets = createBudgets(), clock, log } = options
-  const legacy = createLegacyProtocol({ access, info, log })
+  // A client that starts its own gateway waits for it, often for no longer than ten seconds. It is told of list changes.
+  const immediate = true
+  const legacy = createLegacyProtocol({ access, info, immediate, log })
   const writer = createLineWriter(options.output, input)
-  const stateless = createStatelessProtocol({ access, info, budgets, clock, log })
+  const stateless = createStatelessProtocol({ access, info, budgets, immediate, clock, log })
   const statelessRequests = createStatelessStdio({ protocol: stateless, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined

@@ -6,6 +6,7 @@ import { silentLog } from '../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { createSeal } from '../lib/seal.ts'
 import { initialize } from './connection/handshake.ts'
+import type { StartQueue } from './connection/reconnect.ts'
 import { openRpcConnection } from './connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
 import { createServer } from './server.ts'
@@ -24,6 +25,7 @@ interface Setup {
   /** The URIs of resources that clients can subscribe to. */
   readonly resources?: readonly string[]
   readonly store?: DescriptorStore
+  readonly starts?: StartQueue
   readonly changes?: object
   readonly discovery?: 'startup' | 'runtime' | 'hybrid'
   readonly down?: () => boolean
@@ -66,6 +68,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     refreshMs: 60_000,
     discovery: setup.discovery ?? 'hybrid',
     store,
+    ...(setup.starts && { starts: setup.starts }),
     servedUris: () => (uri) => uri,
     seal: createSeal('a secret for the test'),
     health,

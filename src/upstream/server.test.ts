@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf } from '../core/call.fixture.ts'
 import type { Peer } from '../core/call.ts'
 import { profileOf } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { Json } from '../core/json.ts'
+import { createStartQueue } from './connection/reconnect.ts'
 import type { ScriptedPeer } from './peer.fixture.ts'
 import { serverWith } from './server.fixture.ts'
 
@@ -62,6 +64,62 @@ test('T5, F4: a server that failed to list its tools is asked again over a new c
   expect(names()).toEqual(['read'])
   expect(server.status()).toMatchObject({ health: 'healthy' })
   expect(server.incomplete?.()).toEqual([])
+})
+
+/** Servers that share two turns to start, and whose handshakes last until they are let through. */
+function startingServers(count: number) {
+  const queueClock = createManualClock()
+  const starts = createStartQueue(queueClock, 2)
+  const begun: number[] = []
+  const servers = Array.from({ length: count }, (_, number) => {
+    const gate = Promise.withResolvers<void>()
+    const opening = () => {
+      begun.push(number)
+      return gate.promise
+    }
+    return { ...serverWith({ starts, opening }), open: gate.resolve }
+  })
+  return { servers, begun, queueClock }
+}
+
+test('V2: as many servers start at a time as there are turns, and one that a call waits for goes first', async () => {
+  const { servers, begun, queueClock } = startingServers(5)
+  const ready = servers.map(({ server }) => server.ready())
+  servers[4]?.server.expedite?.()
+  await queueClock.pass(0)
+  expect(begun).toEqual([0, 1])
+  servers[1]?.open()
+  await ready[1]
+  await queueClock.pass(0)
+  expect(begun).toEqual([0, 1, 4])
+  for (const { open } of servers) open()
+  await Promise.all(ready)
+  expect(begun).toEqual([0, 1, 4, 2, 3])
+})
+
+test('V2, G2: a server whose start takes long keeps others waiting for a limited time only', async () => {
+  const { servers, begun, queueClock } = startingServers(4)
+  const ready = servers.map(({ server }) => server.ready())
+  await queueClock.pass(0)
+  expect(begun).toEqual([0, 1])
+  await queueClock.pass(10_000)
+  expect(begun).toEqual([0, 1, 2, 3])
+  for (const { open } of servers) open()
+  await Promise.all(ready)
+})
+
+test('V2: the time in the queue does not count as part of the handshake, and who leaves it takes no turn', async () => {
+  const { servers, begun, queueClock } = startingServers(4)
+  const [first, second, third, last] = servers.map(({ server }) => server)
+  const ready = [first, second, third, last].map((server) => server?.ready())
+  await queueClock.pass(0)
+  await servers[3]?.clock.pass(120_000)
+  expect(last?.status().health).toBe('starting')
+  await third?.[Symbol.asyncDispose]()
+  for (const { open } of servers) open()
+  await Promise.all(ready)
+  expect(begun).toEqual([0, 1, 3])
+  expect(last?.status().health).toBe('healthy')
 })
 
 test('V2: a server that failed to list its tools for some client is not starting, and says why', async () => {

@@ -17,7 +17,7 @@ import type { Connector } from './connection/connect.ts'
 import { createConnectionPool } from './connection/connection-pool.ts'
 import type { InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
-import { createReconnector } from './connection/reconnect.ts'
+import { createReconnector, type StartQueue } from './connection/reconnect.ts'
 import { createServerFindings } from './health/findings.ts'
 import { type BreakerCondition, noKnownReads, serverStatus } from './health/health.ts'
 import { createHealthCheck } from './health/health-check.ts'
@@ -43,6 +43,8 @@ export interface UpstreamServerOptions {
   readonly listLimits?: ListLimits
   readonly store: DescriptorStore
   readonly connect: Connector
+  /** The queue for the first start of each process. Without it, the server starts at once. */
+  readonly starts?: StartQueue
   /** Whether the policy allows an entry; called again if a new connection lists a different definition of it. */
   readonly decide?: Decide
   /** Whether the policy allows a caller to use any of these entries; true if not given. */
@@ -98,6 +100,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
+  let isCalled = false
   let fetched = false
   let hidesTools = false
   const findings = createServerFindings(name, log)
@@ -122,6 +125,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       control.unlessPaused(() => options.connect({ ...scope, exceeded: exceededWithoutCall }, signal)),
     mayLog,
     mayReach: (caller) => options.mayUseSome?.(caller, listings.entriesOf(listings.forCaller(caller))) ?? true,
+    awaitStart: (signal) =>
+      config.transport === 'stdio' && !pool.latest ? options.starts?.(() => isCalled, signal) : undefined,
     opening: healthMayHaveChanged,
     opened,
     closed,
@@ -261,6 +266,9 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       entries: () => (control.paused ? [] : listings.entriesOf(listing())),
       status: () => status(listing()),
       ready: () => ready(listing()),
+      expedite() {
+        isCalled = true
+      },
       listTtlMs: (kind) => (control.paused ? undefined : listing().ttls[kind]),
       incomplete() {
         const { descriptors, failure, missing } = listing()
@@ -307,6 +315,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   async function use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.monotonic()
+    isCalled = true
     let answer: T
     try {
       answer = await control.unlessPaused(() =>

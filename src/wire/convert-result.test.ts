@@ -44,6 +44,11 @@ describe('T2: the envelope of the stateless revision', () => {
       '{"ttlMs":1,"a":"of a server that never had the envelope"}',
     ],
     ['{"a":"resultType"}', '{"a":"resultType"}'],
+    [
+      '{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}, "a":1},"content":[]}',
+      '{"_meta":{"a":1},"content":[]}',
+    ],
+    ['{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}},"resultType":"complete"}', '{"_meta":{}}'],
   ])('%j loses it towards the other era', (given, expected) => {
     expect(legacy(given)).toBe(expected)
   })

@@ -1,6 +1,7 @@
 import { isRecord } from '../lib/is-record.ts'
 import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../lib/json-text.ts'
 import { type Pieces, splice } from './bytes.ts'
+import { metaKeys } from './revisions.ts'
 
 /** How long a list or resource may be cached, and whether callers may share the cached copy. */
 export interface CacheHint {
@@ -28,11 +29,18 @@ export function toModern(result: Buffer, hint?: CacheHint, plain = false): Piece
 }
 
 /**
- * Converts a result for session-based clients: removes `resultType` and the cache hint, and makes structured content an
- * object. A result without `resultType` is returned unchanged.
+ * Converts a result for session-based clients: removes `resultType`, the cache hint and the server info in `_meta`, and
+ * makes structured content an object. A result without `resultType` is returned unchanged.
  */
 export const toLegacy = (result: Buffer): Buffer =>
-  envelopeOf(result).resultType === undefined ? result : withStructuredObject(withoutEnvelope(result))
+  envelopeOf(result).resultType === undefined
+    ? result
+    : withStructuredObject(withoutServerInfo(without(result, envelopeKeys)))
+
+function withoutServerInfo(result: Buffer): Buffer {
+  const meta = result.includes(metaKeys.serverInfo) ? members(result)?.get('_meta') : undefined
+  return meta?.[0] === OPEN_OBJECT ? splice(result, [[meta, without(meta, serverInfoKey)]]) : result
+}
 
 /** Wraps structured content that is not an object, as the SDK does: session-based clients would reject the result. */
 function withStructuredObject(result: Buffer): Buffer {
@@ -42,17 +50,18 @@ function withStructuredObject(result: Buffer): Buffer {
   return splice(result, [[value, Buffer.concat([Buffer.from('{"result":'), value, Buffer.from('}')])]])
 }
 
-function withoutEnvelope(result: Buffer): Buffer {
+/** An object without some of its members. The others keep their bytes. */
+function without(object: Buffer, keys: ReadonlySet<string>): Buffer {
   const pieces: Buffer[] = []
   /** `from` is the end of the bytes processed so far, `kept` the end of the last member that stays. */
   let from = 0
   let kept: number | undefined
   let removing = false
-  walk(result, (key, _start, end, keyStart) => {
-    const goes = envelopeKeys.has(key)
+  walk(object, (key, _start, end, keyStart) => {
+    const goes = keys.has(key)
     if (goes && !removing) {
       // If no member before this one stays, the separator after this one is removed too.
-      pieces.push(result.subarray(from, kept ?? keyStart))
+      pieces.push(object.subarray(from, kept ?? keyStart))
     }
     if (!goes && removing && kept === undefined) from = keyStart
     if (goes) from = end
@@ -60,11 +69,12 @@ function withoutEnvelope(result: Buffer): Buffer {
     removing = goes
     return true
   })
-  pieces.push(result.subarray(from))
+  pieces.push(object.subarray(from))
   return Buffer.concat(pieces)
 }
 
 const envelopeKeys: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
+const serverInfoKey: ReadonlySet<string> = new Set([metaKeys.serverInfo])
 
 const none: Envelope = {}
 

@@ -62,7 +62,13 @@ export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
 /** Implements the MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
-export function createLegacyProtocol(options: { access: Access; info: GatewayInfo; log: Log }) {
+export function createLegacyProtocol(options: {
+  readonly access: Access
+  readonly info: GatewayInfo
+  /** Whether to answer `initialize` with what is known, without waiting for servers. */
+  readonly immediate?: boolean
+  readonly log: Log
+}) {
   const { access, info, log } = options
   const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
   const operations = createOperations(access, form, legacyToolList)
@@ -137,7 +143,8 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
     async initializeResult({ revision, caller }: Session): Promise<Buffer> {
       const { name, version } = info
       // Wait briefly for servers, because their capabilities are known only once they are ready.
-      await access.view(caller).ready('brief')
+      const ready = access.view(caller).ready('brief')
+      if (!options.immediate) await ready
       const offers = access.offers(caller)
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({

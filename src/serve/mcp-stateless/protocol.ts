@@ -60,6 +60,8 @@ export function createStatelessProtocol(options: {
   readonly info: GatewayInfo
   readonly replica?: string | undefined
   readonly budgets: Pick<Budgets, 'questions' | 'question_bytes' | 'streams' | 'subscriptions'>
+  /** Whether to answer `server/discover` with what is known, without waiting for servers. */
+  readonly immediate?: boolean
   readonly clock: Clock
   readonly log: Log
 }) {
@@ -88,7 +90,8 @@ export function createStatelessProtocol(options: {
 
   const discover = async (caller: Caller): Promise<Buffer> => {
     // Wait briefly for servers, because their capabilities are known only once they are ready.
-    await access.view(caller).ready('brief')
+    const ready = access.view(caller).ready('brief')
+    if (!options.immediate) await ready
     const offers = access.offers(caller)
     // Omit the capability for legacy tasks, which do not exist in this protocol.
     const { tasks: _, ...others } = offers.capabilities

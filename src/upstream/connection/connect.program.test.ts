@@ -1,11 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { json, result } from '../../../tests/fixtures/rogue-http.ts'
+import { until } from '../../../tests/fixtures/until.ts'
 import type { ServerConfig } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { onPost, quick, serving } from '../transports/http.fixture.ts'
 import { createConnector } from './connect.ts'
@@ -31,6 +34,44 @@ test('B6: a secret that a process writes in another spelling reaches neither the
   expect(error.message).toContain('It last wrote: "bad key [hidden]".')
   expect(JSON.stringify(log.lines)).toContain('bad key [hidden]')
   expect(JSON.stringify(log.lines)).not.toContain(encoded)
+})
+
+/** Connects to a process that runs this code, on a clock that skips ten seconds as soon as `written` is in the log. */
+async function startFailure(code: string, written: string, startTimeout?: number) {
+  const log = createKeptLog()
+  const clock = createManualClock()
+  const config = { transport: 'stdio', command: process.execPath, args: ['-e', code], env: {}, startTimeout }
+  const identity = { name: 'toolway', version: '1' }
+  const connect = createConnector({ name: 'files', config: config as unknown as ServerConfig, identity, clock, log })
+  const limit = new AbortController()
+  const opening = connect({ capabilities: {}, owned: false }, limit.signal).catch((error) => error)
+  await until(() => JSON.stringify(log.lines).includes(written), { what: 'output of the process' })
+  await clock.pass(10_000)
+  limit.abort(new ToolwayError('SERVER_UNAVAILABLE', 'files did not finish its handshake.'))
+  return (await opening) as ToolwayError
+}
+
+test('V2, E1: a server that writes no messages to stdout is named with its first line, and started once', async () => {
+  const code = `console.log('Listening on port \u001b[1m80'); console.log('and on'); process.stdin.on('end', () => process.exit()).resume()`
+  const { code: kind, message } = await startFailure(code, 'and on')
+  expect(kind).toBe('SERVER_UNAVAILABLE')
+  expect(message).toContain('It wrote "Listening on port 80" to stdout, which is only for MCP messages.')
+  expect(message).toContain('log to stderr, or set mcpServers.files.startTimeout')
+})
+
+test('V2, E1: the error of a handshake that takes too long has the last lines of stderr', async () => {
+  const code = `console.error('npm error code E404'); process.stdin.on('end', () => process.exit()).resume()`
+  const { message } = await startFailure(code, 'E404')
+  expect(message).toBe('files did not finish its handshake. It last wrote: "npm error code E404".')
+})
+
+test('V2: a configured startTimeout is the time that a server with other output gets', async () => {
+  const { message } = await startFailure(
+    `console.log('building'); process.stdin.on('end', () => process.exit()).resume()`,
+    'building',
+    60_000,
+  )
+  expect(message).toContain('files did not finish its handshake. It wrote "building" to stdout')
 })
 
 const spoken: Record<string, Record<string, object>> = {

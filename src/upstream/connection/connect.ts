@@ -13,7 +13,7 @@ import { sseTransport } from '../transports/sse.ts'
 import { createRecentLines, type OutputLine, type RedactLine } from '../transports/stderr.ts'
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
-import { refusesStreamableHttp } from '../transports/transport-errors.ts'
+import { refusesStreamableHttp, StrayOutput } from '../transports/transport-errors.ts'
 import {
   type ClientIdentity,
   type InitializedConnection,
@@ -195,9 +195,12 @@ async function openAndInitialize(
     return { connection, handshake, identity, principal }
   } catch (error) {
     await transport[Symbol.asyncDispose]()
+    if (!(error instanceof ToolwayError)) throw error
+    if (signal.aborted)
+      throw new ToolwayError(error.code, error.message + (transport.explanation?.() ?? ''), error.details)
     // Some processes exit on an unknown request, so the caller retries with a plain `initialize`.
-    const started = connection !== undefined && transport.kind === 'stdio' && error instanceof ToolwayError
-    throw started && method === 'probe' && !signal.aborted ? new EndedByProbe() : error
+    const mayBeProbe = connection !== undefined && transport.kind === 'stdio' && method === 'probe'
+    throw mayBeProbe && !(error.details.cause instanceof StrayOutput) ? new EndedByProbe() : error
   }
 }
 
@@ -213,8 +216,9 @@ function transportFor(
   reading: ReadBudget,
 ): Transport {
   if (config.transport === 'stdio') {
-    const { command, args, cwd, env } = config
-    return stdioTransport({ name, command, args, cwd, env, orphanReaper, redact, wrote, exceeded, reading, clock, log })
+    const { command, args, cwd, env, startTimeout } = config
+    const own = { name, command, args, cwd, env, startTimeout, orphanReaper, redact }
+    return stdioTransport({ ...own, wrote, exceeded, reading, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}

@@ -83,6 +83,7 @@ export interface ConnectionPoolOptions {
   mayLog(): boolean
   /** Whether the server may send messages to this caller's client outside any call. */
   mayReach(caller: Caller): boolean
+  awaitStart?(signal: AbortSignal): Promise<Disposable> | undefined
   opening?(): void
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection, error?: ToolwayError): void
@@ -167,10 +168,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     use,
     forCaller: (caller) => connectionOf(caller, caller.peer),
     forListing(capabilities) {
-      if (stateless) return stateless
-      return config.session === 'call' || needsOwn(capabilities)
-        ? warmPool.peek(capabilities)
-        : sharedConnection(capabilities)
+      const isOwn = config.session === 'call' || needsOwn(capabilities)
+      return stateless ?? (isOwn ? warmPool.peek(capabilities) : sharedConnection(capabilities))
     },
     notifyServer(session, method) {
       for (const [, { current }] of ofSession(session)) current?.connection.notify(method).catch(() => {})
@@ -441,7 +440,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       backoff,
       connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
-      opening: () => options.opening?.(),
+      awaitStart: options.awaitStart,
+      opening: options.opening,
       opened(opened) {
         open++
         pool.lost = undefined

@@ -36,6 +36,8 @@ export interface ManagedConnectionOptions {
   readonly connectWithinMs: number
   /** How long the connection may be idle before it is closed; undefined if it is never closed as idle. */
   readonly idleMs: number | undefined
+  /** Waits until the server may start; the time does not count as part of connecting. */
+  awaitStart?(signal: AbortSignal): Promise<Disposable> | undefined
   opening?(): void
   opened(open: InitializedConnection): void
   /** Called when the connection is closed; without an error if Toolway closed it. */
@@ -209,9 +211,11 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
 
   async function attempt(whenFailed: (error: ToolwayError) => void): Promise<InitializedConnection> {
     const wanted = AbortSignal.any([disposal.signal, interruption.signal])
-    using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
     using _ = backoff.attempt()
     try {
+      const turn = options.awaitStart?.(wanted)
+      using _turn = turn && (await turn)
+      using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
       // Wait until the previous process has ended, because it may still hold a lock.
       await waitFor(closing, limit.signal)
       const open = await options.connect(limit.signal)

@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
+import { waitFor } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 
@@ -172,5 +174,49 @@ export function createReconnector({ down, pauseMs, wanted, attempt, clock }: Rec
       over = true
       timer?.[Symbol.dispose]()
     },
+  }
+}
+
+/** Waits for a turn to start a server. The turn lasts until the returned object is disposed of. */
+export type StartQueue = (isCalled: () => boolean, signal: AbortSignal) => Promise<Disposable>
+
+/** How long a start can keep others waiting. A longer one is not using the processor: it downloads, or hangs. */
+const maxTurnMs = 10_000
+
+/**
+ * Lets as many servers start at a time as there are cores, so that the first ones are ready early instead of all of them
+ * late. Servers that calls wait for go first.
+ */
+export function createStartQueue(clock: Clock, maxStarts = availableParallelism()): StartQueue {
+  const waiting = new Map<() => void, () => boolean>()
+  let running = 0
+
+  const next = (): void => {
+    if (running >= maxStarts || waiting.size === 0) return
+    const all = [...waiting]
+    const [start] = all.find(([, isCalled]) => isCalled()) ?? (all[0] as (typeof all)[0])
+    waiting.delete(start)
+    running++
+    start()
+  }
+
+  return async (isCalled, signal) => {
+    const turn = Promise.withResolvers<void>()
+    waiting.set(turn.resolve, isCalled)
+    next()
+    let held = true
+    const leave = () => {
+      timer?.[Symbol.dispose]()
+      if (held && !waiting.delete(turn.resolve)) running--
+      held = false
+      next()
+    }
+    let timer: Disposable | undefined
+    await waitFor(turn.promise, signal).catch((error) => {
+      leave()
+      throw error
+    })
+    timer = clock.after(maxTurnMs, leave)
+    return { [Symbol.dispose]: leave }
   }
 }

@@ -7,6 +7,8 @@ import { shorten } from '../../lib/message-text.ts'
 export interface ProcessOutput {
   /** The line of stderr that most likely names the cause, for error messages: a late one, that of an error if possible. */
   readonly last: string
+  /** The first line of stdout, which is not for such output. */
+  readonly stray: string
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
 
@@ -18,8 +20,8 @@ export interface OutputLine {
 
 export type RedactLine = (text: string) => string
 
-/** How many bytes of a child's stderr are kept: enough for a stack trace and its cause. */
-export const maxStderr = 64 * 1024
+/** How long a line of stderr may be. */
+export const maxStderrLine = 64 * 1024
 const maxLoggedLine = 2 * 1024
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
@@ -48,6 +50,7 @@ export function createProcessOutput(options: {
     .toSorted((a, b) => b.length - a.length)
   /** The last lines of stderr. They are redacted only when they are read. */
   let recent: Buffer[] = []
+  let stray: Buffer | undefined
   let second = 0
   let lines = 0
 
@@ -72,10 +75,14 @@ export function createProcessOutput(options: {
       const error = lastError(meaningful) ?? lastError(meaningful.slice(0, Math.max(help, 0)))
       return clean(error ?? meaningful.at(-1) ?? '', maxQuotedLength)
     },
+    get stray() {
+      return stray === undefined ? '' : clean(textOf(stray), maxQuotedLength)
+    },
     line(stream, bytes) {
       // Skip lines early: a process may write very fast, so most lines must cost almost nothing.
       if (isBlank(bytes)) return
       if (stream === 'stderr') recent.push(bytes)
+      else stray ??= bytes
       if (recent.length > 2 * maxRecent) recent = recent.slice(-maxRecent)
       const now = Math.floor(clock.monotonic() / 1000)
       if (now !== second) {
@@ -134,26 +141,5 @@ export function createRecentLines(maxLines = 200) {
       if (kept.length > 2 * maxLines) kept = kept.slice(-maxLines)
     },
     lines: (): readonly OutputLine[] => kept.slice(-maxLines),
-  }
-}
-
-/** Keeps the last bytes of a stream, in a ring buffer of fixed size. */
-export function createByteTail(size: number) {
-  const ring = Buffer.alloc(size)
-  let total = 0
-  return {
-    push(chunk: Buffer): void {
-      const last = chunk.subarray(Math.max(0, chunk.length - size))
-      const at = (total + chunk.length - last.length) % size
-      const fits = Math.min(last.length, size - at)
-      last.copy(ring, at, 0, fits)
-      last.copy(ring, 0, fits)
-      total += chunk.length
-    },
-    text(): string {
-      const at = total % size
-      const bytes = total <= size ? ring.subarray(0, total) : Buffer.concat([ring.subarray(at), ring.subarray(0, at)])
-      return bytes.toString('utf8')
-    },
   }
 }

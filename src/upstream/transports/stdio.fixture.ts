@@ -4,7 +4,8 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { requestBytes } from '../../wire/message.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
-import { type StdioTransport, type StdioTransportOptions, stdioTransport } from './stdio.ts'
+import { type StdioTransportOptions, stdioTransport } from './stdio.ts'
+import type { Transport } from './transport.ts'
 
 /** The path of a server that misbehaves on command. */
 export const rogue = serverProgram('rogue-stdio')
@@ -12,7 +13,7 @@ export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientIn
 export const never = new AbortController().signal
 
 /** Creates a transport to that server, for one test. */
-export function make(options: Partial<StdioTransportOptions> = {}): StdioTransport {
+export function make(options: Partial<StdioTransportOptions> = {}): Transport {
   const transport = stdioTransport({
     name: 'rogue',
     command: process.execPath,

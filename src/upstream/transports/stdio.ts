@@ -6,25 +6,25 @@ import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
 import { createReadLimit, maxPerSecond, type ReadBudget } from './read-limit.ts'
-import { createByteTail, createProcessOutput, maxStderr, type OutputLine, type RedactLine } from './stderr.ts'
+import { createProcessOutput, maxStderrLine, type OutputLine, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
-import { brokenConnectionCode, closedByUs, LimitExceeded, unsentError } from './transport-errors.ts'
+import { brokenConnectionCode, closedByUs, LimitExceeded, StrayOutput, unsentError } from './transport-errors.ts'
 
 export interface StdioTransportOptions extends ServerProcessOptions {
   /** Called if the server exceeds a limit, without a request that fails for it. */
   exceeded?(limit: LimitExceeded): void
   /** What the output of all processes of the server may use together; by default, each stream has a budget of its own. */
   readonly reading?: ReadBudget | undefined
+  /** How long a process may take to send its first message after it has written other output to stdout. */
+  readonly startTimeout?: number | undefined
   readonly log: Log
   /** Redacts output that is not part of the protocol, before it reaches an error or the log. */
   readonly redact?: RedactLine | undefined
   readonly wrote?: ((line: OutputLine) => void) | undefined
 }
 
-export interface StdioTransport extends Transport {
-  readonly pid: number | undefined
-  stderrTail(): string
-}
+/** How long a process that writes other output to stdout before the handshake may take by default to send a message. */
+const firstMessageMs = 10_000
 
 /** How long a line that is too long may take to end. */
 const lineEndMs = 1_000
@@ -36,10 +36,9 @@ const maxEarlyOutput = 4 * 1024 * 1024
 const graceMs = 250
 
 /** A transport to a child process, with newline-delimited messages on stdin and stdout. */
-export function stdioTransport(options: StdioTransportOptions): StdioTransport {
+export function stdioTransport(options: StdioTransportOptions): Transport {
   const { name, redact, wrote, clock, log } = options
   const output = createProcessOutput({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
-  const tail = createByteTail(maxStderr)
   let starting: Promise<ServerProcessHandle> | undefined
   let child: ServerProcessHandle | undefined
   let outbox: Outbox | undefined
@@ -57,7 +56,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     get pid() {
       return child?.pid
     },
-    stderrTail: tail.text,
+    explanation,
     open,
     send,
     established() {
@@ -89,9 +88,12 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     const limitStdout = createReadLimit(stdout, clock, flooded, options.reading)
     const limitStderr = createReadLimit(stderr, clock, flooded, options.reading)
     let early = 0
+    let hasSpoken = false
     let lineEnd: Disposable | undefined
+    let firstMessage: Disposable | undefined
     const other = (bytes: Buffer) => {
       output.line('stdout', bytes)
+      if (!hasSpoken) firstMessage ??= clock.after(options.startTimeout ?? firstMessageMs, silent)
       if (established && !over) limitStdout.line(bytes)
       else isEarly(bytes.length)
     }
@@ -101,14 +103,20 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     }
     const isEarly = (length: number) => {
       early += length
-      if (early > maxEarlyOutput && !over) giveUp(notProtocol)
+      if (early > maxEarlyOutput && !over) giveUp(notProtocol, new StrayOutput())
+    }
+    const silent = () => {
+      const why = `sent no message within ${firstMessageMs / 1000} s after other output, and was stopped: log to stderr`
+      const advice = `or set mcpServers.${name}.startTimeout if it starts slowly`
+      if (!hasSpoken && !over) giveUp(`${why}, ${advice}`, new StrayOutput())
     }
     const lines = createLineReader({
       maxLength: maxMessage,
       skipsEmpty: true,
       line: (bytes) => {
-        if (!looksLikeMessage(bytes)) other(bytes)
-        else if (!receiver?.message(bytes)) limitStdout.message(bytes)
+        if (!looksLikeMessage(bytes)) return other(bytes)
+        hasSpoken = true
+        if (!receiver?.message(bytes)) limitStdout.message(bytes)
       },
       skipped,
       // A line that does not end would swallow the responses to other calls.
@@ -128,7 +136,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     // Stop the server if the line does not end, or if we cannot know which request it was the response to.
     const tooLong = () => over || giveUp(`sent a line longer than ${maxMegabytes} MiB and was stopped`, exceeded())
     const written = createLineReader({
-      maxLength: maxStderr,
+      maxLength: maxStderrLine,
       skipsEmpty: true,
       skipped: limitStderr.bytes,
       dropping: ({ length }) => limitStderr.bytes(length),
@@ -138,10 +146,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
       },
     })
     stdout.on('data', lines.push)
-    stderr.on('data', (chunk: Buffer) => {
-      tail.push(chunk)
-      written.push(chunk)
-    })
+    stderr.on('data', written.push)
     for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {})
     outbox = createOutbox(stdin, refuse)
 
@@ -155,6 +160,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     ended.then(async (how) => {
       // By now, Node has destroyed stdin, which settles pending writes.
       stop(`ended (${how})`)
+      firstMessage?.[Symbol.dispose]()
       limitStdout.end()
       limitStderr.end()
       await settles(drained, graceMs, clock)
@@ -187,7 +193,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     outbox?.close()
   }
 
-  function giveUp(what: string, cause?: LimitExceeded): void {
+  function giveUp(what: string, cause?: Error): void {
     stop(what)
     child?.kill()
     child?.streams.stdin.destroy()
@@ -195,19 +201,24 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 
   /** Notifies the receiver once that the process has ended, after the unwritten messages have been rejected. */
-  function report(what: string, cause?: LimitExceeded): void {
+  function report(what: string, cause?: Error): void {
     const notified = receiver
     receiver = undefined
     if (!notified || disposing) return
-    const lastLine = output.last === '' ? '' : ` It last wrote: "${output.last}".`
     const advice = established ? '' : ' Run its command manually to see the cause.'
-    const error = failure(`${what}.${lastLine}${advice}`, cause)
+    const error = failure(`${what}.${explanation()}${advice}`, cause)
     setImmediate(() => {
       if (!disposing) notified.closed(error)
     })
   }
 
-  function failure(what: string, cause?: LimitExceeded): ToolwayError {
+  function explanation(): string {
+    const { last, stray } = output
+    const line = established || stray === '' ? '' : ` It wrote "${stray}" to stdout, which is only for MCP messages.`
+    return last === '' ? line : `${line} It last wrote: "${last}".`
+  }
+
+  function failure(what: string, cause?: Error): ToolwayError {
     return new ToolwayError(brokenConnectionCode(established), `${name} ${what}`, { server: name, cause })
   }
 

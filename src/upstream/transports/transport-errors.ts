@@ -54,6 +54,11 @@ export class LimitExceeded extends Error {
   }
 }
 
+/** The cause of an error about a process that writes other output instead of messages. */
+export class StrayOutput extends Error {
+  override readonly name = 'StrayOutput'
+}
+
 /** The error code for requests that were pending when a connection broke: after the handshake, they may have run. */
 export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'

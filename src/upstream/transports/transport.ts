@@ -8,6 +8,8 @@ export interface Transport extends AsyncDisposable {
   /** See `HttpChannel.gaps`; undefined for other transports. */
   readonly gaps?: number
   readonly pid?: number | undefined
+  /** What the process wrote that may explain a failure, as sentences that follow another one. */
+  explanation?(): string
   /** Whether the server has opened a session; undefined for transports on which a connection is a session. */
   readonly hasSession?: boolean
   /** Opens the transport. Rejects with SERVER_UNAVAILABLE and advice if that fails. */

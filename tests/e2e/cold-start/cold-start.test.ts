@@ -133,9 +133,18 @@ async function hurried() {
   const stateless = open.use(await connectCaller('modern', hasty))
   const before = await Promise.all([client.request('tools/list'), stateless.request('tools/list')])
   const unknown = await client.call('nobody__echo', {}).catch((error: unknown) => error)
-  await Promise.all([finishDownload(home.path, 'one'), finishDownload(home.path, 'two')])
+  const servers: unknown[] = []
+  for (const name of ['two', 'one'] as const) {
+    const changes = () => client.told('notifications/tools/list_changed').length
+    const before = changes()
+    await finishDownload(home.path, name)
+    await until(() => changes() > before, { what: `a list_changed for ${name}` })
+    const listed = async () => serversOf((await client.request('tools/list')).tools)
+    await until(async () => (await listed()).has(name), { what: `the tools of ${name}` })
+    servers.push([...(await listed())])
+  }
   await Promise.all([client.call('two__echo', { message: 'now' }), client.call('one__read_graph')])
-  return { before, unknown, after: await client.request('tools/list') }
+  return { before, unknown, servers, after: await client.request('tools/list') }
 }
 
 async function commandLine() {
@@ -226,6 +235,10 @@ test('V2: a list that may not wait says in _meta what it lacks, and the next one
   expect(missingOf(hasty.after)).toBeUndefined()
   expect(serversOf(hasty.after.tools)).toEqual(new Set(['two', 'one']))
   expect(hasty.unknown).toMatchObject({ code: -32602, data: { code: 'SERVER_NOT_FOUND' } })
+})
+
+test('V2, F4: a client that waits for list changes gets one as each server becomes ready', () => {
+  expect(hasty.servers).toEqual([['two'], ['two', 'one']])
 })
 
 test('V2: a one-shot client over stdio gets the whole list and its answer', () => {
