@@ -72,17 +72,14 @@ interface Reading {
 type Naming = Pick<NamingConfig, 'separator' | 'gateway'>
 
 /** All ways to parse a spelling: unmodified first, then without the name of the gateway, which clients may put before it. */
-function readings(spelling: string, { separator, gateway }: Naming): readonly Reading[] {
+function readings(spelling: string, { separator, gateway = metaSource }: Naming): readonly Reading[] {
   const known = separators.includes(separator) ? separators : [...separators, separator]
-  const behind = (own: string): readonly Reading[] => {
-    if (!spelling.startsWith(own)) return []
-    const rest = spelling.slice(own.length)
-    const joined = separators.filter((one) => rest.startsWith(one))
-    const stripped = joined.map((one) => ({ text: rest.slice(one.length), separators: known }))
-    return rest.startsWith('_') ? [...stripped, { text: rest.slice(1), separators: ['_'] }] : stripped
-  }
-  const own = gateway === undefined || gateway === metaSource ? [metaSource] : [metaSource, gateway]
-  return [{ text: spelling, separators: known }, ...own.flatMap(behind)]
+  const behind = (own: string): readonly Reading[] =>
+    [...separators, '_'].flatMap((one) => {
+      if (!spelling.startsWith(own + one)) return []
+      return { text: spelling.slice(own.length + one.length), separators: one === '_' ? ['_'] : known }
+    })
+  return [{ text: spelling, separators: known }, ...[...new Set([metaSource, gateway])].flatMap(behind)]
 }
 
 /**

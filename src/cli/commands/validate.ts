@@ -16,11 +16,11 @@ import { oneLine, table } from '../table.ts'
 export async function validate(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   try {
-    const loaded = await load(shell, options)
-    await tryPlugins(loaded)
-    const warnings = await warningsOf(loaded)
-    if (options.json) output.value(asJson(loaded, warnings))
-    else print(loaded, warnings, output, shell)
+    const found = await load(shell, options)
+    await tryPlugins(found)
+    const loaded = { ...found, warnings: await warningsOf(found) }
+    if (options.json) output.value(asJson(loaded))
+    else print(loaded, output, shell)
     return exit.ok
   } catch (error) {
     if (!options.json || !(error instanceof ConfigError)) throw error
@@ -64,22 +64,17 @@ async function warningsOf({ warnings, config }: LoadedConfig): Promise<readonly 
   return [...found, ...(await readOnlyWarnings(config))]
 }
 
-const asJson = (loaded: LoadedConfig, warnings: readonly string[]) => ({
+const asJson = (loaded: LoadedConfig) => ({
   valid: true,
   files: loaded.files,
   servers: serversOf(loaded),
   agents: Object.keys(loaded.config.agents),
   cached: cachedTools(loaded.config),
   notes: loaded.notes,
-  warnings,
+  warnings: loaded.warnings,
 })
 
-function print(
-  loaded: LoadedConfig,
-  warnings: readonly string[],
-  { print, section, paint, width }: Output,
-  { command, cwd }: Shell,
-): void {
+function print(loaded: LoadedConfig, { print, section, paint, width }: Output, { command, cwd }: Shell): void {
   const { files, config, notes } = loaded
   const { host, port, path } = config.server
   const found = files.length > 0 ? 'The configuration is valid.' : 'No configuration file was found, so defaults apply.'
@@ -98,7 +93,7 @@ function print(
     Agents: Object.keys(config.agents),
     'Cached results': cachedTools(config),
     Endpoint: [`http://${host}:${port}${path}`],
-    Warnings: warnings.map((warning) => paint('yellow', oneLine(warning))),
+    Warnings: loaded.warnings.map((warning) => paint('yellow', oneLine(warning))),
     Next: files.length === 0 ? [`${command} init`] : [],
   }
   print(`${paint('green', '✓')} ${found}`)
