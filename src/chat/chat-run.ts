@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { ChatEnd, ChatEvent, ChatMessage, ChatRequest, ChatStage, FunctionCall } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { ClientToolState } from './client-tool-state.ts'
@@ -21,6 +22,8 @@ export interface ChatDependencies {
   readonly config: Config['chat']
   readonly prompts: Prompts
   readonly validate: ArgumentCheck
+  /** Whether models may be offered a tool that the caller may use. */
+  mayOffer?(entry: Entry): boolean
   /** State for clients that run their own tools. It outlives this chat: such a client may return after a reload. */
   readonly clientToolState: ClientToolState
   readonly clock: Clock
@@ -104,7 +107,7 @@ export function createChatRun(
   const lastMessage = messages[lastQuestion(messages)]
   const common: PromptValues = {
     message: textOf(lastMessage?.content ?? ''),
-    tools: '',
+    ...{ tools: '', definitions: '', schema: '' },
     agent: request.caller.agent,
     date: new Date(clock.now()).toISOString().slice(0, 10),
   }
@@ -120,10 +123,13 @@ export function createChatRun(
       const reason = error === undefined ? undefined : ToolwayError.from(error).message
       dependencies.log.info(reason === undefined ? fields : { ...fields, reason }, 'the chat loop used a fallback')
     },
-    async *ask(question) {
+    async *ask({ constraint, ...question }) {
       const { temperature, parallelToolCalls } = request
+      const schema = JSON.stringify(constraint?.schema)
+      const instruction = constraint && dependencies.prompts.schema({ ...common, schema })
       const deltas = model.complete({
         ...question,
+        constraint: constraint && { ...constraint, instruction },
         messages: truncateConversation(question.messages, dependencies.config.maxConversation),
         owner: request.caller.principal,
         signal,
@@ -146,6 +152,9 @@ interface PromptValues {
   readonly message: string
   /** The candidate tools, one per line. */
   readonly tools: string
+  /** The candidate tools with their schemas, and the schema for the answer, as JSON. */
+  readonly definitions: string
+  readonly schema: string
   readonly agent: string
   /** Today's date, such as 2026-11-30. */
   readonly date: string
@@ -157,7 +166,7 @@ type Prompts = Readonly<Record<keyof Config['chat']['prompts'], (values: PromptV
 export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
   Object.fromEntries(Object.entries(templates).map(([name, template]) => [name, compile(template)])) as Prompts
 
-const placeholder = /\{(message|tools|agent|date)\}/
+const placeholder = /\{(message|tools|definitions|schema|agent|date)\}/
 
 /** Finds all placeholders before filling any in, so that a placeholder in user text is never replaced. */
 function compile(template: string): (values: PromptValues) => string {

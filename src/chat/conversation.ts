@@ -23,6 +23,10 @@ export function withSystem(instruction: string, messages: readonly ChatMessage[]
 export const lastQuestion = (messages: readonly ChatMessage[]): number =>
   messages.findLastIndex(({ role }) => role === 'user')
 
+/** The messages with this question at the end instead of the last one; unchanged if it is empty. */
+export const withQuestion = (messages: readonly ChatMessage[], content: string): readonly ChatMessage[] =>
+  content === '' ? messages : [...messages.toSpliced(Math.max(0, lastQuestion(messages)), 1), { role: 'user', content }]
+
 /** The user's messages, latest first. */
 export const questions = (messages: readonly ChatMessage[]): readonly string[] =>
   messages.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : [])).reverse()

@@ -62,10 +62,17 @@ describe('S5: a model server that fails in one stage', () => {
     ['calls that are too busy', { call: busy }, afterFailure, 4],
     ['no calls and no words', { call: says('') }, directly, 4],
     [
-      'words instead of calls',
-      { call: says('No need to look: sunny.') },
-      { ...sunny, text: 'No need to look: sunny.' },
-      2,
+      'words instead of calls, twice',
+      { call: [says('Let me look.'), says('No need to look: sunny.')] },
+      { ...sunny, text: 'No need to look: sunny.', notes: [expect.stringContaining('called no tool')] },
+      3,
+    ],
+    ['words instead of calls, once', { call: [says('Let me look.'), good.call] }, sunny, 4],
+    [
+      'words instead of calls, then nothing',
+      { call: [says('Sunny.'), says('')] },
+      { ...sunny, text: 'Sunny.', notes: [expect.stringContaining('called no tool')] },
+      3,
     ],
     [
       'calls of tools that were not selected',

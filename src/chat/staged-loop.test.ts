@@ -245,6 +245,63 @@ describe('the conversation', () => {
     expect(interpret?.[0]?.role).toBe('user')
   })
 
+  test('S3: prompts can print the tools with their schemas, ask for calls in a user message, and add nothing else', async () => {
+    const prompts = {
+      select: 'Name the tools that help, with a reason.',
+      candidates: 'Input: {message}\n\nTools: {definitions}\n\nAnswer as {"reasoning": "…", "selected_tools": ["…"]}.',
+      ...{ call: '', request: 'Write the calls for: {message}', interpret: '', schema: '' },
+    }
+    const { chat, server } = await chatting([selection('arithmetic__add', 'weather__forecast'), both, both], {
+      config: { prompts },
+      model: { constraint: 'json_object' },
+    })
+    await ask(chat, question)
+    const tools = [
+      { name: 'arithmetic__add', description: 'Adds two numbers.', inputSchema: add },
+      { name: 'weather__forecast', description: 'The weather of a city.', inputSchema: forecast },
+    ]
+    const common = { model: 'qwen3', stream: false }
+    const user = { role: 'user', content: question }
+    expect(server.asked.map(({ body }) => body)).toEqual([
+      {
+        ...common,
+        messages: [
+          { role: 'system', content: prompts.select },
+          {
+            role: 'user',
+            content: `Input: ${question}\n\nTools: ${JSON.stringify(tools)}\n\nAnswer as {"reasoning": "…", "selected_tools": ["…"]}.`,
+          },
+        ],
+        response_format: { type: 'json_object' },
+      },
+      {
+        ...common,
+        messages: [{ role: 'user', content: `Write the calls for: ${question}` }],
+        tools: tools.map(({ inputSchema: parameters, ...tool }) => {
+          return { type: 'function', function: { ...tool, parameters } }
+        }),
+        tool_choice: 'auto',
+      },
+      {
+        ...common,
+        messages: [
+          user,
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [
+              { id: 'a', type: 'function', function: { name: 'weather__forecast', arguments: '{"city":"Rome"}' } },
+              { id: 'b', type: 'function', function: { name: 'arithmetic__add', arguments: '{"a":2,"b":3}' } },
+            ],
+          },
+          { role: 'tool', tool_call_id: 'a', content: 'Rome: sunny, 21 degrees' },
+          { role: 'tool', tool_call_id: 'b', content: '{"sum":5}' },
+        ],
+        response_format: { type: 'json_object' },
+      },
+    ])
+  })
+
   test('S3: an unknown model is an error that lists the models', async () => {
     const { chat } = await chatting([both])
     expect(chat.models()).toEqual(['local'])

@@ -77,6 +77,12 @@ export const describeTools = (tools: readonly ChatTool[]): string =>
     })
     .join('\n')
 
+/** The tools as JSON, with their schemas. */
+export const definitionsOf = (tools: readonly ChatTool[]): string =>
+  JSON.stringify(
+    tools.map(({ callable: { name, description, parameters } }) => ({ name, description, inputSchema: parameters })),
+  )
+
 /** The client's tool that the model must call, if the request names one. */
 export const namedTool = ({ toolChoice, tools = [] }: ChatRequest): OfferedTool | undefined =>
   typeof toolChoice === 'object' ? tools.find(({ name }) => name === toolChoice.tool) : undefined

@@ -74,6 +74,33 @@ test('B11: `why` explains whether an agent may chat', async () => {
   expect(await why('all')).toMatchObject({ rule: 'agents.all (meta-tools)' })
 })
 
+test.each([
+  ['none', {}, {}, ['hash']],
+  [
+    'three',
+    { generate: 'local', transcription: 'local', diffusion: 'local' },
+    {},
+    ['diffusion', 'generate', 'hash', 'speech'],
+  ],
+  ['a model that sees', {}, { vision: true }, ['hash', 'vision']],
+])(
+  'S3, F17: chats offer tools that run models only if a model is configured for them: %s',
+  async (_, inference, eye, offered) => {
+    const served = { kind: 'openai', baseUrl: model.baseUrl, model: 'scripted' }
+    await using own = await startToolway({
+      history: { disabled: true },
+      native: { tools: ['hash', 'generate', 'vision', 'speech', 'diffusion'], inference },
+      models: { local: served, eye: { ...served, ...eye } },
+      chat: { model: 'local', mode: 'agent', maxSteps: 1 },
+    })
+    const headers = { authorization: `Bearer ${own.token}`, 'content-type': 'application/json' }
+    const url = `${new URL(own.url).origin}/v1/chat/completions`
+    expect((await fetch(url, { method: 'POST', headers, body: JSON.stringify(said('Hello')) })).status).toBe(200)
+    const { tools = [] } = model.asked.findLast(({ body }) => body.tools)?.body ?? {}
+    expect(tools.map(({ function: { name } }) => name)).toEqual(offered)
+  },
+)
+
 test('G7: a caller that has not chosen one of its agents cannot chat', async () => {
   const before = model.asked.length
   expect(await chat(undefined)).toMatchObject({ status: 403, code: 'NO_FALLBACK_CONFIGURED' })

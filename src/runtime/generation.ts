@@ -39,6 +39,7 @@ import { createKeys } from '../stores/key-lookup.ts'
 import { keptToken } from '../stores/secret-file.ts'
 import { callLog, logsCalls } from '../telemetry/log.ts'
 import { type ChosenTraces, chooseTraces } from '../telemetry/traces/settings.ts'
+import { hasOwnModel } from '../tools/inference/models.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext, Reusable } from './context.ts'
@@ -220,6 +221,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
       models: engines.models.value.byName,
       config: config.chat,
       validate,
+      mayOffer: ({ server, name }) => server !== 'native' || hasOwnModel(config, name),
       clientToolState: context.clientToolState,
       vetImage: (url) => vetForModel(url, { allowPrivate: config.native.fetch.allowPrivate, clock }),
       clock,

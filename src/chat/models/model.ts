@@ -41,6 +41,8 @@ export interface Constraint {
   /** Name of the schema: letters, digits, `_` and `-`. */
   readonly name: string
   readonly schema: JsonSchemaObject
+  /** Describes the schema to a server that does not enforce it. Empty: nothing does. Default: a text with the schema. */
+  readonly instruction?: string | undefined
 }
 
 export type Delta =

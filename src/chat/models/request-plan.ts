@@ -50,11 +50,11 @@ type Sent = Pick<RequestPlan, 'messages' | 'fields'> & Partial<Pick<RequestPlan,
 /** A constraint in one form; `undefined` if this form cannot express it. */
 function expressed(
   form: ConstraintForm,
-  { name, schema }: Constraint,
+  { name, schema, instruction = schemaInstruction(schema) }: Constraint,
   messages: Messages,
   profile: PlanningProfile,
 ): Sent | undefined {
-  const instructedMessages = instructed(messages, schemaInstruction(schema))
+  const instructedMessages = instruction === '' ? messages : instructed(messages, instruction)
   try {
     switch (form) {
       case 'strict': {

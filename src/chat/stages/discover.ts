@@ -25,7 +25,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
     entry.server !== metaSource &&
     !isAppOnly(entry.definition) &&
     !taken.has(name) &&
-    (!isCode(entry) || code !== undefined) &&
+    (isCode(entry) ? code !== undefined : (run.mayOffer?.(entry) ?? true)) &&
     isWanted(`${entry.server}.${entry.name}`)
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))

@@ -1,10 +1,10 @@
 import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { selectionSchema, type ToolSelectionResponse } from '../constrain/stage-schemas.ts'
-import { lastQuestion, withSystem } from '../conversation.ts'
+import { withQuestion, withSystem } from '../conversation.ts'
 import { collectAnswer, type ModelAnswer } from '../models/model.ts'
 import { parseObject } from '../parse-answer.ts'
-import { createToolSet, describeTools, type ToolSet } from '../tool-set.ts'
+import { createToolSet, definitionsOf, describeTools, type ToolSet } from '../tool-set.ts'
 
 /** Asks which tools are needed, at most twice; `undefined` if there is no usable answer. */
 export async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | undefined> {
@@ -22,11 +22,9 @@ export async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | 
 }
 
 /** Replaces the last user message with the prompt that lists the tools. */
-function selectionMessages(run: ChatRun, toolSet: ToolSet): readonly ChatMessage[] {
-  const { messages } = run
-  const content = run.prompt('candidates', { tools: describeTools(toolSet.tools) })
-  const others = messages.toSpliced(Math.max(0, lastQuestion(messages)), 1)
-  return [...withSystem(run.prompt('select'), others), { role: 'user', content }]
+function selectionMessages(run: ChatRun, { tools }: ToolSet): readonly ChatMessage[] {
+  const content = run.prompt('candidates', { tools: describeTools(tools), definitions: definitionsOf(tools) })
+  return withSystem(run.prompt('select'), withQuestion(run.messages, content))
 }
 
 function readSelection({ text, restore }: ModelAnswer, toolSet: ToolSet) {

@@ -36,6 +36,15 @@ describe('inference tools', () => {
     })
   })
 
+  test('F17: the usual model for images is one that accepts them, if any does', () => {
+    const eye = { ...openai, vision: true }
+    const usual = (written: object, model?: string) =>
+      JSON.stringify(tools({ written, model }).vision?.definition.inputSchema).match(/The model: (\w+)/)?.[1]
+    expect(usual({ a: openai, b: eye, c: eye }, 'a')).toBe('b')
+    expect(usual({ a: openai, b: eye, c: eye }, 'c')).toBe('c')
+    expect(usual({ a: openai, b: openai }, 'b')).toBe('b')
+  })
+
   test('F17: a model that is not there is refused with what there is', async () => {
     const made = tools({ written: { local: openai, other: openai } })
     const refusal = await refusalOf(runTool(made.generate as Tool, { prompt: 'x', model: 'locl' }))

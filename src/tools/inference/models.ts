@@ -25,7 +25,18 @@ export interface Choice {
 const fits = (task: InferenceTask, { kind, disabled }: ModelConfig) =>
   !disabled && (task === 'generate' || kind === 'openai')
 
-/** The models for a task. The default is the model configured for it, else the chat loop's model, else the first. */
+const seesImages = (model: ModelConfig | undefined): boolean =>
+  model?.kind === 'openai' && model.vision && !model.disabled
+
+/** Whether a tool does not run just any model: it runs none, or one is configured for its task. */
+export function hasOwnModel({ models, native }: Pick<Config, 'models' | 'native'>, tool: string): boolean {
+  if (tool === 'vision' && Object.values(models).some(seesImages)) return true
+  if (tool === 'speech' && native.inference.transcription !== undefined) return true
+  const runsModels = tool === 'generate' || tool === 'vision' || tool === 'speech' || tool === 'diffusion'
+  return !runsModels || native.inference[tool] !== undefined
+}
+
+/** The models for a task. The default is the model configured for it, else the chat loop's if it is able, else the first. */
 export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): Choice {
   const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
@@ -36,7 +47,9 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
     )
     return { names: [], pick: none }
   }
-  const usual = wanted ?? (all.includes(config.chat.model ?? '') ? config.chat.model : all[0])
+  const seeing = task === 'vision' ? all.filter((name) => seesImages(config.models[name])) : []
+  const able = seeing.length > 0 ? seeing : all
+  const usual = wanted ?? (able.includes(config.chat.model ?? '') ? config.chat.model : able[0])
   const names = usual === undefined ? [] : [usual, ...all.filter((name) => name !== usual)]
   return { names, pick }
 
