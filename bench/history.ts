@@ -97,7 +97,14 @@ say(`a call over HTTP to a native tool, without history: ${callUs.toFixed(0)} µ
 for (const perSecond of [500, 5_000]) {
   await using folder = await temporaryFolder()
   await using store = sqliteHistory({
-    ...{ folder: folder.path, keepMs: 30 * 86_400_000, maxBytes: 256 * 1024 * 1024, clock, log: silentLog },
+    ...{
+      folder: folder.path,
+      captures: { keepMs: 0, maxBytes: 0 },
+      keepMs: 30 * 86_400_000,
+      maxBytes: 256 * 1024 * 1024,
+      clock,
+      log: silentLog,
+    },
     thread: new URL('../src/stores/sqlite/history-thread.ts', import.meta.url),
   })
   const recorder = createHistoryRecorder({ store, clock, redact })

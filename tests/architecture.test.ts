@@ -113,6 +113,7 @@ describe('imports between folders', () => {
     // Ages of data that an earlier run stored or that is shown with its date, and conversions between the clocks.
     const byDate = [
       'upstream/listing/server-listing.ts',
+      'runtime/admin/calls.ts',
       'runtime/admin/figures.ts',
       'runtime/admin/inbox.ts',
       'runtime/admin/policy.ts',

@@ -137,9 +137,17 @@ export function tallySteps({ from, to, maxSteps }: TallyQuery, since: number, no
 export const maxLoginsOfOne = 16
 export const maxLogins = 1_000
 
+/** A captured call, encrypted. */
+export interface StoredCapture {
+  readonly id: string
+  readonly at: number
+  readonly sealed: string
+}
+
 export interface HistoryBatch {
   readonly tallies: readonly Tally[]
   readonly calls: readonly StoredCall[]
+  readonly captures: readonly StoredCapture[]
 }
 
 /**
@@ -155,6 +163,8 @@ export interface HistoryStore extends AsyncDisposable {
   choices(filter: CallFilter): Promise<CallChoices | undefined>
   /** A call and the calls that it caused, oldest first. */
   call(id: string): Promise<{ readonly call: StoredCall; readonly children: readonly StoredCall[] } | undefined>
+  /** What was captured of a call that began at or after `since`, encrypted. */
+  capture(id: string, since: number): Promise<string | undefined>
   readonly logins: LoginStore
 }
 

@@ -52,7 +52,6 @@ import {
   type ReloadStatus,
 } from './reload.ts'
 import { shareApprovals } from './shared-approvals.ts'
-import { shareCaptures } from './shared-captures.ts'
 import { haveSameUrl, serversOf, unserved } from './upstream-servers.ts'
 import type { SharedServices } from './workers/worker.ts'
 
@@ -188,7 +187,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   )
   const { approvals, breakers, bulkhead, pubSub, cache } = processState
   const sharedApprovals = open.use(shareApprovals({ approvals, pubSub, clock, log }))
-  const captures = open.use(shareCaptures({ captures: processState.captures, pubSub, clock }))
   const history = createReloadHistory()
   const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
@@ -313,7 +311,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           authenticate,
           current,
           sharedApprovals,
-          captures,
           reload: { ...reload, now: cluster.reload, history },
           cluster,
           source: options.source,

@@ -1,10 +1,13 @@
 import type { Config } from '../config/schema.ts'
 import type { Budgets } from '../core/budgets.ts'
+import type { CapturedCall, CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
-import type { LoginStore } from '../core/history.ts'
+import type { LoginStore, StoredCapture } from '../core/history.ts'
 import type { Log } from '../core/log.ts'
 import type { Observer } from '../core/observer.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import { sqliteHistory } from '../stores/sqlite/history-store.ts'
+import { vaultSeal } from '../stores/vault.ts'
 import type { CallRecord, RecentCalls } from '../telemetry/calls/call-records.ts'
 import { type CallHistory, createCallHistory } from '../telemetry/history/call-history.ts'
 import { createHistoryRecorder } from '../telemetry/history/history-recorder.ts'
@@ -19,6 +22,8 @@ export interface PersistentHistory extends AsyncDisposable {
   /** Adds the calls of earlier processes to those in memory, once. */
   restore(calls: Pick<RecentCalls, 'restore'>): Promise<void>
   readonly past: CallHistory
+  /** What was captured of a call that began at or after `since`, if it has ended. */
+  captured(id: string, since: number): Promise<CapturedCall | undefined>
   readonly logins: LoginStore
   /** Why history is not stored at present; undefined if it is. */
   trouble(): string | undefined
@@ -26,6 +31,7 @@ export interface PersistentHistory extends AsyncDisposable {
 
 export interface HistoryOptions {
   readonly budgets: Budgets
+  readonly captures: Pick<CaptureStore, 'find'>
   redact(text: string): string
   readonly clock: Clock
   readonly log: Log
@@ -35,14 +41,30 @@ export interface HistoryOptions {
 const maxRestored = 2_000
 
 /** Opens the history; undefined if it is disabled. The file is opened when the first call has ended. */
-export function openHistory({ history, stores }: Config, options: HistoryOptions): PersistentHistory | undefined {
+export function openHistory(
+  { history, stores, capture }: Config,
+  options: HistoryOptions,
+): PersistentHistory | undefined {
   if (history.disabled) return undefined
-  const { budgets, redact, clock, log } = options
+  const { budgets, captures, redact, clock, log } = options
   const store = sqliteHistory({
     ...{ folder: stores.path, thread: moduleFile('stores/sqlite/history-thread') },
     ...{ keepMs: history.keep, maxBytes: history.maxBytes, clock, log },
+    captures: { keepMs: capture.keep, maxBytes: capture.maxBytes },
   })
-  const recorder = createHistoryRecorder({ store, clock, redact })
+  const seal = vaultSeal(stores.path)
+  const sealCaptured = async (ids: readonly string[]): Promise<readonly StoredCapture[]> => {
+    const found = ids.flatMap((id) => captures.find(id) ?? [])
+    if (found.length === 0) return []
+    const { close } = await seal()
+    return found.map((call) => ({ id: call.id, at: call.at, sealed: close(JSON.stringify(call), call.id) }))
+  }
+  const captured = (ids: readonly string[]) =>
+    sealCaptured(ids).catch((cause): readonly StoredCapture[] => {
+      log.warn({ err: cause }, 'captured calls cannot be stored: they are lost when Toolway stops')
+      return []
+    })
+  const recorder = createHistoryRecorder({ store, clock, redact, captured })
   const past = createCallHistory({ store, recorder, clock, redact })
   budgets.register('history_calls', recorder.use)
   let recording = false
@@ -64,6 +86,12 @@ export function openHistory({ history, stores }: Config, options: HistoryOptions
       await restored
     },
     past,
+    async captured(id, since) {
+      await recorder.flush()
+      const sealed = await store.capture(id, since)
+      const text = sealed && (await seal()).open(sealed, id)
+      return text ? (jsonValue(text) as CapturedCall) : undefined
+    },
     logins: store.logins,
     trouble: store.trouble,
     async [Symbol.asyncDispose]() {

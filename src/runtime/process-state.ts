@@ -152,9 +152,9 @@ export async function openProcessState(
   own.audit = audit
   const stats = createStats({ clock, redact })
   const budgets = createBudgets()
-  const history = open.use(openHistory(config, { budgets, redact, clock, log }))
-  const calls = createRecentCalls({ clock, redact, onEnded: history?.add })
   const captures = open.use(memoryCaptures(() => current().loaded.config.capture, clock))
+  const history = open.use(openHistory(config, { budgets, captures, redact, clock, log }))
+  const calls = createRecentCalls({ clock, redact, onEnded: history?.add })
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
   const sharing = { limits: cacheLimits(current), local, ownSecret, clock, log }

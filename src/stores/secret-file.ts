@@ -46,7 +46,7 @@ async function read(file: string, made = newSecret()): Promise<string | undefine
 /** What is lost with a secret. */
 const losses: Readonly<Record<string, string>> = {
   'audit-key': '; `audit verify` then rejects the records so far',
-  'vault-key': '; the OAuth grants are then lost',
+  'vault-key': '; the OAuth grants and captured calls are then lost',
 }
 
 const renewal = (file: string): string =>

@@ -15,15 +15,7 @@ import { keptSecret } from './secret-file.ts'
  */
 export function fileVault(stateFolder: string): Vault {
   const folder = join(stateFolder, 'vault')
-  let opened: Promise<Seal> | undefined
-  const seal = () => {
-    opened ??= keptSecret(stateFolder, 'vault-key').then(createSeal)
-    // Forget a failed attempt, because the folder may be writable the next time.
-    opened.catch(() => {
-      opened = undefined
-    })
-    return opened
-  }
+  const seal = vaultSeal(stateFolder)
 
   const openedFile = async (name: string): Promise<VaultRecord | undefined> => {
     const text = await readFile(join(folder, name), 'utf8').catch(absent)
@@ -43,6 +35,19 @@ export function fileVault(stateFolder: string): Vault {
       const kept = await Promise.all(names.filter((name) => isName.test(name)).map(openedFile))
       return kept.flatMap((one) => one?.key ?? []).sort()
     },
+  }
+}
+
+/** The seal of the vault's files, and of other private data at rest. Its key is read or made on first use. */
+export function vaultSeal(stateFolder: string): () => Promise<Seal> {
+  let opened: Promise<Seal> | undefined
+  return () => {
+    opened ??= keptSecret(stateFolder, 'vault-key').then(createSeal)
+    // Forget a failed attempt, because the folder may be writable the next time.
+    opened.catch(() => {
+      opened = undefined
+    })
+    return opened
   }
 }
 

@@ -19,6 +19,8 @@ export interface AuditQuery extends AuditFilter {
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit?: number
+  /** Whether to find only operations without an end. */
+  readonly open?: true
 }
 
 /** Searches a log's index. Call `catchUp` first, because records that have not been indexed yet are not found. */
@@ -88,7 +90,7 @@ function* find<T>(
   raw: boolean,
   part: (found: Found) => T,
 ): Generator<T> {
-  const { before, order = 'newest', limit = Number.POSITIVE_INFINITY, ...filter } = query
+  const { before, order = 'newest', limit = Number.POSITIVE_INFINITY, open, ...filter } = query
   if (limit <= 0) return
   const newestFirst = order === 'newest'
   const cursor = before === undefined ? undefined : parseCursor(before, 'local')
@@ -96,7 +98,7 @@ function* find<T>(
   const direction = newestFirst ? 'DESC' : 'ASC'
   const statement = database.prepare(
     `SELECT r.lane, r.file, r.at, r.bytes, b.file AS b_file, b.at AS b_at, b.bytes AS b_bytes
-     FROM records r LEFT JOIN records b ON b.id = r.begin WHERE ${where.sql}
+     FROM records r LEFT JOIN records b ON b.id = r.begin WHERE ${where.sql}${open ? " AND r.phase = 'before'" : ''}
      ORDER BY r.time ${direction}, r.lane ${direction}, r.seq ${direction}`,
   )
   using segments = createSegmentReader(folder)

@@ -5,6 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { argumentsJson, createNameQuoter, eventBody, signerOf, type Unrecorded } from '../record.ts'
 import { type AppendedRecord, createRecorder } from './recorder.ts'
+import type { KilledProcess } from './recover.ts'
 import { type FileSystem, nodeFileSystem } from './segment-file.ts'
 
 export interface AuditLogOptions {
@@ -44,6 +45,8 @@ export interface AuditStatus {
   readonly unrecorded: Unrecorded
   /** How many signs of a change were found when this process opened its log. */
   readonly changedBeforeStart: number
+  /** The process that wrote to this lane before and was killed; undefined if it was stopped. */
+  readonly killed: KilledProcess | undefined
 }
 
 export interface AuditLog extends Audit, AsyncDisposable {
@@ -130,6 +133,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
         error: outage.active ? outage.error : undefined,
         unrecorded: outage.unrecorded,
         changedBeforeStart: writer?.found.findings.length ?? 0,
+        killed: recorder.killed,
       }
     },
     [Symbol.asyncDispose]: () => recorder[Symbol.asyncDispose](),

@@ -202,9 +202,11 @@ export function createRecorder(options: RecorderOptions) {
     if (!isFull(error)) throw error
     outage.begin(error)
   }
+  const killed = writer?.found.killed
   let retaining = retain()
 
   return {
+    killed,
     get writer() {
       return writer
     },

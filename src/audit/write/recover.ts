@@ -11,10 +11,19 @@ export interface RecoveredLane extends ChainEnd {
   readonly segment: Pick<Segment, 'file' | 'bytes' | 'openedMs'> | undefined
   readonly needsNewSegment: boolean
   readonly torn: number
+  /** The last record of a process that did not close the lane; undefined if it was closed. */
+  readonly killed?: KilledProcess | undefined
   /** The number of records after the one in `head`. */
   readonly unproven: number
   /** Problems that were found. They are reported in the log as gap records. */
   readonly findings: readonly RecoveryFinding[]
+}
+
+export interface KilledProcess {
+  readonly lane: string
+  /** The time and number of its last record. */
+  readonly time: string
+  readonly seq: number
 }
 
 type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
@@ -48,6 +57,7 @@ export function recoverLane(folder: string, lane: string, read: HeadState): Reco
     segment: { file, bytes: tail.end, openedMs: opened ? Date.parse(opened.time) : 0 },
     needsNewSegment: damaged || missing !== undefined || !opened,
     torn,
+    killed: last && !('final' in last && last.final) ? { lane, time: last.time, seq: last.seq } : undefined,
     unproven: head && last ? Math.max(0, last.seq - head.seq) : 0,
     findings,
   }

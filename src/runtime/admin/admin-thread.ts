@@ -1,8 +1,9 @@
 import { parentPort } from 'node:worker_threads'
-import { listLanes } from '../../audit/log-files.ts'
+import { listLanes, type StoredRecord } from '../../audit/log-files.ts'
 import type { AuditPageQuery } from '../../audit/reader.ts'
 import { openCurrentSearch, searchLog } from '../../audit/search/search.ts'
 import { verifyAudit } from '../../audit/verify/verify.ts'
+import type { KilledProcess } from '../../audit/write/recover.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
@@ -24,6 +25,9 @@ export interface ThreadError {
 }
 
 const maxProblems = 100
+const maxUnended = 1_000
+/** A start of each process; each lane has its own. */
+const maxStarts = 1_000
 
 export interface ReplayInput extends ReplayedPolicy {
   readonly folder: string
@@ -41,6 +45,16 @@ const methods = {
     const records = [...search.records({ call, order: 'oldest', limit: 10 })].map(({ record }) => record)
     const inPhase = (phase: string) => (records.find((record) => record.phase === phase) ?? null) as AuditRow | null
     return { begin: inPhase('before'), end: inPhase('after') }
+  },
+  /** The operations that a killed process had begun, newest first. */
+  async unended(folder: string, { lane, seq, time }: KilledProcess) {
+    using search = await openCurrentSearch(folder)
+    const until = Date.parse(time) + 1
+    const isItsStart = ({ record, ...place }: StoredRecord) => place.lane === lane && record.seq < seq
+    const start = [...search.records({ operation: 'start', until, limit: maxStarts })].find(isItsStart)
+    const since = start && Date.parse(start.record.time)
+    const rows = search.query({ open: true, until, ...(since !== undefined && { since }), limit: maxUnended })
+    return [...rows].filter((row) => row.lane === lane)
   },
   async verify(options: Pick<Parameters<typeof verifyAudit>[0], 'folder' | 'key' | 'marks'>) {
     const { ok, records, problems, problemCount } = await verifyAudit(options)

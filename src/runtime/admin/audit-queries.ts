@@ -1,5 +1,7 @@
 import { type AuditPageQuery, searchAudit } from '../../audit/reader.ts'
+import type { OperationRow } from '../../audit/search/rows.ts'
 import type { VerifyProblem } from '../../audit/verify/chain-check.ts'
+import type { KilledProcess } from '../../audit/write/recover.ts'
 import type { Archive } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -9,13 +11,14 @@ import type { PostgresAudit } from '../../stores/postgres/audit.ts'
 import { type ReplayedPolicy, type ReplayProgress, recordsInArchive, replayRecords } from '../policy-replay.ts'
 import type { ThreadMethods } from './admin-thread.ts'
 import type { AdminContext } from './context.ts'
-import type { InboxEntry } from './inbox.ts'
+import type { InboxEntry, InboxSource } from './inbox.ts'
 import { createThreadClient } from './thread-client.ts'
 
 /** Searches and verifies the audit log in a worker thread. Searches use the archive while it is reachable. */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
   recordsOf(call: string): Promise<CallDetail['audit']>
+  unended(killed: KilledProcess): ReturnType<ThreadMethods['unended']>
   verify(key: string): ReturnType<ThreadMethods['verify']>
   /** Applies a policy to the calls recorded since a time. Rejects if `signal` is aborted. */
   replay(policy: ReplayedPolicy, options: AuditReplayOptions): ReturnType<ThreadMethods['replay']>
@@ -72,6 +75,7 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
       return { ...page, behind: { records: behindRecords ?? null, seconds: behindSeconds } }
     },
     recordsOf: (call) => thread.request('records', folder, call),
+    unended: (killed) => thread.request('unended', folder, killed),
     verify: (key) => thread.request('verify', { folder, key, marks }),
     async replay(policy, options) {
       const { status, ask } = archive ?? {}
@@ -173,6 +177,49 @@ export const brokenChain = ({ state, checkedAt, problems }: ChainView): readonly
           actions: [{ name: 'Verify again', path: 'audit/chain/verify' }],
         },
       ]
+
+/** The inbox item after an unclean end: when it was, and which calls have no outcome. */
+export function uncleanEnd({ audit, log }: Pick<AdminContext, 'audit' | 'log'>, queries: AuditQueries): InboxSource {
+  const { killed } = audit.status()
+  let asked = false
+  let items: readonly InboxEntry[] = []
+  const ask = async (found: KilledProcess) => {
+    const calls = await queries.unended(found).catch((cause: unknown) => {
+      log.warn({ err: cause }, 'cannot read which calls have no outcome')
+      return []
+    })
+    items = [uncleanEndItem(found, calls)]
+  }
+  return {
+    items() {
+      if (killed && !asked) void ask(killed)
+      asked = true
+      return items
+    },
+  }
+}
+
+const maxNamed = 10
+
+function uncleanEndItem({ time }: KilledProcess, calls: readonly OperationRow[]): InboxEntry {
+  const named = calls.slice(0, maxNamed).map(({ time: begun, agent, operation, server, tool, call }) => {
+    const target = [server, tool].filter(Boolean).join('.') || operation
+    return `${target} by ${agent} at ${begun} (${call})`
+  })
+  const more = calls.length > maxNamed ? [`${calls.length - maxNamed} or more others`] : []
+  const outcome = calls.length === 0 ? 'Every call has an outcome.' : 'Calls without an outcome, which may have run:'
+  return {
+    id: 'audit:unclean',
+    kind: 'audit',
+    severity: calls.length > 0 ? 'warning' : 'info',
+    title: `Toolway ended without shutting down, at ${time}`,
+    detail: `It was killed, or the machine failed. ${outcome} ${[...named, ...more].join('; ')}`.trim(),
+    since: Date.parse(time),
+    revision: time,
+    link: `/audit?to=${encodeURIComponent(new Date(Date.parse(time) + 1_000).toISOString())}`,
+    actions: [],
+  }
+}
 
 /** Formats a problem with its location, such as `1/000000000001.jsonl:7: …`. */
 function sentenceOf({ lane, file, line, message }: VerifyProblem): string {

@@ -28,10 +28,14 @@ const call = (id: string, at: number, agent = 'dev', changes: Partial<CallView> 
 /** The admin's calls, with some in memory and some in the history; both have the latest of those that have ended. */
 async function openCalls(inMemory: readonly CallView[], stored: readonly CallView[]) {
   const folder = stack.use(await temporaryFolder())
-  const bounds = { keepMs: 2 * Date.now(), maxBytes: 1e9 }
+  const bounds = { keepMs: 2 * Date.now(), maxBytes: 1e9, captures: { keepMs: 1, maxBytes: 1 } }
   const path = join(folder.path, 'history.sqlite')
   const store = stack.use(openHistoryDatabase({ path, ...bounds, clock: systemClock, say: () => {} }))
-  store.write({ tallies: [], calls: stored.map((one) => ({ ...one, steps: [] }) as unknown as StoredCall) })
+  store.write({
+    tallies: [],
+    calls: stored.map((one) => ({ ...one, steps: [] }) as unknown as StoredCall),
+    captures: [],
+  })
   const history = {
     past: createCallHistory({
       store: store as unknown as HistoryStore,

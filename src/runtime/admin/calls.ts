@@ -5,7 +5,6 @@ import type { CapturedCall } from '../../core/captures.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { compileCapture } from '../../policy/agents.ts'
 import type { CallDetail, CallsQuery, CallView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import { ownAgents } from '../../serve/auth/identity.ts'
@@ -22,10 +21,9 @@ type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'callChoices' | 'ca
  * principals that share an agent would otherwise see each other's data.
  */
 export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries): CallsAdmin {
-  const { calls, captures, current, history, access, log } = context
-  /** Whether such calls are captured: other processes are not asked for the content of calls that have none. */
-  const isCaptured = ({ agent, server }: CallView) =>
-    compileCapture(current().loaded.config)?.({ caller: { agent }, entry: { server } }) ?? false
+  const { calls, captures, current, history, access, clock, log } = context
+  const capturedOf = async (id: string) =>
+    captures.find(id) ?? history?.captured(id, clock.now() - current().loaded.config.capture.keep)
   return {
     calls: (caller, { limit }) => calls.list(visible(caller, {}), limit),
     async pastCalls(caller, { limit, sort, cursor, ...query }) {
@@ -64,12 +62,12 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       if (!found || !maySee(found)) return undefined
       const children = found.children.filter(maySee)
       if (!caller.admin) return { ...found, children, audit: none, captured: null, rerun: null }
-      const captured = await captures.find(id, isCaptured(found))
+      const captured = await capturedOf(id)
       const [audit, rerun] = await Promise.all([recordsOf(id), rerunOf(caller, captured)])
       return { ...found, children, audit, captured: viewOf(captured), rerun }
     },
     async runAgain(caller, id, signal) {
-      const captured = await captures.find(id)
+      const captured = await capturedOf(id)
       const reason = refusalOf(captured)
       if (captured === undefined || reason !== undefined) throw new ToolwayError('INVALID_ARGUMENTS', reason as string)
       const acting = { ...caller, agent: resolveAgent(access, caller, captured.agent) }

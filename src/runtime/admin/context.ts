@@ -14,7 +14,6 @@ import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
 import type { SharedApprovals } from '../shared-approvals.ts'
-import type { SharedCaptures } from '../shared-captures.ts'
 import type { Inbox } from './inbox.ts'
 
 export interface CallCounters {
@@ -27,14 +26,23 @@ export interface CallCounters {
 export interface AdminContext
   extends Pick<
     ProcessState,
-    'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache' | 'history' | 'keyUsage' | 'pubSub' | 'seal'
+    | 'archive'
+    | 'audit'
+    | 'breakers'
+    | 'budgets'
+    | 'bulkhead'
+    | 'cache'
+    | 'captures'
+    | 'history'
+    | 'keyUsage'
+    | 'pubSub'
+    | 'seal'
   > {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'authorize' | 'beginHere' | 'finishHere' | 'forget' | 'list'>
   current(): Generation
   readonly stats: CallCounters
   readonly sharedApprovals: SharedApprovals
-  readonly captures: SharedCaptures
   readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
   readonly reload: {
     status(): ReloadStatus

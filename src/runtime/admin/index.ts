@@ -16,7 +16,7 @@ import { packageFile, version } from '../package-paths.ts'
 import type { ProcessState } from '../process-state.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createApprovalsAdmin } from './approvals.ts'
-import { brokenChain, createAuditQueries, createChainVerification } from './audit-queries.ts'
+import { brokenChain, createAuditQueries, createChainVerification, uncleanEnd } from './audit-queries.ts'
 import { createCallsAdmin } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
 import { createConfigEditAdmin } from './config-edit.ts'
@@ -50,6 +50,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   const { verified, ...chain } = createChainVerification({ queries: auditQueries, auditKey, clock, log })
   // The item stays while the log is verified again: an item that returns is reported once more.
   const chainItems = context.inbox.add({ items: () => brokenChain(verified()) })
+  const unclean = context.inbox.add(uncleanEnd(context, auditQueries))
   const { series, stats } = figures
   const playground = createPlayground(context)
   return {
@@ -77,6 +78,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     [Symbol.asyncDispose]() {
       playground[Symbol.dispose]()
       chainItems[Symbol.dispose]()
+      unclean[Symbol.dispose]()
       return Promise.all([auditQueries[Symbol.asyncDispose](), closeEdits()]).then(() => {})
     },
   }
@@ -92,7 +94,6 @@ export interface AdminRoutesOptions
   extends Pick<
       AdminContext,
       | 'access'
-      | 'captures'
       | 'cluster'
       | 'current'
       | 'inbox'

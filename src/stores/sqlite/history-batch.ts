@@ -25,7 +25,7 @@ type TallyRow = readonly [string, string, string, string, number, readonly numbe
  * A batch as text for the thread that writes it. Rows without names: the thread that serves calls does this, and it
  * takes half as long as an object with names, or as copying the objects.
  */
-export function encodeBatch({ tallies, calls }: HistoryBatch): string {
+export function encodeBatch({ tallies, calls, captures }: HistoryBatch): string {
   const tallyRows = tallies.map(({ agent, server, operation, name, at, counts, latencies }): TallyRow => {
     const numbers = tallyNumbers.map((number) => counts[number])
     return [agent, server, operation, name, at, numbers, latencies]
@@ -36,12 +36,13 @@ export function encodeBatch({ tallies, calls }: HistoryBatch): string {
       steps.map((step): StepRow => [step.name, step.startMs, step.ms, step.error]),
     ],
   )
-  return JSON.stringify([tallyRows, callRows])
+  return JSON.stringify([tallyRows, callRows, captures])
 }
 
 export function decodeBatch(text: string): HistoryBatch {
-  const [tallyRows, callRows] = jsonValue(text) as [TallyRow[], CallRow[]]
+  const [tallyRows, callRows, captures] = jsonValue(text) as [TallyRow[], CallRow[], HistoryBatch['captures']]
   return {
+    captures,
     tallies: tallyRows.map(([agent, server, operation, name, at, numbers, latencies]) => ({
       ...{ agent, server, operation, name, at, latencies },
       counts: Object.fromEntries(tallyNumbers.map((number, index) => [number, numbers[index]])) as Tally['counts'],

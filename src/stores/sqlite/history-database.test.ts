@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
-import type { StoredCall, Tally, TallyCounts } from '../../core/history.ts'
+import type { HistoryBatch, StoredCall, Tally, TallyCounts } from '../../core/history.ts'
 import { addPacked, createLatencies, latencyBucket, percentile } from '../../lib/latency-histogram.ts'
-import { openHistoryDatabase } from './history-database.ts'
+import { type HistoryDatabaseOptions, openHistoryDatabase } from './history-database.ts'
 import type { HistoryTrouble } from './history-file.ts'
 import { openHistoryFile } from './history-file.ts'
 
@@ -21,6 +21,17 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 
+const captureBounds = { keepMs: day, maxBytes: 10_000 }
+
+/** The database; what a batch does not have is empty. */
+function openDatabase(options: HistoryDatabaseOptions) {
+  const database = openHistoryDatabase(options)
+  return {
+    ...database,
+    write: (batch: Partial<HistoryBatch>) => database.write({ tallies: [], calls: [], captures: [], ...batch }),
+  }
+}
+
 async function openTest({ maxBytes = 256 * 1024 * 1024, keepMs = 30 * day, busyMs = 10 } = {}) {
   const { path: folder } = stack.use(await temporaryFolder())
   const path = join(folder, 'state', 'history.sqlite')
@@ -29,8 +40,8 @@ async function openTest({ maxBytes = 256 * 1024 * 1024, keepMs = 30 * day, busyM
   const clock = { now: start, aheadMs: 0 }
   const open = () =>
     stack.use(
-      openHistoryDatabase({
-        ...{ path, keepMs, maxBytes, busyMs },
+      openDatabase({
+        ...{ path, keepMs, maxBytes, busyMs, captures: captureBounds },
         clock: { now: () => clock.now + clock.aheadMs, monotonic: () => clock.now - start },
         say: (trouble) => void troubles.push(trouble),
       }),
@@ -205,6 +216,27 @@ describe('V12: the history in SQLite', () => {
     expect(ids()?.at(-1)).toBe('c29')
   })
 
+  test('V11: captured calls are bounded by age and bytes; the oldest go first, and calls stay', async () => {
+    const { database, clock, open } = await openTest()
+    const capture = (id: string, bytes = 3_000) =>
+      database.write({
+        calls: [call({ id, at: clock.now })],
+        captures: [{ id, at: clock.now, sealed: 'x'.repeat(bytes) }],
+      })
+    for (const id of ['a', 'b', 'c', 'd', 'e']) {
+      capture(id)
+      clock.now += 2 * minute
+    }
+    const kept = () => ['a', 'b', 'c', 'd', 'e'].filter((id) => open().capture(id, 0) !== undefined).join('')
+    database.write({})
+    expect(kept()).toBe('cde')
+    expect(database.capture('e', clock.now)).toBeUndefined()
+    clock.now += day
+    database.write({})
+    expect(kept()).toBe('')
+    expect(database.calls(newest)?.total).toBe(5)
+  })
+
   test('only its owner can read it', async () => {
     const { database, path, folder } = await openTest()
     database.write({ tallies: [tally()], calls: [] })
@@ -228,8 +260,7 @@ describe('V12: the history in SQLite', () => {
 })
 
 describe('V12: a history file that cannot be used', () => {
-  const written = (database: ReturnType<typeof openHistoryDatabase>) =>
-    database.write({ tallies: [tally()], calls: [] })
+  const written = (database: ReturnType<typeof openDatabase>) => database.write({ tallies: [tally()], calls: [] })
   const asideIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.unusable'))
 
   test.each([
@@ -303,8 +334,9 @@ describe('V12: a history file that cannot be used', () => {
     const { folder } = await openTest()
     const troubles: unknown[] = []
     writeFileSync(folder, '')
-    using database = openHistoryDatabase({
+    using database = openDatabase({
       path: join(folder, 'history.sqlite'),
+      captures: captureBounds,
       ...{
         keepMs: day,
         maxBytes: 1e6,

@@ -15,6 +15,7 @@ import {
   oldestTally,
   type StoredCall,
   type StoredCalls,
+  type StoredCapture,
   type StoredLogin,
   type Tally,
   type TallyCounts,
@@ -37,6 +38,8 @@ import { type HistoryFileOptions, openHistoryFile } from './history-file.ts'
 export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' | 'say' | 'busyMs'> {
   readonly keepMs: number
   readonly maxBytes: number
+  /** Bounds of captured calls. */
+  readonly captures: { readonly keepMs: number; readonly maxBytes: number }
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
@@ -57,6 +60,10 @@ const schema = `
   CREATE INDEX calls_parent ON calls (parent) WHERE parent IS NOT NULL;
   CREATE TABLE logins (digest TEXT PRIMARY KEY, owner TEXT NOT NULL, sealed TEXT NOT NULL, until INTEGER NOT NULL)`
 
+/** Added to files of version 1: it needs no other one, because earlier releases ignore it. */
+const captureSchema = `
+  CREATE TABLE IF NOT EXISTS captures (id TEXT PRIMARY KEY, at REAL NOT NULL, bytes INTEGER NOT NULL, sealed TEXT NOT NULL)`
+
 /** Files of another version are moved aside, so change this only together with the tables. */
 const version = 1
 
@@ -72,15 +79,16 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
   const { keepMs, maxBytes, clock } = options
   const { now } = clock
   const seen = createSeenTime(clock, keepMs, hour)
-  const file = openHistoryFile({ ...options, schema, version, prepare: defineMerge })
+  const file = openHistoryFile({ ...options, schema, version, prepare })
   let prunedAt = Number.NEGATIVE_INFINITY
 
   return {
-    write({ tallies, calls }: HistoryBatch): boolean {
+    write({ tallies, calls, captures }: HistoryBatch): boolean {
       const written = file.use((database) =>
         inTransaction(database, () => {
           if (tallies.length > 0) addTallies(database, tallies)
           if (calls.length > 0) addCalls(database, calls)
+          if (captures.length > 0) addCaptures(database, captures)
           return { full: bytesOf(database) > maxBytes }
         }),
       )
@@ -97,6 +105,11 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
       file.use((database) => {
         const [call] = callsWhere(database, 'id = ?', [id], '')
         return call && { call, children: callsWhere(database, 'parent = ?', [id], 'ORDER BY at, id LIMIT 1000') }
+      }),
+    capture: (id: string, since: number): string | undefined =>
+      file.use((database) => {
+        const row = database.prepare('SELECT sealed FROM captures WHERE id = ? AND at >= ?').get(id, since)
+        return row?.sealed as string | undefined
       }),
     addLogin: ({ digest, owner, sealed, until }: StoredLogin): boolean =>
       file.use((database) =>
@@ -123,8 +136,9 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
   }
 }
 
-/** Lets SQL add up latencies. */
-function defineMerge(database: DatabaseSync): void {
+/** Adds what is not in all files of this version, and lets SQL add up latencies. */
+function prepare(database: DatabaseSync): void {
+  database.exec(captureSchema)
   const merged = createLatencies()
   database.function('merge', { deterministic: true }, (one, another) => {
     merged.fill(0)
@@ -232,6 +246,11 @@ const orderKeys: Readonly<Record<CallOrder['by'], string>> = {
   duration: 'ms',
 }
 
+function addCaptures(database: DatabaseSync, captures: readonly StoredCapture[]): void {
+  const add = database.prepare('INSERT OR REPLACE INTO captures (id, at, bytes, sealed) VALUES (?, ?, ?, ?)')
+  for (const { id, at, sealed } of captures) add.run(id, at, sealed.length, sealed)
+}
+
 function findCalls(database: DatabaseSync, { order, after, limit, counted, ...filter }: CallPageQuery): StoredCalls {
   const { where, values } = callCondition(filter)
   const key = orderKeys[order.by]
@@ -292,7 +311,8 @@ function callsWhere(
 }
 
 /** Removes what is too old. If the file is still too large, removes calls first: statistics take far less room. */
-function prune(database: DatabaseSync, seen: SeenTime, { keepMs, maxBytes }: HistoryDatabaseOptions): void {
+function prune(database: DatabaseSync, seen: SeenTime, { keepMs, maxBytes, captures }: HistoryDatabaseOptions): void {
+  const captured = database.prepare('SELECT total(bytes) AS bytes FROM captures')
   const before = (ageMs: number) => seen.before(ageMs, tallyTimes(database, seen.maxGapMs))
   inTransaction(database, () => {
     for (const { stepMs, keptMs } of tallyResolutions) {
@@ -301,8 +321,10 @@ function prune(database: DatabaseSync, seen: SeenTime, { keepMs, maxBytes }: His
     }
     database.prepare('DELETE FROM keys WHERE id NOT IN (SELECT key FROM tallies WHERE stepMs = ?)').run(hour)
     database.prepare('DELETE FROM calls WHERE at < ?').run(before(keepMs))
-    for (const table of ['calls', 'tallies']) {
-      while (bytesOf(database) > maxBytes && removeOldest(database, table)) {}
+    database.prepare('DELETE FROM captures WHERE at < ?').run(before(captures.keepMs))
+    while (Number(captured.get()?.bytes) > captures.maxBytes && removeOldest(database, 'captures')) {}
+    for (const tables of [['calls', 'captures'], ['tallies']]) {
+      while (bytesOf(database) > maxBytes && tables.filter((table) => removeOldest(database, table)).length > 0) {}
     }
   })
   database.exec('PRAGMA incremental_vacuum')

@@ -117,6 +117,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     calls: async (query) => connected()?.request('calls', query),
     choices: async (filter) => connected()?.request('choices', filter),
     call: async (id) => connected()?.request('call', id),
+    capture: async (id, since) => connected()?.request('capture', id, since),
     logins: {
       add: async (login) => (await connected()?.request('addLogin', login)) ?? false,
       find: async (digest) => connected()?.request('findLogin', digest),

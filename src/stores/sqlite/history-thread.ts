@@ -4,16 +4,12 @@ import { systemClock } from '../../core/clock.ts'
 import type { StoredLogin, TallyQuery } from '../../core/history.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
 import { decodeBatch } from './history-batch.ts'
-import { openHistoryDatabase } from './history-database.ts'
+import { type HistoryDatabaseOptions, openHistoryDatabase } from './history-database.ts'
 import type { HistoryTrouble } from './history-file.ts'
 
 // The thread that owns the history's database: writing to a disk would delay calls.
 
-export interface HistoryThreadData {
-  readonly path: string
-  readonly keepMs: number
-  readonly maxBytes: number
-}
+export type HistoryThreadData = Pick<HistoryDatabaseOptions, 'path' | 'keepMs' | 'maxBytes' | 'captures'>
 
 export type HistoryThreadMethods = {
   /** `batch` is encoded by `encodeBatch`. */
@@ -22,6 +18,7 @@ export type HistoryThreadMethods = {
   calls(query: CallPageQuery): ReturnType<Database['calls']>
   choices(filter: CallFilter): ReturnType<Database['choices']>
   call(id: string): ReturnType<Database['call']>
+  capture(id: string, since: number): string | undefined
   addLogin(login: StoredLogin): boolean
   findLogin(digest: string): StoredLogin | null | undefined
   removeLogin(digest: string): void
@@ -49,6 +46,7 @@ if (parentPort) {
     calls: database.calls,
     choices: database.choices,
     call: database.call,
+    capture: database.capture,
     addLogin: database.addLogin,
     findLogin: database.findLogin,
     removeLogin: database.removeLogin,

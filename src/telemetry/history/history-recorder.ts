@@ -2,7 +2,7 @@ import type { BudgetUse } from '../../core/budgets.ts'
 import type { Call } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
-import type { HistoryBatch, HistoryStore, Tally, TallyCounts, TallyKey } from '../../core/history.ts'
+import type { HistoryBatch, HistoryStore, StoredCapture, Tally, TallyCounts, TallyKey } from '../../core/history.ts'
 import { type Observer, statisticsOperation } from '../../core/observer.ts'
 import { latencyBucket } from '../../lib/latency-histogram.ts'
 import { type CallRecord, storedCall } from '../calls/call-records.ts'
@@ -13,6 +13,8 @@ export interface HistoryRecorderOptions {
   readonly store: Pick<HistoryStore, 'write'>
   readonly clock: Clock
   redact(text: string): string
+  /** What was captured of these calls, encrypted. */
+  captured?(ids: readonly string[]): Promise<readonly StoredCapture[]>
   /** Max number of calls that wait to be written, in all and of one agent. Further calls are only counted. */
   readonly maxCalls?: number
   readonly maxCallsPerAgent?: number
@@ -95,7 +97,7 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
     return next
   }
 
-  const take = (): HistoryBatch => {
+  const take = (): Omit<HistoryBatch, 'captures'> => {
     const batch = {
       tallies: steps.flatMap(({ at, tallies, other: rest }) =>
         [...[...tallies.values()].flatMap((some) => [...some.values()]), ...(rest ? [rest] : [])].map((tally) =>
@@ -111,13 +113,18 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
     return batch
   }
 
+  const withCaptures = async (batch: Omit<HistoryBatch, 'captures'>): Promise<HistoryBatch> => ({
+    ...batch,
+    captures: (await options.captured?.(batch.calls.map(({ id }) => id))) ?? [],
+  })
+
   const write = async () => {
     timer?.[Symbol.dispose]()
     timer = undefined
     if (steps.length === 0 && calls.length === 0) return
     const { length } = calls
     // Keep no reference to the batch while it is written.
-    if (!(await store.write(take()))) refused += length
+    if (!(await store.write(await withCaptures(take())))) refused += length
   }
 
   /** Writes one batch at a time: while the store is slow, the next one grows up to its bounds. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { latencyBucket } from '../../lib/latency-histogram.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
-import { createHistory, type History } from './stats.ts'
+import { createHistory } from './stats.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -11,7 +11,7 @@ const hour = 60 * minute
 const day = 24 * hour
 const start = Date.UTC(2027, 0, 15)
 
-const add = (history: History, now: number, told: Told = {}) => {
+const add = (history: ReturnType<typeof createHistory>, now: number, told: Told = {}) => {
   const observed = observedOf(told)
   history.add(now, observed, latencyBucket(observed.ms))
 }

@@ -104,18 +104,6 @@ test('G9: a name that is far too long is counted as other', () => {
   expect(stats.table('agent').rows.map(({ name }) => name)).toEqual(['other'])
 })
 
-test('G9: an agent whose series was requested is recorded over time, until enough others were requested', () => {
-  const { clock, stats } = open()
-  const start = clock.now()
-  const callsOf = (agent: string) => stats.series(start, start + 1000, agent).points[0]?.calls
-  expect(callsOf('dev')).toBe(0)
-  tell(stats.observer, { agent: 'dev' }, { agent: 'dev' }, { agent: 'ops' })
-  expect([callsOf('dev'), callsOf('ops'), stats.recent(60_000, 'dev').calls]).toEqual([2, 0, 2])
-  expect(stats.series(start, start + 1000).points[0]?.calls).toBe(3)
-  for (let number = 0; number < 8; number++) callsOf(`agent${number}`)
-  expect(callsOf('dev')).toBe(0)
-})
-
 test('B6, G9: secrets in names are not shown', () => {
   const { stats } = open()
   tell(stats.observer, { agent: 'x-hunter2-secret' })

@@ -13,7 +13,6 @@ import {
   pack,
   percentile,
 } from '../../lib/latency-histogram.ts'
-import { setBounded } from '../../lib/memoize.ts'
 import { other, safeRedact } from '../metrics/family.ts'
 
 export type By = keyof typeof tallyGroups
@@ -33,9 +32,9 @@ export interface CallStats {
   /** The figures for one agent, server, operation or tool (`server.name`). All zeros if it was never called. */
   of(by: By, name: string): CallFigures
   total(): CallFigures
-  /** The figures for the last `ms`. An agent's calls are counted only after the first query for its figures. */
-  recent(ms: number, agent?: string): CallFigures
-  series(from: number, to: number, agent?: string): CallSeries
+  /** The figures for the last `ms`. */
+  recent(ms: number): CallFigures
+  series(from: number, to: number): CallSeries
 }
 
 export interface CallStatsOptions {
@@ -50,8 +49,6 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const shown = safeRedact(redact)
   const all = createTally()
   const history = createHistory()
-  const watched = createWatched()
-  const historyOf = (agent: string | undefined) => (agent === undefined ? history : watched.of(agent))
   // Each name takes two kilobytes, so all names together take at most five megabytes.
   const tallies = { server: createTallies(250), tool: createTallies(1000) }
   const pairs = createPairTallies(1000)
@@ -79,9 +76,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
         add(pairs.of(call.caller.agent, statisticsOperation(operation, call.entry.server, call.entry.name)))
         add(server)
         if (tool !== undefined && operation === 'call_tool') add(tool)
-        const now = clock.now()
-        history.add(now, observed, bucket)
-        watched.find(call.caller.agent)?.add(now, observed, bucket)
+        history.add(clock.now(), observed, bucket)
       },
     },
     table: (by) => ({
@@ -94,11 +89,11 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
     }),
     of: (by, name) => soFar(talliesBy(by).get(name) ?? createTally()),
     total: () => soFar(all),
-    recent(ms, agent) {
+    recent(ms) {
       // Shortly after the start, do not count the time before the start as idle.
-      return historyOf(agent).figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
+      return history.figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
     },
-    series: (from, to, agent) => historyOf(agent).series(from, to, clock.now()),
+    series: (from, to) => history.series(from, to, clock.now()),
   }
 }
 
@@ -173,22 +168,6 @@ function createPairTallies(maxPairs: number) {
   }
 }
 
-const maxWatched = 8
-
-/** The histories of queried agents. A busy agent's may take some megabytes, so the least recently used is evicted. */
-function createWatched() {
-  const histories = new Map<string, History>()
-  return {
-    /** An agent's history. Undefined unless the agent was queried before. */
-    find: (agent: string) => (histories.size === 0 ? undefined : histories.get(agent)),
-    of(agent: string): History {
-      const history = histories.get(agent) ?? createHistory()
-      setBounded(histories, agent, history, maxWatched)
-      return history
-    },
-  }
-}
-
 /** Figures over time, oldest first. Steps without calls are included. */
 export interface CallSeries {
   readonly from: number
@@ -205,8 +184,6 @@ export interface Point extends CallFigures {
   /** The average duration of the calls that were answered from the cache. */
   readonly hitMs: number | null
 }
-
-export type History = ReturnType<typeof createHistory>
 
 const second = 1000
 const minute = 60 * second
