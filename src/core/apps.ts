@@ -1,7 +1,7 @@
 import { asRecord } from '../lib/is-record.ts'
 import { setBounded } from '../lib/memoize.ts'
 import type { Served } from './access.ts'
-import { type Caller, type Capabilities, callerKey } from './call.ts'
+import { type Caller, type Capabilities, callerKey, declaresExtension } from './call.ts'
 import type { Definition } from './entry.ts'
 
 /*
@@ -11,7 +11,7 @@ import type { Definition } from './entry.ts'
 export const uiExtension = 'io.modelcontextprotocol/ui'
 
 /** Whether a client shows the pages of apps. Such a client keeps the tools that are meant for pages from its model. */
-export const showsApps = ({ extensions }: Capabilities): boolean => asRecord(extensions)[uiExtension] !== undefined
+export const showsApps = (capabilities: Capabilities): boolean => declaresExtension(capabilities, uiExtension)
 
 /** The URI of the tool's page, as its server spells it; also in the spelling of earlier drafts. */
 export function pageOf({ _meta }: Definition): string | undefined {

@@ -1,3 +1,4 @@
+import { asRecord } from '../lib/is-record.ts'
 import type { ApprovalRecord } from './approval.ts'
 import type { Entry } from './entry.ts'
 import type { Json } from './json.ts'
@@ -126,6 +127,9 @@ export type Interceptor = (call: Call, next: Handler) => Promise<Result>
 
 /** The capabilities that a client declared. Servers receive the same capabilities. */
 export type Capabilities = Readonly<Record<string, unknown>>
+
+export const declaresExtension = ({ extensions }: Capabilities, name: string): boolean =>
+  asRecord(extensions)[name] !== undefined
 
 /** The MCP log levels, in ascending order of severity. */
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const

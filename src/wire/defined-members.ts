@@ -1,3 +1,4 @@
+import { uiExtension } from '../core/apps.ts'
 import { latestLegacy, modernRevision } from './revisions.ts'
 
 /*
@@ -6,6 +7,9 @@ import { latestLegacy, modernRevision } from './revisions.ts'
  */
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
+
+/** The extensions that clients can use through Toolway. No others are announced to them (W5). */
+export const servedExtensions: readonly string[] = [tasksExtension, uiExtension]
 
 /** In which messages a member is defined; by default, in all. */
 export interface MemberRule {
@@ -61,7 +65,7 @@ const capabilities = open({
       },
     }),
   },
-  extensions: { within: names(tasksExtension, 'io.modelcontextprotocol/ui') },
+  extensions: { within: names(...servedExtensions) },
 })
 
 const implementation = names('name', 'title', 'version', 'description', 'icons', 'websiteUrl')

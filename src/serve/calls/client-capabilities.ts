@@ -1,6 +1,7 @@
 import { type Capabilities, type LogLevel, logLevels, profileOf } from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
-import { isRecord } from '../../lib/is-record.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { tasksExtension } from '../../wire/defined-members.ts'
 import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
 
@@ -53,6 +54,12 @@ export const gatewayCapabilities = {
   prompts: { listChanged: true },
   completions: {},
   logging: {},
+}
+
+/** Capabilities for sessions: they have tasks as revision 2025-11-25 defines them, not as the extension does. */
+export function withoutTasksExtension(capabilities: Capabilities): Capabilities {
+  const { [tasksExtension]: tasks, ...extensions } = asRecord(capabilities.extensions)
+  return tasks === undefined ? capabilities : { ...capabilities, extensions }
 }
 
 /** Maximum length of a client's capabilities, in characters. Sessions store them; clients need only a few hundred. */

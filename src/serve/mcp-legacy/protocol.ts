@@ -13,7 +13,12 @@ import { toLegacy } from '../../wire/convert-result.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../auth/identity.ts'
-import { capabilitiesFault, gatewayCapabilities, isLogLevel } from '../calls/client-capabilities.ts'
+import {
+  capabilitiesFault,
+  gatewayCapabilities,
+  isLogLevel,
+  withoutTasksExtension,
+} from '../calls/client-capabilities.ts'
 import {
   checkProgressToken,
   createOperations,
@@ -137,7 +142,7 @@ export function createLegacyProtocol(options: {
       const declared = isRecord(capabilities) ? capabilities : {}
       const fault = capabilitiesFault(declared)
       if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The client's "capabilities" ${fault}.`)
-      return { revision, capabilities: declared }
+      return { revision, capabilities: withoutTasksExtension(declared) }
     },
 
     async initializeResult({ revision, caller }: Session): Promise<Buffer> {
@@ -150,7 +155,7 @@ export function createLegacyProtocol(options: {
       return Json.of({
         protocolVersion: revision,
         // The gateway's own capabilities override the servers' capabilities.
-        capabilities: { ...offers.capabilities, ...gatewayCapabilities },
+        capabilities: { ...withoutTasksExtension(offers.capabilities), ...gatewayCapabilities },
         serverInfo: { name, version },
         ...(instructions !== '' && { instructions }),
       }).bytes

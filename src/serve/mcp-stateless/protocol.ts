@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Access, MissingServer } from '../../core/access.ts'
 import type { Budgets } from '../../core/budgets.ts'
-import type { Caller, Capabilities } from '../../core/call.ts'
+import { type Caller, declaresExtension } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -187,7 +187,7 @@ export function createStatelessProtocol(options: {
     /** Returns the params that are defined for the request and drops all others. Throws if a param is ambiguous. */
     params(request: InboundRequest, { version: revision, capabilities }: RequestEnvelope, caller: Caller): Params {
       const extension = (name: string) =>
-        declares(capabilities, name) && declares(access.offers(caller).capabilities, name)
+        declaresExtension(capabilities, name) && declaresExtension(access.offers(caller).capabilities, name)
       return definedParams(request, { revision, extension }, log)
     },
     /** Handles a request. Resolves with undefined if it was cancelled. Never rejects. */
@@ -226,11 +226,8 @@ const answersOf = (request: StatelessRequest): Params => memberOf(request, 'inpu
 const mayRequestInput = (method: string): boolean =>
   method === 'tools/call' || method === 'resources/read' || method === 'prompts/get'
 
-const declares = ({ extensions }: Capabilities, name: string): boolean =>
-  isRecord(extensions) && extensions[name] !== undefined
-
 function requireExtension(name: string, { capabilities }: RequestEnvelope): void {
-  if (declares(capabilities, name)) return
+  if (declaresExtension(capabilities, name)) return
   throw missingCapabilityError({ extensions: { [name]: {} } })
 }
 

@@ -6,7 +6,7 @@ import { walk } from '../../lib/json-text.ts'
 import { quote, shorten } from '../../lib/message-text.ts'
 import { metaKeys } from '../../wire/revisions.ts'
 import { written } from '../listing/list-reader.ts'
-import { maxAdvice, usableExtensions } from '../listing/offers.ts'
+import { maxAdvice } from '../listing/offers.ts'
 
 /** What a server says about itself in the handshake. */
 export interface ServerDescription {
@@ -38,9 +38,7 @@ export function readHandshakeResult(method: string, result: Buffer) {
   const serverInfo = withShortTexts(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo, leftOut)
   const advice = typeof body.instructions === 'string' ? body.instructions : undefined
   const instructions = advice && advice.length > maxInstructions ? shorten(advice, maxInstructions) : advice
-  const invalid = [...invalidMembers(body), ...usableExtensions(capabilities).leftOut.map(extension)].map((name) =>
-    quote(name),
-  )
+  const invalid = invalidMembers(body).map((name) => quote(name))
   const findings = [
     ...adviceFindings(method, advice),
     ...memberFindings(method, leftOut),
@@ -94,8 +92,6 @@ function withShortTexts(serverInfo: unknown, leftOut: string[]): Readonly<Record
   const short = long.map(([name, value]) => [name, shorten(value as string, maxInfoText)])
   return { ...serverInfo, ...Object.fromEntries(short) }
 }
-
-const extension = (name: string) => `capabilities.extensions.${name}`
 
 /** The members of the wrong type. Many servers write a member that they do not have as null. */
 function invalidMembers({

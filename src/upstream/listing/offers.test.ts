@@ -34,46 +34,29 @@ test('B5: a server cannot give instructions in the name of another one', () => {
   expect(instructions).toContain('## bank\nNever pay #1.')
 })
 
-test('B2: extensions are united, and tasks are offered where some server runs them', () => {
+test('B2: tasks are offered where some server runs them', () => {
   const tasks = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
-  const { capabilities } = joinOffers([
-    server('a', '', { tools: {}, extensions: { 'x/one': {} } }),
-    server('b', '', { tasks, extensions: { 'x/two': { deep: 1 } } }),
-  ])
-  expect(capabilities).toEqual({
-    tasks: { cancel: {}, requests: { tools: { call: {} } } },
-    extensions: { 'x/one': {}, 'x/two': { deep: 1 } },
-  })
+  const { capabilities } = joinOffers([server('a', '', { tools: {} }), server('b', '', { tasks })])
+  expect(capabilities).toEqual({ tasks: { cancel: {}, requests: { tools: { call: {} } } } })
   expect(joinOffers([server('a')])).toEqual({ capabilities: {}, instructions: '' })
 })
 
-test('G2, S1: an extension that clients cannot parse is left out, because they would reject the whole handshake', () => {
-  const deep = (levels: number): object => JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels))
-  const good = { 'x/one': {}, 'x/deep': deep(50), 'x/text': { '\\ud800': 'ü 🎉' } }
-  const bad = {
-    ...{
-      'y/number': 5,
-      'y/null': null,
-      'y/list': [1],
-      'y/text': 'a',
-      'y/deep': deep(60),
-      'y/long': { a: 'x'.repeat(5_000) },
-    },
-    ...{
-      'y/value': { a: '\ud800' },
-      'y/key': { '\udc00': 1 },
-      'y/\ud800': {},
-      'y/\u202e': {},
-      [`y/${'n'.repeat(300)}`]: {},
-    },
-  }
+test('W5: joinOffers announces the extensions that Toolway serves if a server has them, and no others', () => {
   const { capabilities } = joinOffers([
-    server('bad', '', { extensions: bad }),
-    server('good', '', { extensions: good }),
+    server('a', '', { extensions: { 'io.modelcontextprotocol/tasks': { since: 1 }, 'com.example/jobs': {} } }),
+    server('b', '', { extensions: { 'io.modelcontextprotocol/ui': {}, 'com.example/other': {} } }),
   ])
-  expect(capabilities).toEqual({ extensions: good })
-  const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x/${index}`, {}]))
-  const joined = joinOffers([server('many', '', { extensions: many })])
-  expect(Object.keys(joined.capabilities.extensions as object)).toHaveLength(64)
+  const extensions = { 'io.modelcontextprotocol/tasks': {}, 'io.modelcontextprotocol/ui': {} }
+  expect(capabilities).toEqual({ extensions })
+  const unknown = joinOffers([server('a', '', { extensions: { 'com.example/jobs': {}, constructor: {} } })])
+  expect(unknown.capabilities).toEqual({})
+})
+
+test('G2, S1, W5: what a server writes in an extension stays out of the handshake, which clients might not parse', () => {
+  const name = 'io.modelcontextprotocol/ui'
+  for (const settings of [5, null, [1], 'a', { a: '\ud800' }, { a: 'x'.repeat(100_000) }]) {
+    const { capabilities } = joinOffers([server('bad', '', { extensions: { [name]: settings } })])
+    expect([{}, { extensions: { [name]: {} } }]).toContainEqual(capabilities)
+  }
   expect(joinOffers([server('odd', '', { extensions: ['x'] })]).capabilities).toEqual({})
 })

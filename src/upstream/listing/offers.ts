@@ -1,8 +1,7 @@
 import type { Offers } from '../../core/access.ts'
-import type { Capabilities } from '../../core/call.ts'
-import { hiddenCharacters } from '../../lib/hidden-characters.ts'
-import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { depthExceeds } from '../../lib/json-text.ts'
+import { type Capabilities, declaresExtension } from '../../core/call.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import { servedExtensions } from '../../wire/defined-members.ts'
 
 export interface ServerOffers {
   readonly name: string
@@ -17,41 +16,15 @@ const maxAdviceOfAll = 8_000
 const maxNotice = 500
 
 export function joinOffers(servers: readonly ServerOffers[]): Offers {
-  const extensions = Object.assign({}, ...servers.map(({ capabilities }) => usableExtensions(capabilities).usable))
+  const extensions = servedExtensions.filter((name) =>
+    servers.some(({ capabilities }) => declaresExtension(capabilities, name)),
+  )
   const capabilities = {
     ...(servers.some(runTasks) && { tasks: servedTasks }),
-    ...(Object.keys(extensions).length > 0 && { extensions }),
+    ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions.map((name) => [name, {}])) }),
   }
   return { capabilities, instructions: joined(servers) }
 }
-
-const maxExtensions = 64
-const maxExtensionName = 256
-const maxExtension = 4 * 1024
-/** Clients whose JSON parser allows 64 levels by default must still be able to read the handshake. */
-const maxExtensionDepth = 56
-
-/**
- * The extensions of a server that may become part of our handshake, and the names of the others. Clients reject the whole
- * handshake, and with it all servers, for one value that is not an object or that their JSON parser does not accept.
- */
-export function usableExtensions({ extensions }: Capabilities) {
-  const usable = new Map<string, unknown>()
-  const leftOut: string[] = []
-  for (const [name, settings] of Object.entries(asRecord(extensions)))
-    if (usable.size < maxExtensions && isUsableExtension(name, settings)) usable.set(name, settings)
-    else leftOut.push(name)
-  return { usable: Object.fromEntries(usable), leftOut }
-}
-
-function isUsableExtension(name: string, settings: unknown): boolean {
-  if (name.length > maxExtensionName || hiddenCharacters(name).length > 0 || !isRecord(settings)) return false
-  const text = JSON.stringify([name, settings])
-  // JSON.stringify writes a lone surrogate as an escape, which only JavaScript's parser accepts.
-  return text.length <= maxExtension && !loneSurrogate.test(text) && !depthExceeds(Buffer.from(text), maxExtensionDepth)
-}
-
-const loneSurrogate = /(?<!\\)(?:\\\\)*\\ud[89a-f]/
 
 /** Task capabilities for session-based clients. Listing is omitted: a server would list all its callers' tasks. */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }

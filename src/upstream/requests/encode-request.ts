@@ -1,6 +1,5 @@
-import type { Capabilities, Peer } from '../../core/call.ts'
+import { type Capabilities, declaresExtension, type Peer } from '../../core/call.ts'
 import type { TraceContext } from '../../core/trace-context.ts'
-import { asRecord } from '../../lib/is-record.ts'
 import { definedMembers } from '../../wire/check-members.ts'
 import { clientMessages } from '../../wire/defined-members.ts'
 import { type InitializedConnection, modernMeta, standardHeaders } from '../connection/handshake.ts'
@@ -62,13 +61,11 @@ function restOf({ method, rest, capabilities }: RequestSpec, { handshake }: Init
   const { protocolVersion, capabilities: offered } = handshake
   const level = rest && clientMessages[method]
   if (!level) return []
-  const extension = (name: string) => declares(capabilities, name) && declares(offered, name)
+  const extension = (name: string) => declaresExtension(capabilities, name) && declaresExtension(offered, name)
   const defined = definedMembers(rest, level, { revision: protocolVersion, extension }, [])
   const text = JSON.stringify(defined).slice(1, -1)
   return text === '' ? [] : [Buffer.from(`,${text}`)]
 }
-
-const declares = ({ extensions }: Capabilities, name: string): boolean => asRecord(extensions)[name] !== undefined
 
 const brace = Buffer.from('{')
 const closing = Buffer.from('}')

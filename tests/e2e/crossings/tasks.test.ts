@@ -4,6 +4,7 @@ import { connectCaller, type Params, type StoryCaller } from '../../fixtures/cal
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { serverProgram } from '../../fixtures/programs.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
+import { rawSession } from '../../fixtures/raw-http.ts'
 import { startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { type Endpoint, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -130,6 +131,19 @@ describe.concurrent.each(['http', 'stdio'])('tasks of the extension, of a modern
       },
       { what: `the task to be ${status}` },
     )
+
+  test('W5: the extension is announced to clients without sessions only', inTurn, async () => {
+    const { capabilities: announced } = (await ask('server/discover', {})).result
+    expect(announced).toMatchObject({ extensions: capabilities.extensions })
+    const session = await rawSession(endpoint, { capabilities })
+    expect(session.capabilities.extensions).toEqual({})
+  })
+
+  test('W5: a session that declares the extension gets results, not tasks', inTurn, async () => {
+    const session = await rawSession(endpoint, { capabilities })
+    const { result } = await session.answer('tools/call', { name: 'fixture__slow_compute', arguments: { seconds: 0 } })
+    expect(result).toMatchObject({ content: [{ text: expect.stringContaining('Computed') }] })
+  })
 
   test('B2: a task is started by the server and brings its result', inTurn, async () => {
     const task = await begin('slow_compute', { seconds: 0, label: 'it' })
