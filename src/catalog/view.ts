@@ -183,11 +183,16 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return found[0]
   }
 
-  /** The tool that its server calls so, as the pages of apps do: if several do, that of the page read last. */
-  function resolveBare(kind: Kind, name: string): Served | undefined {
-    const found = kind === 'tool' ? options.visible(caller).items.tool.filter(({ entry }) => entry.name === name) : []
-    const server = found.length > 1 ? options.pages.lastServer(caller) : undefined
-    return found.find(({ entry }) => entry.server === server) ?? only(kind, name, found)
+  /** The tool that its server calls so, as the pages of apps do. The server of the page read last comes first. */
+  function resolveBare(name: string): Served | undefined {
+    const own = entryOf('tool', options.pages.lastServer(caller) ?? '', name)
+    // The page means its own server's tool, also if the caller may not use that.
+    if (own.length > 0) return usable(own)[0]
+    return only(
+      'tool',
+      name,
+      options.visible(caller).items.tool.filter(({ entry }) => entry.name === name),
+    )
   }
 
   function namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
@@ -198,7 +203,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
   /** Resolves a spelling that matches nothing yet: waits for servers that may offer the entry; fails if none does. */
   async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
     const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
-    const bare = meant.length === 0 ? resolveBare(kind, spelling) : undefined
+    const mayBeBare = kind === 'tool' && meant.length === 0
+    const bare = mayBeBare ? resolveBare(spelling) : undefined
     if (bare) return bare
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
@@ -208,7 +214,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const enough = () => usable(meanings(kind, spelling)).length > 0
     const late = await readiness.of(candidates, wait, { enough, missing: true })
 
-    const found = resolveNow(kind, spelling) ?? resolveBare(kind, spelling)
+    const found = resolveNow(kind, spelling) ?? (mayBeBare ? resolveBare(spelling) : undefined)
     if (found) return found
     for (const source of named.length > 0 ? named : late) {
       const refusal = serverNotReady(source, kind, waitedFor(late, source, wait))
@@ -216,7 +222,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     }
     if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())
     const [server] = servers.length === 1 ? servers : []
-    throw unknownEntry(kind, spelling, options.visible(caller).items[kind], server)
+    throw unknownEntry(kind, spelling, offered(kind), server)
   }
 
   function starting(mayHave: (server: string) => boolean): readonly Source[] {
@@ -234,12 +240,18 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 
   function unknownIn(kind: Kind, name: string, server: string) {
-    const offered = options.visible(caller).items[kind].filter(({ entry }) => entry.server === server)
-    return unknownEntry(kind, name, offered, server, ownName)
+    const own = offered(kind).filter(({ entry }) => entry.server === server)
+    return unknownEntry(kind, name, own, server, ownName)
   }
 
   function mayHearOf(served: Served): boolean {
-    return options.visible(caller).items[served.entry.kind].some(({ entry }) => entry === served.entry)
+    return offered(served.entry.kind).some(({ entry }) => entry === served.entry)
+  }
+
+  /** The entries that errors may suggest. Models read them, so tools for pages only are left out. */
+  function offered(kind: Kind) {
+    const visible = options.visible(caller)
+    return kind === 'tool' ? visible.offered : visible.items[kind]
   }
 
   function serverNames(): readonly string[] {
