@@ -49,7 +49,15 @@ async function measure(observers: readonly Observer[], perSecond: number, second
       const start = performance.now()
       const steps = [{ name: 'attempt' as const, start: start - 4, end: start }]
       const trail = made % 4 === 0 ? { cache: 'hit' as const, steps: [] } : { steps }
-      const observed = { call, operation: 'call_tool' as const, at: clock.now(), start, ms: (made * 37) % 200, trail }
+      const observed = {
+        call,
+        operation: 'call_tool' as const,
+        at: clock.now(),
+        start,
+        end: start,
+        ms: (made * 37) % 200,
+        trail,
+      }
       for (const observer of observers) observer.ended({ ...observed, outcome: { kind: 'answered' } })
     }
     await setTimeout(10)

@@ -55,6 +55,7 @@ const callsOf = (tools: number, agents: number, count: number): Observed[] =>
     },
     operation: 'call_tool',
     at: systemClock.now(),
+    end: 0,
     start: performance.now(),
     ms: ((number * 37) % 2000) / 10,
     outcome: outcomeOf(number),

@@ -31,7 +31,8 @@ export interface Call {
   readonly progressed?: (() => void) | undefined
   /** To be called before the source of the entry gets the call. Until then, nothing can have been sent to a server. */
   readonly starting?: (() => void) | undefined
-  readonly trail?: Trail
+  /** Until the call is observed, the trail of the call that made it. */
+  readonly trail?: Trail | undefined
   readonly trace?: TraceContext
 }
 
@@ -48,10 +49,25 @@ export interface Trail {
   /** The steps, in the order in which they began. */
   readonly steps: TrailStep[]
   readonly trace?: TraceContext
+  /** The trail of the call that made this one and waits while this one does. */
+  outer?: Trail
+  waits?: Waits
 }
 
+/** How long a call has waited for people and for answers of its client. The latency of a call leaves it out. */
+export interface Waits {
+  endedMs: number
+  /** How many waits are open, because several can overlap, and when the first of them began. */
+  open: number
+  since: number
+}
+
+export const waitedMs = ({ waits }: Pick<Trail, 'waits'>, now: number): number =>
+  waits === undefined ? 0 : waits.endedMs + (waits.open > 0 ? now - waits.since : 0)
+
 export interface TrailStep {
-  readonly name: 'approve' | 'queue' | 'attempt'
+  /** `approve`: waiting for a person's approval. `ask`: waiting for the client's answer to a server's question. */
+  readonly name: 'approve' | 'ask' | 'queue' | 'attempt'
   /** When the step began, as given by `performance.now()`. */
   readonly start: number
   end?: number

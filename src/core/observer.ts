@@ -17,6 +17,9 @@ export interface Observed {
   readonly at: number
   /** When the call began, on the monotonic clock that the trail's steps use. */
   readonly start: number
+  /** When the call ended, on the same clock. */
+  readonly end: number
+  /** The latency: the duration without the time in which the call waited for people. */
   readonly ms: number
   readonly outcome: CallOutcome
   readonly trail: Trail

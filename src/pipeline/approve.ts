@@ -11,7 +11,7 @@ import { durationText } from '../lib/duration.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
 import { asRecord } from '../lib/is-record.ts'
 import type { Approvals, NewApproval } from './approvals.ts'
-import { step } from './observe.ts'
+import { waitStep } from './observe.ts'
 
 export interface ApproveOptions {
   /** Whether a call needs a person's approval, under the current rules. */
@@ -35,7 +35,7 @@ export const approve = (options: ApproveOptions, clock: Clock): Interceptor =>
     const need = options.need(call)
     if (need === undefined) return undefined
     const granted = options.approvals.grantedTo(call, need)
-    if (granted === undefined) return step(call.trail, 'approve', askUnderCurrentRules(call, need, options, clock))
+    if (granted === undefined) return waitStep(call.trail, 'approve', askUnderCurrentRules(call, need, options, clock))
     if (call.trail) call.trail.approval = granted
     return undefined
   })

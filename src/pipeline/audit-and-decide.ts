@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Access, LookupOptions, Page, View } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
-import type { Call, Caller, Interceptor } from '../core/call.ts'
+import { type Call, type Caller, type Interceptor, waitedMs } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
@@ -56,7 +56,7 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
     const start = performance.now()
     if (call.trail) call.trail.decided = start
     const ended = (how: Ending) =>
-      log.end({ ...subject, ...how, ...note, ...approvalOf(call), ...attemptsOf(call), latency_ms: since(start) })
+      log.end({ ...subject, ...how, ...note, ...approvalOf(call), ...attemptsOf(call), latency_ms: since(start, call) })
     try {
       const result = await (decision.allowed ? next(call) : refuse(call, decision))
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
@@ -97,7 +97,11 @@ export function endingOf(thrown: unknown): Ending {
   return { decision, reason: auditReason, rule, code, is_error: true }
 }
 
-const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
+/** The latency since `start`, without the time in which a call waited for people. */
+function since(start: number, call?: Call): number {
+  const now = performance.now()
+  return Math.round((now - start - (call?.trail ? waitedMs(call.trail, now) : 0)) * 1000) / 1000
+}
 
 /** Counts a refusal and returns the note for its record. Refusals for the operator's own credential are not limited. */
 const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin ? {} : refusals.admit(who))

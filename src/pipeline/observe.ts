@@ -1,5 +1,5 @@
 import type { Operation } from '../core/audit.ts'
-import type { Interceptor, Trail, TrailStep } from '../core/call.ts'
+import { type Interceptor, type Trail, type TrailStep, type Waits, waitedMs } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { CallOutcome, Observer, Tracing } from '../core/observer.ts'
@@ -20,6 +20,7 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
       const performed = operation ?? operations[call.entry.kind]
       const trace = tracing?.enter(call)
       const trail: Trail = trace ? { steps: [], trace } : { steps: [] }
+      if (call.trail) trail.outer = call.trail
       const at = clock.now()
       const start = performance.now()
       let outcome = unknown
@@ -33,7 +34,9 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
         outcome = failureOf(thrown)
         throw thrown
       } finally {
-        const observed = { call, operation: performed, at, start, ms: performance.now() - start, outcome, trail }
+        const end = performance.now()
+        const ms = end - start - waitedMs(trail, end)
+        const observed = { call, operation: performed, at, start, end, ms, outcome, trail }
         for (const observer of observers) observer.ended(observed)
       }
     },
@@ -83,6 +86,25 @@ export function step<T>(trail: Trail | undefined, name: TrailStep['name'], work:
   const noted: TrailStep = { name, start: performance.now() }
   trail.steps.push(noted)
   return timed(noted, work)
+}
+
+const maxAsks = 100
+
+/** Waits for a person or the client: in this step, the call and those that made it have no latency. */
+export async function waitStep<T>(trail: Trail | undefined, name: 'approve' | 'ask', work: Promise<T>): Promise<T> {
+  const waiting: Waits[] = []
+  for (let one = trail; one; one = one.outer) {
+    one.waits ??= { endedMs: 0, open: 0, since: 0 }
+    if (one.waits.open++ === 0) one.waits.since = performance.now()
+    waiting.push(one.waits)
+  }
+  try {
+    // A server can ask any number of questions.
+    return await step(trail && trail.steps.length < maxAsks ? trail : undefined, name, work)
+  } finally {
+    const now = performance.now()
+    for (const waits of waiting) if (--waits.open === 0) waits.endedMs += now - waits.since
+  }
 }
 
 async function timed<T>(step: TrailStep, work: Promise<T>): Promise<T> {

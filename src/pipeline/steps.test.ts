@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Call, compose, type Handler, type Interceptor, type TrailStep } from '../core/call.ts'
@@ -12,6 +12,7 @@ import { openCache, readTool } from './cache/cache.fixture.ts'
 import { attempt, observe } from './observe.ts'
 import { approvalBy } from './pipeline.fixture.ts'
 import { retry } from './retry.ts'
+import { timeout } from './timeout.ts'
 
 const clock = createManualClock()
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -95,4 +96,30 @@ test('F13, F15: the trail contains how the cache handled a call', async () => {
   await handle(call())
   await handle(callOf({ entry: entryOf() }))
   expect(seen.map(({ trail }) => trail.cache).sort()).toEqual(['hit', 'joined', 'miss', undefined])
+})
+
+test('F15, G9: a person who answers, before the call or during it, is not latency, also not of the call outside', async () => {
+  using time = vi.spyOn(performance, 'now').mockReturnValue(0)
+  const pass = (ms: number) => time.mockReturnValue(performance.now() + ms)
+  const { caller, peer } = callOf()
+  const ask = async () => {
+    await turn()
+    pass(60_000)
+    return Json.of({ action: 'accept', content: { approve: true } })
+  }
+  const call = callOf({ caller: { ...caller, capabilities: { elicitation: {} } }, peer: { ...peer, ask } })
+  const inner = row([approve(approvalBy('approve[0]'), clock), timeout(clock)], [], async (running) => {
+    pass(5)
+    const questions = [1, 2].map(() => running.peer.ask('elicitation/create', Json.of({}), running.signal))
+    await Promise.all(questions)
+    return textResult('x')
+  })
+  const outer = row([], [], async ({ trail }) => {
+    pass(2)
+    return inner.handle({ ...call, trail })
+  })
+  await outer.handle(callOf({ id: 'outer' }))
+  expect([inner.seen[0]?.ms, outer.seen[0]?.ms]).toEqual([5, 7])
+  expect(inner.seen[0]).toMatchObject({ start: 2, end: 180_007 })
+  expect(brief(inner.seen[0])?.map(([name]) => name)).toEqual(['approve', 'attempt', 'ask', 'ask'])
 })

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { type Deadline, deadline, endWith } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { durationText } from '../lib/duration.ts'
+import { waitStep } from './observe.ts'
 
 /**
  * Ends a call at its deadline (F10), even if the handler ignores the signal. This interceptor comes before retries and
@@ -26,7 +27,7 @@ export const timeout = (clock: Clock): Interceptor => {
       return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
     }
     using limit = deadline(clock, ms, tooLate, call.signal)
-    const peer = canBeAsked(call.caller.capabilities) ? patient(call.peer, limit, clock) : call.peer
+    const peer = canBeAsked(call.caller.capabilities) ? patient(call, limit, clock) : call.peer
     const progressed =
       maxMs > ms
         ? () => {
@@ -78,11 +79,11 @@ const unanswered = () =>
   )
 
 /** Pauses the call's deadline while a person answers the server's question. */
-const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => {
+const patient = ({ peer, trail }: Call, limit: Deadline, clock: Clock): Peer => {
   const pausedHere = async <T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> => {
     using _ = limit.pause()
     using patience = deadline(clock, personMs, unanswered, signal)
-    return await work(patience.signal)
+    return await waitStep(trail, 'ask', work(patience.signal))
   }
   return wrapPeer(peer, {
     ask: (method, params, signal, from) => pausedHere((until) => peer.ask(method, params, until, from), signal),

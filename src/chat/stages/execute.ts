@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Served } from '../../core/access.ts'
+import type { Call, Trail } from '../../core/call.ts'
 import type { ChatEvent, ChatMessage, Reasoning } from '../../core/chat.ts'
 import { waitFor } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
@@ -33,9 +34,10 @@ export async function* execute(
 
   const begin = async (id: string, call: ParsedCall, served: Served): Promise<void> => {
     const start = clock.monotonic()
-    const { text, isError } = await runCall(run, id, call, served)
+    const trail: Trail = { steps: [] }
+    const { text, isError } = await runCall(run, { id, trail }, call, served)
     ran.set(call, { call: call.call, text, isError })
-    const durationMs = clock.monotonic() - start
+    const durationMs = clock.monotonic() - start - (trail.waits?.endedMs ?? 0)
     ended.push({ kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) })
     wake()
   }
@@ -85,7 +87,7 @@ async function deniedTool({ access, request, signal }: ChatRun, { call }: Parsed
 /** Runs one call. Never rejects: a failure becomes a result for the model. */
 async function runCall(
   run: ChatRun,
-  id: string,
+  made: Pick<Call, 'id' | 'trail'>,
   { json }: ParsedCall,
   { entry }: Served,
 ): Promise<Omit<CallResult, 'call'>> {
@@ -93,7 +95,7 @@ async function runCall(
   const approval = approvalRule(config.approve, entry)
   try {
     const result = await access.handle({
-      id,
+      ...made,
       parent: request.id,
       caller: request.caller,
       entry,

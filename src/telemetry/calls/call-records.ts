@@ -341,7 +341,7 @@ const maxSteps = 100
  */
 function stepViews({ trail, start, ms }: CallRecord, redact: (text: string) => string): StoredStep[] {
   if (!trail) return []
-  const { decided, lookup, cache, steps } = trail
+  const { decided, lookup, cache, steps, waits = { endedMs: 0 } } = trail
   const views: StoredStep[] = []
   const add = (name: string, from: number, to: number | undefined, error?: string) => {
     const stepMs = to === undefined ? null : toMicroseconds(Math.max(to - from, 0))
@@ -352,7 +352,7 @@ function stepViews({ trail, start, ms }: CallRecord, redact: (text: string) => s
   const next = Math.min(lookup?.start ?? Number.POSITIVE_INFINITY, steps[0]?.start ?? Number.POSITIVE_INFINITY)
   if (decided !== undefined && next < Number.POSITIVE_INFINITY) add('checks', decided, next)
   if (lookup) add('cache', lookup.start, lookup.end)
-  if (lookup && cache === 'joined') add('joined', lookup.end, ms === undefined ? undefined : start + ms)
+  if (lookup && cache === 'joined') add('joined', lookup.end, ms === undefined ? undefined : start + ms + waits.endedMs)
   let attempt: TrailStep | undefined
   for (const step of steps.slice(0, maxSteps)) {
     if (step.name === 'attempt') {

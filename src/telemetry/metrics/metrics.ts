@@ -97,7 +97,7 @@ function callMetrics(labels: Labels) {
   })
   const duration = histogramFamily({
     name: 'toolway_operation_duration_seconds',
-    help: 'Duration of operations as seen by callers, including cached operations and excluding refused ones.',
+    help: 'Duration of operations, including cached and excluding refused ones, without waiting for people.',
     labels: ['operation'],
   })
   const denials = counterFamily({
@@ -195,7 +195,7 @@ function toolMetrics(labels: Labels) {
   })
   const duration = histogramFamily({
     name: 'toolway_tool_forwarded_duration_seconds',
-    help: "Duration of calls to MCP servers' tools, except refused and cached calls.",
+    help: "Duration of calls to MCP servers' tools, except refused and cached calls, without waiting for people.",
     labels: ['server', 'tool'],
     // The number of series is limited because each one takes 19 lines, and every server may have its own `other`.
     maxSeries: 300,

@@ -16,6 +16,7 @@ export function observedOf({ call: changes = {}, agent, ...rest }: Told = {}): O
     outcome: { kind: 'answered' },
     trail: { steps: [] },
     ...rest,
+    end: rest.end ?? (rest.start ?? 1_000) + (rest.ms ?? 10),
   }
 }
 

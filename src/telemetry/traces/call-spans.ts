@@ -39,13 +39,13 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
     return attempt === 1 ? known : known + whole('toolway.attempt', attempt)
   }
 
-  return ({ call, operation, at, start, ms, outcome, trail }) => {
+  return ({ call, operation, at, start, end: endedAt, outcome, trail }) => {
     const place = trail.trace as TraceContext
     const parent = parentOf(call)
     const subject = subjectOf(call, operation)
     const facts = servers.get(call.entry.server)
     const offset = epoch(at, start)
-    const end = offset + start + ms
+    const end = offset + endedAt
     const wrong = outcome.kind === 'tool_error' ? outcome.kind : outcome.code
     const cached = trail.cache === undefined ? '' : text('toolway.cache', trail.cache)
     const own: TraceSpan = {

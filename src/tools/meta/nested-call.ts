@@ -75,7 +75,7 @@ export async function runNestedCall(
     input: { arguments: args, meta, rest },
     signal: call.signal,
     peer: carried.peer ?? call.peer,
-    trace: call.trace,
+    ...{ trace: call.trace, trail: call.trail },
     starting: carried.starting,
     // The caller's timeout includes the time that the server took to start, so subtract that time.
     wholeTimeoutMs: timeoutMs,

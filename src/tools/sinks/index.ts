@@ -99,7 +99,7 @@ const toolSink = (
       input: { arguments: Json.of(args), meta: {} },
       signal,
       peer: call.peer,
-      trace: call.trace,
+      ...{ trace: call.trace, trail: call.trail },
     })
     if (result.isError) return result
     return { uri: uriIn(result.body.value) ?? `sink://${name}/${artifact.id}`, tool: `${entry.server}.${entry.name}` }

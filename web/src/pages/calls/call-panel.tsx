@@ -19,6 +19,7 @@ import { targetOf } from './call-columns.tsx'
 import { CallTree } from './call-tree.tsx'
 import { CapturedContent } from './captured.tsx'
 import { Timeline } from './timeline.tsx'
+import { waitedMs } from './timeline-bars.ts'
 
 export function CallPanel({ id }: { readonly id: string }) {
   const live = liveCalls.value.find((call) => call.id === id)
@@ -52,10 +53,12 @@ export function CallPanel({ id }: { readonly id: string }) {
 }
 
 function CallDetails({ call }: { readonly call: CallDetail }) {
+  const waited = waitedMs(call)
   return (
     <>
       <p class="row">
         <StatusBadge status={outcomeStatuses[call.outcome]} chip /> {formatDuration(call.ms)}
+        {waited > 0 && <span class="quiet">without {formatDuration(waited)} of waiting for a person</span>}
       </p>
       <CallActions key={call.id} call={call} />
       <CallFacts call={call} />

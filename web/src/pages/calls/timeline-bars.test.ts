@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { timelineBars } from './timeline-bars.ts'
+import { timelineBars, waitedMs } from './timeline-bars.ts'
 
 const step = (name: string, startMs: number, ms: number | null, error: string | null = null) => ({
   name,
@@ -27,4 +27,11 @@ test('G10: calls of zero duration and unknown steps are shown', () => {
     { name: 'toString', left: 0, width: 0 },
   ])
   expect(timelineBars({ steps: [], ms: 5, at: 0 }, 0)).toEqual([])
+})
+
+test('G10: what people took to answer is told apart from the duration', () => {
+  const steps = [step('approve', 1, 60_000), step('attempt', 60_001, 10)]
+  expect(waitedMs({ steps, ms: 11 })).toBe(60_000)
+  expect(waitedMs({ steps: steps.slice(1), ms: 60_011 })).toBe(0)
+  expect(waitedMs({ steps, ms: null })).toBe(0)
 })

@@ -14,6 +14,7 @@ const stepNames: Readonly<Record<string, string>> = {
   policy: 'policy and audit',
   checks: 'arguments, guards and limits',
   approve: 'waiting for approval',
+  ask: 'waiting for an answer',
   cache: 'cache lookup',
   joined: 'waiting for an identical call',
   pause: 'pause before the retry',
@@ -21,13 +22,20 @@ const stepNames: Readonly<Record<string, string>> = {
   attempt: 'attempt',
 }
 
+/** When the last step ended, from the start of the call. */
+const lastEnd = (steps: CallDetail['steps']): number =>
+  Math.max(...steps.map(({ startMs, ms }) => startMs + (ms ?? 0)), 0)
+
+/** How long a call waited for people, which is not part of its duration. */
+export const waitedMs = ({ steps, ms }: Pick<CallDetail, 'steps' | 'ms'>): number =>
+  ms !== null && steps.some(({ name }) => name === 'approve' || name === 'ask') ? Math.max(0, lastEnd(steps) - ms) : 0
+
 /** The bars for a call. Bars for steps that are still running extend to the end. */
 export function timelineBars(
   { steps, ms, at }: Pick<CallDetail, 'steps' | 'ms' | 'at'>,
   now: number,
 ): readonly TimeBar[] {
-  const knownMs = Math.max(...steps.map((step) => step.startMs + (step.ms ?? 0)), 0)
-  const totalMs = Math.max(ms ?? now - at, knownMs, 0.001)
+  const totalMs = Math.max(ms ?? now - at, lastEnd(steps), 0.001)
   const attempts = steps.filter(({ name }) => name === 'attempt').length
   let attempt = 0
   return steps.map((step) => {
