@@ -1,5 +1,9 @@
 import { join } from 'node:path'
+import { Client, InMemoryTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { App } from '@modelcontextprotocol/ext-apps'
+import { AppBridge } from '@modelcontextprotocol/ext-apps/app-bridge'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { asRecord } from '../../../src/lib/is-record.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
 import { type RpcAnswer, rawSession } from '../../fixtures/raw-http.ts'
@@ -49,6 +53,31 @@ async function clientOf(era: 'session' | 'stateless', agent: string): Promise<An
   return async (method, params) => JSON.parse(await ask(method, params)) as RpcAnswer
 }
 
+const identity = { name: 'story', version: '1.0.0' }
+
+/** The official client, as a host of apps configures it. */
+async function hostOf(era: 'session' | 'stateless', agent: string): Promise<Client> {
+  const mode = era === 'stateless' ? { pin: '2026-07-28' } : 'legacy'
+  const extensions = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
+  const client = new Client(identity, { capabilities: { extensions }, versionNegotiation: { mode } })
+  const headers = { authorization: `Bearer ${toolway.token}`, 'toolway-agent': agent }
+  await client.connect(new StreamableHTTPClientTransport(new URL(toolway.url), { requestInit: { headers } }))
+  open.defer(() => client.close())
+  return client
+}
+
+/** Shows a page as hosts do: reads it, and passes on what it asks for. */
+async function show(client: Client, uri: string): Promise<App> {
+  const { contents } = await client.readResource({ uri })
+  expect(contents).toMatchObject([{ mimeType: 'text/html;profile=mcp-app', text: expect.stringContaining('<html') }])
+  const [hostEnd, pageEnd] = InMemoryTransport.createLinkedPair()
+  const app = new App(identity, {}, { autoResize: false })
+  await new AppBridge(client, identity, { serverTools: {} }).connect(hostEnd)
+  await app.connect(pageEnd)
+  open.defer(() => app.close())
+  return app
+}
+
 interface Tool {
   readonly name: string
   readonly _meta: { readonly 'dev.toolway/server': string; readonly ui?: { readonly resourceUri: string } }
@@ -77,6 +106,25 @@ describe.each(modes.flatMap((mode) => (['session', 'stateless'] as const).map((e
         const { result } = await call(answer, 'debug-log', { type: 'test', payload: mode })
         expect(result?.structuredContent).toEqual({ logged: true, logFile: logFile(server) })
       }
+    })
+
+    test('W3: pages call their own servers’ tools by bare names through the official host', async () => {
+      const client = await hostOf(era, mode)
+      const { tools } = await client.listTools()
+      const pageOf = (server: string) => {
+        const tool = tools.find(({ name, _meta }) => name.startsWith(`${server}__`) && asRecord(_meta?.ui).resourceUri)
+        return String(asRecord(tool?._meta?.ui).resourceUri)
+      }
+      for (const server of ['debug', 'twin']) {
+        const page = await show(client, pageOf(server))
+        const log = { name: 'debug-log', arguments: { type: 'host', payload: mode } }
+        expect((await page.callServerTool(log)).structuredContent).toEqual({ logged: true, logFile: logFile(server) })
+        const refreshed = await page.callServerTool({ name: 'debug-refresh', arguments: {} })
+        expect(refreshed.structuredContent).toMatchObject({ counter: expect.any(Number) })
+      }
+      const page = await show(client, pageOf('shadertoy'))
+      const rendered = await page.callServerTool({ name: 'render-shadertoy', arguments: { fragmentShader: 'void' } })
+      expect(rendered).toMatchObject({ content: [{ text: expect.stringContaining('rendered') }] })
     })
 
     test('W3: models neither find nor run the tools that only pages may call', async () => {
