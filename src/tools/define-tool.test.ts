@@ -130,6 +130,20 @@ test.each([[undefined], [7], [[1, 2]], [null]])(
   },
 )
 
+test('S2, G4: null for an optional argument counts as absent, unless the schema allows null', async () => {
+  const input = z.object({
+    whom: z.string(),
+    tone: z.enum(['warm', 'formal']).optional(),
+    times: z.int().default(1),
+    note: z.string().nullish(),
+  })
+  const show = defineTool({ name: 'show', description: '', input, run: (args) => args })
+  const given = { whom: 'a', tone: null, times: null, note: null }
+  expect(structuredOf(await runTool(show, given))).toEqual({ whom: 'a', times: 1, note: null })
+  const { message } = await refusalOf(runTool(show, { ...given, whom: null, tome: null }))
+  expect(message).toContain('"whom" must be a string, not null; "tome" is unknown')
+})
+
 test.each([
   [{}, '"whom" is missing and must be a string'],
   [{ whom: 7 }, '"whom" must be a string, not a number'],

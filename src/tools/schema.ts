@@ -84,11 +84,13 @@ function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): Compil
   const { schema, json } = convert(given, io)
   return {
     json,
-    read(value) {
-      const readBy = (outcome: StandardOutcome<unknown>): SchemaOutcome =>
-        outcome.issues === undefined
-          ? { value: outcome.value }
-          : { refusal: argumentsRefused(tool, outcome.issues as readonly Issue[], json, value) }
+    read: function read(value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
+      const readBy = (outcome: StandardOutcome<unknown>): SchemaOutcome | Promise<SchemaOutcome> => {
+        if (outcome.issues === undefined) return { value: outcome.value }
+        const issues = outcome.issues as readonly Issue[]
+        const rest = io === 'input' && withoutRefusedNulls(value, issues, json)
+        return rest ? read(rest) : { refusal: argumentsRefused(tool, issues, json, value) }
+      }
       // Zod's own way to validate synchronously where possible. Its exception for asynchronous schemas cannot be
       // recognized here, because the program may have another copy of Zod.
       const outcome = schema['~standard'].validate(value) as
@@ -97,6 +99,14 @@ function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): Compil
       return outcome instanceof Promise ? outcome.then(readBy) : readBy(outcome)
     },
   }
+}
+
+/** The arguments without optional ones that may not be null: many models send null for what they leave out. */
+function withoutRefusedNulls(given: unknown, issues: readonly Issue[], { required }: JsonSchema): object | undefined {
+  const refused = issues.flatMap(({ path }) => (path.length === 1 && at(given, path) === null ? path : []))
+  const names = refused.filter((name) => !(required as readonly PropertyKey[] | undefined)?.includes(name))
+  if (names.length === 0) return undefined
+  return Object.fromEntries(Object.entries(given as object).filter(([name]) => !names.includes(name)))
 }
 
 /** Rejects unknown fields, so that a misspelt field is not silently dropped, unless the schema has a catchall. */

@@ -49,7 +49,13 @@ test('G4: names and pattern filter, keep the order of the server, and combine; n
   expect(names(both)).toEqual(['read_file', 'write_file'])
   const narrow = await ask({ server: 'files', names: ['read_file', 'delete'], pattern: '*_file' })
   expect(narrow).toMatchObject({ total_available: 4, returned: 1, truncated: false })
-  expect(names(await ask({ server: 'files', names: [] }))).toEqual([])
+})
+
+test('G4: an empty list of names, an empty pattern, a budget of 0 and null do not filter', async () => {
+  const whole = await ask({ server: 'files' })
+  expect(await ask({ server: 'files', names: [], pattern: '', max_schema_tokens: 0 })).toEqual(whole)
+  const none = { agent_id: null, names: null, pattern: null, max_schema_tokens: null }
+  expect(await ask({ server: 'files', ...none })).toEqual(whole)
 })
 
 test('G4: the budget counts name, description and schema by four characters a token and cuts the list', async () => {
@@ -64,11 +70,7 @@ test('G4: the budget counts name, description and schema by four characters a to
     truncated: true,
   })
   expect(await ask({ server: 'files', max_schema_tokens: budget - 1 })).toMatchObject({ returned: 1, truncated: true })
-  expect(await ask({ server: 'files', max_schema_tokens: 0 })).toMatchObject({
-    returned: 0,
-    tokens_used: 0,
-    truncated: true,
-  })
+  expect(await ask({ server: 'files', max_schema_tokens: 1 })).toMatchObject({ tokens_used: 0, truncated: true })
   expect(await ask({ server: 'files', max_schema_tokens: 10_000 })).toMatchObject({ returned: 4, truncated: false })
 })
 
@@ -81,12 +83,12 @@ test('G4: whatever the filters, the tokens stay within the budget and the list i
     fc.asyncProperty(wanted, pattern, budget, async (only, like, most) => {
       const answer = await ask({ server: 'many', names: only, pattern: like, max_schema_tokens: most })
       const filtered = whole.filter(
-        (name) => (only?.includes(name) ?? true) && (like === undefined || matches(like, name)),
+        (name) => (!only?.length || only.includes(name)) && (like === undefined || matches(like, name)),
       )
       expect(names(answer)).toEqual(filtered.slice(0, answer.returned))
       expect(answer.truncated).toBe(answer.returned < filtered.length)
       expect(answer.total_available).toBe(30)
-      if (most === undefined) expect([answer.tokens_used, answer.truncated]).toEqual([null, false])
+      if (!most) expect([answer.tokens_used, answer.truncated]).toEqual([null, false])
       else expect(answer.tokens_used).toBeLessThanOrEqual(most)
     }),
   )

@@ -40,7 +40,8 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     readOnly: true,
     // This timeout can be long, because the server's own timeout limits how long the server may take to start.
     timeoutMs: outerTimeoutMs,
-    async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
+    async run({ agent_id, server, names = [], pattern, max_schema_tokens: budget }, { call }) {
+      const requested = names.length || undefined
       const view = access.view(asAgent(call, agent_id))
       let available = usableTools(view, server)
       if (available.length === 0) {
@@ -48,11 +49,14 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         available = usableTools(view, server)
       }
       const problem = available.length === 0 ? whyEmpty(view, server) : undefined
-      if (problem) return refusal(server, problem, names?.length)
-      const wanted = names && new Set(names)
-      const matches = pattern === undefined ? undefined : compilePattern(pattern)
-      const asked = available.filter(({ entry: { name } }) => (wanted?.has(name) ?? true) && (matches?.(name) ?? true))
-      const { kept, tokens } = within(budget ?? Number.POSITIVE_INFINITY, asked)
+      if (problem) return refusal(server, problem, requested)
+      // Many models fill arguments that they do not need with [], "" or 0.
+      const wanted = new Set(names)
+      const matches = pattern ? compilePattern(pattern) : undefined
+      const asked = available.filter(
+        ({ entry: { name } }) => (wanted.size === 0 || wanted.has(name)) && (matches?.(name) ?? true),
+      )
+      const { kept, tokens } = within(budget || Number.POSITIVE_INFINITY, asked)
       const answer = {
         tools: kept.map(({ entry: { name, definition } }) => ({
           name,
@@ -62,10 +66,10 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         server,
         total_available: available.length,
         returned: kept.length,
-        tokens_used: budget === undefined ? null : tokens,
+        tokens_used: budget ? tokens : null,
         truncated: kept.length < asked.length,
       }
-      const listing = { requested: names?.length, available: available.length, returned: kept.length, tokens }
+      const listing = { requested, available: available.length, returned: kept.length, tokens }
       return { ...structuredResult(answer), listing }
     },
   })
