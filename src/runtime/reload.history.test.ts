@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { configSchema } from '../config/schema.ts'
-import { silentLog } from '../core/log.ts'
 import { createReload, createReloadHistory } from './reload.ts'
 
 const loadedOf = (written: object = {}) =>
@@ -20,8 +20,9 @@ test('G8: the history of reloads is bounded, newest first, and emits each event 
   expect(heard).toEqual([1, 2, 3])
 })
 
-test('G8: a reload records its changes, and a failed one the reason', async () => {
+test('G8: a reload records and logs its changes, and a failed one the reason', async () => {
   const clock = createManualClock()
+  const log = createKeptLog()
   const history = createReloadHistory()
   let current = loadedOf()
   let next = async () => loadedOf({ limits: { perMinute: 5 } })
@@ -34,7 +35,7 @@ test('G8: a reload records its changes, and a failed one the reason', async () =
     history,
     mayShow: () => true,
     clock,
-    log: silentLog,
+    log,
   })
   await reload.now()
   next = () => Promise.reject(new Error('line 3: no such key'))
@@ -43,5 +44,9 @@ test('G8: a reload records its changes, and a failed one the reason', async () =
   expect(history.events).toEqual([
     { at: clock.now(), ok: false, error: 'line 3: no such key', changes: [] },
     { at: clock.now() - 1_000, ok: true, error: null, changes: ['limits.perMinute: none → 5'] },
+  ])
+  expect(log.lines.map(({ level, facts }) => [level, facts.changes])).toEqual([
+    ['info', ['limits.perMinute: none → 5']],
+    ['error', undefined],
   ])
 })

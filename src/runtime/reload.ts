@@ -79,7 +79,7 @@ export function createReload(options: ReloadOptions): Reload {
       const loaded = await load()
       const before = current()
       requireFiles(before, loaded)
-      const changes = events ? describeChanges(before.config, loaded.config, mayShow) : []
+      const changes = describeChanges(before.config, loaded.config, mayShow)
       const difference = compareConfigs(before.config, loaded.config)
       const config = keepFixedSettings(before.config, loaded.config)
       await apply({ ...loaded, config })
@@ -88,7 +88,7 @@ export function createReload(options: ReloadOptions): Reload {
       keep({ at, difference })
       options.record?.applied(config, difference)
       events?.add({ at: began, ok: true, error: null, changes })
-      if (!isEmpty(difference)) log.info({ ...difference }, 'configuration reloaded')
+      if (!isEmpty(difference)) log.info({ ...difference, changes }, 'configuration reloaded')
       for (const key of difference.atNextStart) log.warn({ key }, `${key} has changed; restart to apply it`)
     } catch (thrown) {
       const text = thrown instanceof Error ? thrown.message : String(thrown)

@@ -52,7 +52,12 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
   const clock = createManualClock()
   const peers: ScriptedPeer[] = []
   const warnings: string[] = []
-  const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
+  const connects: object[] = []
+  const log = {
+    ...silentLog,
+    warn: (_: object, message: string) => warnings.push(message),
+    info: (facts: object, message: string) => void (message === 'server is connected' && connects.push(facts)),
+  }
   const parsed = configSchema.parse({ mcpServers: { files: { command: 'x', ...changes } } })
   const config = parsed.mcpServers.files as ServerConfig
   const definition = (name: string) => ({
@@ -107,5 +112,5 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     log,
   })
   const names = () => server.entries().map(({ name }) => name)
-  return { server, clock, peers, names, store, warnings }
+  return { server, clock, peers, names, store, warnings, connects }
 }

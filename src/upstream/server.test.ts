@@ -20,6 +20,17 @@ test('G2/S1: nothing is started before the first request; then the tools are kno
   expect(peers[0]?.version).toBe('2025-06-18')
 })
 
+test('G2: the first connection to a server is logged, and later ones are not', async () => {
+  const { server, peers, connects } = serverWith()
+  await server.start()
+  expect(connects).toEqual([])
+  await server.ready()
+  peers[0]?.die()
+  await server.refresh()
+  expect(peers).toHaveLength(2)
+  expect(connects).toEqual([{ server: 'files', transport: 'stdio', protocolVersion: '2025-06-18' }])
+})
+
 test('B2: a server may have resources until it is known not to declare any', async () => {
   const { server } = serverWith()
   expect(server.mayHaveResources?.()).toBe(true)

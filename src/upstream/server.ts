@@ -97,6 +97,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   /** The transport's `gaps` when a connection's lists were last fetched. */
   const gapsListed = new WeakMap<InitializedConnection, number>()
   let health: Health = 'stale'
+  let wasHealthy = false
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
@@ -434,11 +435,14 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   function changed(): void {
-    const now = status(plain).health
+    const { health: now, reason, transport, protocolVersion } = status(plain)
     if (now !== health) {
       since = clock.now()
-      if (isDown(now)) log.warn({ server: name, reason: status(plain).reason }, `server is ${now}`)
+      if (isDown(now)) log.warn({ server: name, reason }, `server is ${now}`)
       else if (isDown(health)) log.info({ server: name, health: now }, 'server is up again')
+      else if (now === 'healthy' && !wasHealthy)
+        log.info({ server: name, transport, protocolVersion }, 'server is connected')
+      wasHealthy ||= now === 'healthy'
     }
     health = now
     for (const listener of listeners) listener()
