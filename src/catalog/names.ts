@@ -25,7 +25,7 @@ export const unprefixedSources: readonly string[] = [metaSource, 'native']
 
 /**
  * Creates the function that names tools and prompts. The name consists of server, separator and tool if every model
- * vendor accepts it, apart from the separator `::`, otherwise of a readable part and a hash.
+ * vendor accepts it, apart from the separators `::` and `.`, otherwise of a readable part and a hash.
  */
 export function createNamer(naming: NamingConfig): Namer {
   const { strategy, separator, maxLength } = naming
@@ -36,7 +36,7 @@ export function createNamer(naming: NamingConfig): Namer {
 
   return (server, name) => {
     const joined = server + separator + name
-    const accepted = separator === '::' ? `${server}__${name}` : joined
+    const accepted = server + separator.replace(/[:.]/g, '_') + name
     // The first separator must end the server name: otherwise `a` + `b__c` and `a__b` + `c` would collide.
     const bordered = joined.indexOf(separator) === server.length && usable(accepted)
     const winner = bordered ? reservedFor.get(joined) : undefined

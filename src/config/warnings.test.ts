@@ -21,8 +21,8 @@ test('F2: aliases for servers that do not exist, and aliases that several tools 
   expect(await warningsOf(JSON.stringify({ naming: { strategy: 'prefix', aliases }, mcpServers }))).toEqual([])
 })
 
-test('F3: the separator :: is a warning', async () => {
-  expect(await warningsOf(JSON.stringify({ naming: { separator: '::' } }))).toEqual([
+test.each(['::', '.'])('F3: the separator %s is a warning', async (separator) => {
+  expect(await warningsOf(JSON.stringify({ naming: { separator } }))).toEqual([
     expect.stringMatching(/^naming\.separator: .* refuse/),
   ])
 })

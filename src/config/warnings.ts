@@ -71,8 +71,10 @@ function unknownModel({ models, chat }: Config): string[] {
 }
 
 const refusedNames = ({ naming }: Config): string[] =>
-  naming.separator === '::'
-    ? ['naming.separator: some model APIs refuse names with ::, so use __ if a client reports invalid tool names']
+  /[:.]/.test(naming.separator)
+    ? [
+        `naming.separator: some model APIs refuse names with ${naming.separator}, so use __ if a client reports invalid tool names`,
+      ]
     : []
 
 /** Warns about aliases for servers that do not exist, and about names that several tools should have. */

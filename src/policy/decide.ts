@@ -39,7 +39,7 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   const { agents, policy, defaults, mcpServers } = config
   const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
   const writeRefused = createReadOnly(mcpServers)
-  const agentWriteRefused = createReadOnlyAgents(agents)
+  const agentWriteRefused = createReadOnlyAgents(agents, mcpServers)
   const exposures = inherited(agents, ({ expose }) => expose)
   const debugging = inherited(agents, ({ debug }) => debug)
 
@@ -149,26 +149,32 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
   return ({ server, name, traits }) => {
     if (traits.readOnly || !readOnly.has(server)) return undefined
     const rule = `mcpServers.${server}.readOnly`
-    const reason = `Write not allowed: the server ${server} is read-only, and ${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to ${declaredRead(server, name)}.`
+    const reason = `Write not allowed: the server ${server} is read-only, and ${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to ${declaredRead(server, name, servers)}.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }
 }
 
-const declaredRead = (server: string, name: string): string =>
-  `list ${name} in mcpServers.${server}.readTools or to set mcpServers.${server}.trustAnnotations`
+const declaredRead = (server: string, name: string, servers: Config['mcpServers']): string =>
+  `list ${name} in mcpServers.${server}.readTools` +
+  (servers[server]?.trustAnnotations ? '' : ` or to set mcpServers.${server}.trustAnnotations`)
 
 /**
  * For read-only agents, denies everything that is not known to be a read, including Toolway's own tools and sinks.
  * Tools that only run other calls are not denied, because each of those calls gets its own decision. Agents inherit the
  * restriction.
  */
-function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: Entry) => Denial | undefined {
+function createReadOnlyAgents(
+  agents: Config['agents'],
+  servers: Config['mcpServers'],
+): (agent: string, entry: Entry) => Denial | undefined {
   const restricted = inherited(agents, ({ readOnly }) => readOnly || undefined)
   return (agent, { server, name, traits }) => {
     const restriction = traits.readOnly || traits.carries ? undefined : restricted.get(agent)
     if (!restriction) return undefined
     const rule = `agents.${restriction.from}.readOnly`
-    const remedy = builtInSources.includes(server) ? '' : `, or ask the operator to ${declaredRead(server, name)}`
+    const remedy = builtInSources.includes(server)
+      ? ''
+      : `, or ask the operator to ${declaredRead(server, name, servers)}`
     const reason = `Write not allowed: the agent ${agent} is read-only (${rule}), and ${server}.${name} is not known to be a read-only tool. Use a read-only tool${remedy}.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }

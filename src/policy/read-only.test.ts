@@ -77,6 +77,9 @@ test('J2: a read-only server that can show no tool is a warning that names both 
   const { reason } = denied.decide(callOf().caller, write) as { reason: string }
   expect(reason).toContain('mcpServers.files.readTools')
   expect(reason).toContain('trustAnnotations')
+  const trusting = { command: 'x', readOnly: true, trustAnnotations: true }
+  const trusted = createPolicy({ config: configOf({ mcpServers: { files: trusting } }) })
+  expect((trusted.decide(callOf().caller, write) as { reason: string }).reason).toMatch(/files\.readTools\.$/)
 })
 
 test('J2: a read-only agent learns which settings of the server would allow the call, if there are any', () => {

@@ -289,7 +289,7 @@ export async function readOnlyWarnings({ mcpServers, stores }: Config): Promise<
     // Without these settings, no server has known reads, which is a warning of the policy.
     if (server.disabled || (server.readTools.length === 0 && !server.trustAnnotations)) return []
     const known = await store.load(name, fingerprintOf(server))
-    return hidesEveryTool(server, known?.tools ?? []) ? [`mcpServers.${name}.readOnly: ${noKnownReads}`] : []
+    return hidesEveryTool(server, known?.tools ?? []) ? [`mcpServers.${name}.readOnly: ${noKnownReads(server)}`] : []
   })
   return (await Promise.all(warnings)).flat()
 }

@@ -173,7 +173,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       fetched ||= listing.fetched
       findings.listed(listing)
       const hidden = hidesEveryTool(config, listing.descriptors?.tools ?? [])
-      if (hidden && !hidesTools) log.warn({ server: name, reason: noKnownReads }, 'no tool of the server can be used')
+      if (hidden && !hidesTools)
+        log.warn({ server: name, reason: noKnownReads(config) }, 'no tool of the server can be used')
       hidesTools = hidden
     },
     changed,

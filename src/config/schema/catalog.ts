@@ -6,9 +6,9 @@ export const namingSection = z.strictObject({
     .enum(['prefix', 'flat', 'custom'])
     .default('prefix')
     .describe('prefix: server and tool; flat: the tool alone if the name is unique; custom: names in aliases.'),
-  separator: textLike(/^(?:[A-Za-z0-9_-]{1,8}|::)$/, 'one to eight letters, digits, _ or -, or ::')
+  separator: textLike(/^(?:[A-Za-z0-9_-]{1,8}|::|\.)$/, 'one to eight letters, digits, _ or -, or :: or .')
     .default('__')
-    .describe('Separator between server and tool; the default is accepted by all model vendors, :: is not.'),
+    .describe('Separator between server and tool; the default is accepted by all model vendors, :: and . are not.'),
   gateway: textLike(/^[A-Za-z0-9_.-]{1,64}$/, 'a name of up to 64 letters, digits, _ . or -')
     .optional()
     .describe(

@@ -134,6 +134,14 @@ test('S2: a day later is the same time of day, though the clocks were changed; 2
   expect((await ask('add_time', { ...args, duration: '24h' })).result).toBe('2026-03-29T13:00:00+02:00')
 })
 
+test('S2: time_string is another name for value; both at once are refused', async () => {
+  const answer = { result: '2026-02-23T01:31:15Z' }
+  expect(await ask('parse_time', { time_string: '2026-02-23T01:31:15Z' })).toMatchObject(answer)
+  expect(await ask('add_time', { time_string: '2026-02-22T01:31:15Z', duration: '1 day' })).toMatchObject(answer)
+  const both = { name: 'parse_time', value: 'now', time_string: 'now' }
+  expect((await refusalOf(runTool(time, both))).message).toContain('does not accept "time_string"')
+})
+
 test.each([
   [{ name: 'parse_tiem' }, 'did you mean "parse_time"?'],
   [{ name: 'get_time_local', timezone: 'Berlin' }, 'did you mean "Europe/Berlin"?'],

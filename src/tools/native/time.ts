@@ -16,6 +16,7 @@ const input = z.object({
   value: point
     .optional()
     .describe('A time: ISO 8601, "15 Nov 2026 10:30", "10:30" (today), seconds since 1970 or "now".'),
+  time_string: point.optional().describe('Another name for "value".'),
   timezone: z.string().max(100).optional().describe('IANA name such as Europe/Berlin, or an offset such as +02:00.'),
   format: z
     .string()
@@ -111,7 +112,9 @@ export const timeTool = (clock: Clock): Tool =>
     input,
     output,
     readOnly: true,
-    run(args) {
+    run(given) {
+      const { value, time_string, ...others } = given
+      const args = value === undefined ? { value: time_string, ...others } : given
       const operation = operations[args.name]
       checkFields(args, operation)
       return operation.run(args, clock.now())

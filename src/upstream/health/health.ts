@@ -126,7 +126,7 @@ export function serverStatus(
   const hidden = assessment.health === 'healthy' && hidesEveryTool(config, listing.descriptors?.tools ?? [])
   return {
     ...assessment,
-    reason: hidden ? noKnownReads : assessment.reason,
+    reason: hidden ? noKnownReads(config) : assessment.reason,
     since,
     description: text(config.description) ?? [title, name].map(visible).find(isShown) ?? '',
     transport: config.transport,
@@ -142,8 +142,8 @@ export function serverStatus(
 /** How much of a server's version is shown. Real ones are dates. */
 const maxVersion = 100
 
-export const noKnownReads =
-  'The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools, or set trustAnnotations to trust its readOnlyHint.'
+export const noKnownReads = ({ trustAnnotations }: Pick<ServerConfig, 'trustAnnotations'>): string =>
+  `The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools${trustAnnotations ? ', since the server marks none with readOnlyHint' : ', or set trustAnnotations to trust its readOnlyHint'}.`
 
 /** A server's text about itself on one line, without hidden characters (B5). It becomes part of our own tools' descriptions. */
 const visible = (value: unknown): string =>

@@ -315,21 +315,24 @@ describe('files with servers only', () => {
     expect(await caller.call('native::hash', { data: 'abc', algorithm: 'md5' })).toContain('900150983cd24fb0')
   })
 
-  test('T1, F3: the name of the gateway may stand in front of its servers and meta-tools', async () => {
-    const naming = { gateway: 'toolhive-gateway', separator: '::' }
-    await using design = await startDesign({ 'registry.toml': 'registry.toml' }, { naming })
-    const caller = await callerOf(design)
-    expect(await namesOf(caller, 'tickets')).toContain('tickets::get_ticket')
-    for (const name of ['toolhive-gateway.tickets.get_ticket', 'toolhive-gateway_tickets_get_ticket']) {
-      expect(await caller.call(name), name).toMatch(/^get_ticket/)
-    }
-    expect(await caller.call('tickets::get_ticket')).toMatch(/^get_ticket/)
-    for (const name of ['list_servers', 'toolhive-gateway.list_servers', 'toolhive-gateway_list_servers']) {
-      expect(await caller.call(name), name).toContain('"name":"tickets"')
-    }
-    expect(await caller.call('toolhive-gateway.nowhere.x')).toBe('SERVER_NOT_FOUND')
-    expect(design.loaded.warnings.join()).toContain('naming.separator')
-  })
+  test.each(['::', '.'])(
+    'T1, F3: the name of the gateway may stand in front of its servers and meta-tools, with separator %s',
+    async (separator) => {
+      const naming = { gateway: 'toolhive-gateway', separator }
+      await using design = await startDesign({ 'registry.toml': 'registry.toml' }, { naming })
+      const caller = await callerOf(design)
+      expect(await namesOf(caller, 'tickets')).toContain(`tickets${separator}get_ticket`)
+      const spellings = ['toolhive-gateway.tickets.get_ticket', 'toolhive-gateway_tickets_get_ticket']
+      for (const name of [...spellings, 'tickets.get_ticket', 'tickets::get_ticket']) {
+        expect(await caller.call(name), name).toMatch(/^get_ticket/)
+      }
+      for (const name of ['list_servers', 'toolhive-gateway.list_servers', 'toolhive-gateway_list_servers']) {
+        expect(await caller.call(name), name).toContain('"name":"tickets"')
+      }
+      expect(await caller.call('toolhive-gateway.nowhere.x')).toBe('SERVER_NOT_FOUND')
+      expect(design.loaded.warnings.join()).toContain('naming.separator')
+    },
+  )
 
   test('G1: a plain file with mcpServers serves them to the single user', async () => {
     await using design = await startDesign({ 'claude_desktop_config.json': 'mcp.json' })
