@@ -19,7 +19,7 @@ const failed: ReadonlySet<Health> = new Set(['unhealthy', 'needs-auth', 'disable
 /** Waits for sources that have not finished their first start (V2). Does not wait for sources that failed to start. */
 export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions) {
   const asking = new Map<Source, Promise<void>>()
-  const listing = new Map<Source, Promise<void>>()
+  const renewing = new Map<Source, Promise<void>>()
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()
 
@@ -33,17 +33,6 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     }
     const answer = source.ready().then(done, done)
     asking.set(source, answer)
-    return answer
-  }
-
-  /** Lists the source's entries, unless that was done since Toolway started: it may have more than in an earlier run. */
-  const listed = (source: Source): Promise<void> => {
-    const known = listing.get(source)
-    if (known || !isUnconfirmed(source)) return known ?? asked(source)
-    const answer = asked(source)
-      .then(() => (isUnconfirmed(source) ? source.refresh() : undefined))
-      .finally(() => listing.delete(source))
-    listing.set(source, answer)
     return answer
   }
 
@@ -87,24 +76,36 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
         // Also trigger sources that have already started, so that they can refresh, but do not wait for them.
-        if (pending(source) && waitsFor(source))
-          waiting.push(within(first ? deadlineMs.first : deadlineMs.known, asked(source)))
-        else void asked(source)
+        const renewed = brief === undefined ? renewing.get(source) : undefined
+        const isAwaited = (pending(source) || renewed) && waitsFor(source)
+        const answer = asked(source)
+        if (isAwaited)
+          waiting.push(within(first ? deadlineMs.first : deadlineMs.known, renewed?.then(() => answer) ?? answer))
       }
       if (waiting.length > 0) await Promise.all(waiting)
+    },
+    /** Makes sources that are listed again for each conversation begin to do so; lists wait for that. */
+    conversationStarted(isOpen: (source: Source) => boolean): void {
+      for (const source of sources.filter(isOpen)) {
+        const renewed = source.renew?.()
+        if (!renewed) continue
+        renewing.set(source, renewed)
+        void renewed.then(() => renewing.get(source) === renewed && renewing.delete(source))
+      }
     },
     /**
      * Triggers the sources that a call needs, even if they had no entries before, and waits until each has settled or
      * timed out, or until `enough` returns true. Returns the sources that timed out. Rejects with the signal's reason.
-     * For an entry that is `missing`, entries that are known from an earlier run are not enough.
+     * For an entry that is `missing`, they list their entries again; only those that the call `names` if they are idle.
      */
     async of(
       needed: readonly Source[],
       wait: Wait = {},
-      { enough = () => false, missing = false }: { enough?: () => boolean; missing?: boolean } = {},
+      { enough = () => false, missing }: { enough?: () => boolean; missing?: 'named' | 'unnamed' } = {},
     ): Promise<readonly Source[]> {
       const { signal, timeoutMs } = wait
-      const answered = missing ? listed : asked
+      const wake = missing === 'named' ? 'wake' : undefined
+      const answered = (source: Source) => (missing ? asked(source).then(() => source.relist?.(wake)) : asked(source))
       signal?.throwIfAborted()
       for (const source of needed) source.expedite?.()
       const left = new Set(needed)
@@ -145,8 +146,5 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     },
   }
 }
-
-/** Whether the source's entries, if it has any, are those of an earlier run. */
-const isUnconfirmed = (source: Source): boolean => ['stale', 'starting'].includes(source.status().health)
 
 const namesOf = (sources: Iterable<Source>): readonly string[] => [...sources].map(({ name }) => name)

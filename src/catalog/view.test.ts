@@ -115,27 +115,64 @@ describe('waiting', () => {
     await expect(found).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
   })
 
-  test.each(['stale', 'starting'] as const)(
-    'V2: a call to a tool that is new since the last run asks a server that is %s, once',
+  test.each(['stale', 'healthy'] as const)(
+    'S1, V2: a call of an unknown name lists a server that is %s again: the one that it names, even if that is idle',
     async (health) => {
-      let fetches = 0
-      const old = fakeSource('old', { tools: ['a'], health })
-      const source: FakeSource = {
-        ...old,
-        async refresh() {
-          fetches++
-          old.offer({ tools: ['a', 'b'] })
-          old.become('healthy')
-        },
+      const lists: string[] = []
+      const listedAgain = (name: string): FakeSource => {
+        const source = fakeSource(name, { tools: ['a'], health })
+        const relist = async (wake = 'not') => {
+          lists.push(`${name} ${wake}`)
+          source.offer({ tools: ['a', 'b'] })
+        }
+        return { ...source, relist }
       }
-      const { view } = setUp([source])
+      const { view } = setUp([listedAgain('old'), listedAgain('other')])
       await view.ready()
       const found = await Promise.all([view.resolve('tool', 'old__b'), view.find('tool', 'old', 'b')])
       expect(found.map(({ name }) => name)).toEqual(['old__b', 'old__b'])
-      await expect(view.resolve('tool', 'old__c')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
-      expect(fetches).toBe(1)
+      expect(new Set(lists)).toEqual(new Set(['old wake']))
+      await expect(view.resolve('tool', 'b')).resolves.toMatchObject({ name: 'old__b' })
+      const flat = setUp([listedAgain('third'), listedAgain('fourth')], { naming: namingOf({ strategy: 'flat' }) })
+      lists.length = 0
+      await expect(flat.view.resolve('tool', 'c')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+      expect(lists).toEqual(['third not', 'fourth not'])
     },
   )
+
+  test('S1: a list waits for servers that are listed for a new conversation, but not if it is to be brief', async () => {
+    const renewal = Promise.withResolvers<void>()
+    const files: FakeSource = { ...fakeSource('files', { tools: ['a'] }), renew: () => renewal.promise }
+    const { view, clock } = setUp([files])
+    await view.ready()
+    view.conversationStarted?.()
+    expect(await isSettled(view.ready('brief'))).toBe(true)
+    const ready = view.ready()
+    expect(await isSettled(ready)).toBe(false)
+    await clock.pass(2_000)
+    await ready
+    const later = view.ready()
+    expect(await isSettled(later)).toBe(false)
+    renewal.resolve()
+    await later
+    expect(await isSettled(view.ready())).toBe(true)
+  })
+
+  test('S1, B5: a conversation of a caller to whom a server is closed does not list that server', async () => {
+    let renewed = 0
+    const files: FakeSource = {
+      ...fakeSource('files', { tools: ['a'] }),
+      renew: () => {
+        renewed++
+        return undefined
+      },
+    }
+    const closed = () => ({ allowed: false, code: 'DENIED_BY_POLICY', rule: 'no', reason: 'No.' }) as const
+    setUp([files], { closed }).view.conversationStarted?.()
+    expect(renewed).toBe(0)
+    setUp([files]).view.conversationStarted?.()
+    expect(renewed).toBe(1)
+  })
 
   test('G2: a list is available as soon as all servers are ready', async () => {
     const slow = fakeSource('slow', { silent: true })

@@ -56,7 +56,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
   const sources = hideDenied ? knownSources() : options.sources
 
   const view: View = {
-    ready: (brief) => readiness.all(brief, ({ name }) => options.closed(caller, name) === undefined),
+    conversationStarted: () => readiness.conversationStarted(isOpen),
+    ready: (brief) => readiness.all(brief, isOpen),
     started: async (server, wait) => {
       const source = sources.get(server)
       if (source && !options.closed(caller, server)) await readiness.of([source], wait)
@@ -93,7 +94,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const source = sources.get(server)
       if (!source) throw unknownServer(server, serverNames())
       openAmong([server])
-      const late = await readiness.of([source], wait, { missing: true })
+      const late = await readiness.of([source], wait, { missing: 'named' })
       const [found] = usable(entryOf(kind, server, name))
       if (found) return found
       throw serverNotReady(source, kind, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
@@ -209,10 +210,13 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
     // If there are several candidates, stop waiting as soon as one of them has the entry.
-    const candidates =
-      named.length > 0 ? named : starting((server) => isByUri(kind) || couldBeNamed(server, spelling, naming))
+    const mayHave = (source: Source) =>
+      isByUri(kind) ? readiness.pending(source) : couldBeNamed(source.name, spelling, naming)
+    const isCandidate = (source: Source) => mayHave(source) && isOpen(source)
+    const candidates = named.length > 0 ? named : [...sources.values()].filter(isCandidate)
+    const missing = named.length > 0 ? 'named' : 'unnamed'
     const enough = () => usable(meanings(kind, spelling)).length > 0
-    const late = await readiness.of(candidates, wait, { enough, missing: true })
+    const late = await readiness.of(candidates, wait, { enough, missing })
 
     const found = resolveNow(kind, spelling) ?? (mayBeBare ? resolveBare(spelling) : undefined)
     if (found) return found
@@ -225,10 +229,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
     throw unknownEntry(kind, spelling, offered(kind), server)
   }
 
-  function starting(mayHave: (server: string) => boolean): readonly Source[] {
-    return [...sources.values()].filter(
-      (source) => readiness.pending(source) && mayHave(source.name) && !options.closed(caller, source.name),
-    )
+  function isOpen({ name }: Source): boolean {
+    return options.closed(caller, name) === undefined
   }
 
   /** The servers open to the caller, so that errors reveal nothing about closed ones. Throws if all are closed. */

@@ -49,6 +49,8 @@ export interface Access {
 export type ListChangeListener = (kinds: ReadonlySet<Kind>, session?: string) => void
 
 export interface View {
+  /** Makes servers in mode `runtime` list again for a new conversation. `ready` waits for that, except with `brief`. */
+  conversationStarted?(): void
   /**
    * Waits for servers that are still starting, up to the list deadline. With `brief`, all servers get the shorter
    * deadline that otherwise applies to servers whose entries are already known. Never rejects.

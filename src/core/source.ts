@@ -29,6 +29,13 @@ export interface Source extends AsyncDisposable {
   mayHaveResources?(): boolean
   /** Lists the entries again. Never rejects; `status` shows the result. */
   refresh(): Promise<void>
+  /** Lists the entries again for a new conversation, if it is configured to; never rejects. */
+  renew?(): Promise<void> | undefined
+  /**
+   * Lists the entries again because a call uses an unknown name, unless another such call has just caused that. With
+   * `wake`, also if the source is idle. Never rejects.
+   */
+  relist?(wake?: 'wake'): Promise<void>
   onChange(listener: () => void): Disposable
   /**
    * The source as clients with these capabilities see it; with the common listing until theirs is known. With a caller,

@@ -83,6 +83,7 @@ export interface TestGatewayOptions {
   readonly meta?: Partial<MetaToolsOptions>
   /** Runs when a caller waits for servers that have not been ready yet. */
   ready?(): Promise<void>
+  conversationStarted?(): void
   /** Runs when a caller waits for one server. */
   started?(server: string): Promise<void>
   readonly missing?: readonly MissingServer[]
@@ -123,6 +124,7 @@ export function createTestGateway(options: TestGatewayOptions): TestGateway {
   }
   const view: View = {
     ready: options.ready ?? (async () => {}),
+    conversationStarted: () => options.conversationStarted?.(),
     started: options.started ?? (async () => {}),
     missing: () => options.missing ?? [],
     listTtlMs: () => undefined,

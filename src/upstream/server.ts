@@ -87,6 +87,7 @@ export interface UpstreamServer extends Source, ServerOffers {
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const { name, config, clock, log } = options
   const fingerprint = fingerprintOf(config)
+  const isOnce = options.discovery === 'startup'
 
   // What is known about the server and its connections.
   const listeners = new Set<() => void>()
@@ -101,6 +102,9 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
+  /** When calls of unknown names last caused lists to be fetched, and that fetch. */
+  let relistedAt = Number.NEGATIVE_INFINITY
+  let relisted: Promise<void> | undefined
   let isCalled = false
   let fetched = false
   let hidesTools = false
@@ -168,6 +172,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const listings = createServerListings({
     common: listingOptions(),
     store: options.store,
+    once: isOnce,
     pool,
     examine(listing) {
       fetched ||= listing.fetched
@@ -239,7 +244,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return {
       server: name,
       fingerprint,
-      refreshMs,
+      refreshMs: isOnce ? 0 : refreshMs,
       limits,
       redact: options.redact,
       down: () => pool.failure !== undefined,
@@ -278,6 +283,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       },
       mayHaveResources: () => (handshake()?.capabilities ?? { resources: {} }).resources !== undefined,
       refresh: () => (isOff() ? Promise.resolve() : look(listing())),
+      renew: () => (options.discovery === 'runtime' && isLive(listing()) ? listing().renew() : undefined),
+      relist: (wake) => relist(listing(), wake),
       onChange(listener) {
         const ofCaller = (changed: CallerIdentity) => clientKey(changed) === only && listener()
         listeners.add(listener)
@@ -295,7 +302,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
 
   function begin(): void {
     if (isOff()) return
-    if (config.connect === 'eager' || options.discovery === 'startup') void plain.refresh()
+    if (config.connect === 'eager' || isOnce) void plain.refresh()
   }
 
   function isOff(): boolean {
@@ -311,6 +318,22 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   function look(listing: ServerListing): Promise<void> {
     wantedAt = clock.monotonic()
     return listing.refresh()
+  }
+
+  /** Fetches the lists again for a call of an unknown name: seldom, because callers can make up any number of names. */
+  async function relist(listing: ServerListing, wake: 'wake' | undefined): Promise<void> {
+    const now = clock.monotonic()
+    const isNew = !listing.fetched && !listing.failure
+    if ((isNew || (now - relistedAt >= relistMs && (wake || pool.connected))) && isLive(listing)) {
+      relistedAt = now
+      wantedAt = now
+      relisted = listing.renew()
+    }
+    await relisted
+  }
+
+  function isLive(listing: ServerListing): boolean {
+    return !isOff() && !isDown(status(listing).health)
   }
 
   // Calls.
@@ -471,6 +494,9 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
 }
 
 const allKinds = ['tool', 'resource', 'template', 'prompt'] as const
+
+/** How often calls of unknown names can cause lists to be fetched. */
+const relistMs = 5_000
 
 /** How long a call waits for a new connection's lists. */
 const listedWithinMs = 10_000

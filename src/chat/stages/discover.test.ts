@@ -107,6 +107,23 @@ describe('the candidate tools', () => {
     expect(waited).toBe(1)
   })
 
+  test('S1: only the first question of a chat starts a conversation', async () => {
+    let started = 0
+    const { chat } = await chatting([says('One.'), says('Two.')], {
+      config: agent,
+      conversationStarted: () => started++,
+    })
+    await ask(chat, 'Hello')
+    expect(started).toBe(1)
+    const [greeting, answer, question] = ['Hello', 'One.', 'And now?']
+    await ask(chat, [
+      { role: 'user', content: greeting },
+      { role: 'assistant', content: answer },
+      { role: 'user', content: question },
+    ])
+    expect(started).toBe(1)
+  })
+
   test('S3: results for the last message come first, and only three messages are searched', () => {
     const found: Record<string, string> = { last: 'a b', before: 'b c', first: 'd', forgotten: 'e' }
     const search = (query: string) => found[query]?.split(' ').map((name) => ({ name })) ?? []

@@ -16,6 +16,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))
   const taken = new Set(own.map(({ callable }) => callable.name))
   const view = access.view(request.caller)
+  if (questions(run.messages).length <= 1) view.conversationStarted?.()
   await waitFor(view.ready(), signal)
   const code = codePreset(run)
   const only = request.only?.map(compilePattern)

@@ -31,7 +31,7 @@ export const discoverySection = z.strictObject({
     .enum(['startup', 'runtime', 'hybrid'])
     .default('hybrid')
     .describe(
-      'startup: list all servers at startup; runtime: on first use; hybrid: use cached lists at once and refresh them in the background.',
+      'startup: list each server once, at startup; runtime: on first use, and again for each new conversation; hybrid: use cached lists at once and refresh them in the background.',
     ),
   refresh: duration().prefault('60s').describe('Interval for listing a server again; 0: never.'),
   listDeadline: duration()

@@ -148,7 +148,9 @@ export function createLegacyProtocol(options: {
     async initializeResult({ revision, caller }: Session): Promise<Buffer> {
       const { name, version } = info
       // Wait briefly for servers, because their capabilities are known only once they are ready.
-      const ready = access.view(caller).ready('brief')
+      const view = access.view(caller)
+      view.conversationStarted?.()
+      const ready = view.ready('brief')
       if (!options.immediate) await ready
       const offers = access.offers(caller)
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')

@@ -105,6 +105,8 @@ export function createStatelessProtocol(options: {
   }
 
   const list = async (kind: Kind, { params, caller }: StatelessRequest): Promise<Pieces> => {
+    // Without sessions, a client's list of tools is the beginning of a conversation.
+    if (kind === 'tool' && params.cursor === undefined) access.view(caller).conversationStarted?.()
     const { members, missing, ttlMs = own.ttlMs } = await operations.list(kind, params, caller)
     const isUsual = missing.length === 0 && ttlMs >= own.ttlMs
     return [isUsual ? listHead : unusualHead(missing, ttlMs), ...members, closing]

@@ -38,6 +38,8 @@ export interface ServerListing extends AsyncDisposable {
   known(): boolean
   /** Fetches the lists; never rejects. */
   refresh(): Promise<void>
+  /** Fetches the lists with requests that begin after this call. */
+  renew(): Promise<void>
   /** Fetches all lists again over a new connection, because another program or version may be answering. May reject. */
   opened(open: InitializedConnection): Promise<void>
   changed(open: InitializedConnection): void
@@ -119,17 +121,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       return true
     },
     refresh,
-    opened(open) {
-      if (!running) return list(open)
-      // The current fetch began before this connection was open, so another one follows, shared by all later callers.
-      following ??= running
-        .catch(() => {})
-        .then(() => {
-          following = undefined
-          return over ? undefined : list(open)
-        })
-      return following
-    },
+    renew: () => afterRunning(refresh).catch(() => {}),
+    opened: (open) => afterRunning(() => list(open)),
     changed(open) {
       isBehind = true
       // If a fetch is running, it may have missed the change, so another one follows.
@@ -180,6 +173,18 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     } catch (error) {
       log.debug({ server, err: error }, 'could not refresh the listing')
     }
+  }
+
+  /** The current fetch began too early, so another one follows, shared by all later callers. */
+  function afterRunning(fetch: () => Promise<void>): Promise<void> {
+    if (!running) return fetch()
+    following ??= running
+      .catch(() => {})
+      .then(() => {
+        following = undefined
+        return over ? undefined : fetch()
+      })
+    return following
   }
 
   function list(open: InitializedConnection, done?: () => void): Promise<void> {

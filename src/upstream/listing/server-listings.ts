@@ -32,6 +32,8 @@ export interface ServerListingsOptions {
     'capabilities' | 'store' | 'connection' | 'current' | 'unconnected' | 'news'
   >
   readonly store: DescriptorStore
+  /** Whether each listing is fetched only until it is complete. */
+  readonly once: boolean
   readonly pool: Pick<ConnectionPool, 'all' | 'current' | 'forListing' | 'callerOf' | 'stateful'>
   /** Called with a client profile's listing that may have changed, before callers learn of it through `changed`. */
   examine(listing: ServerListing): void
@@ -76,12 +78,18 @@ export function createServerListings({ common, store, pool, ...options }: Server
       // The lists of a session may differ from those that the server has in the stateless protocol.
       const isBesideStateless = handshake.era === 'legacy' && pool.current(capabilities)?.handshake.era === 'modern'
       if (isStateful(open) || isBesideStateless) {
+        if (isFinal(of(capabilities))) return []
         const own = sessions.through(open, capabilities)
         if (!own && !isBesideStateless) of(capabilities).outdated()
         return own ? [own] : []
       }
-      return handshake.era === 'modern' ? [...byProfile.values()] : [of(capabilities)]
+      const found = handshake.era === 'modern' ? [...byProfile.values()] : [of(capabilities)]
+      return found.filter((listing) => !isFinal(listing))
     },
+  }
+
+  function isFinal({ fetched, failure, missing }: ServerListing): boolean {
+    return options.once && fetched && !failure && missing.length === 0
   }
 
   function of(capabilities: Capabilities): ServerListing {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { unusedPort } from '../../fixtures/listening.ts'
-import { rawSession } from '../../fixtures/raw-http.ts'
+import { rawModern } from '../../fixtures/raw-callers.ts'
+import { type RawSession, rawSession } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -62,6 +63,49 @@ test.each([
   if (asked) await listed(recorder, ours + 1)
   expect(recorder.got('tools/list').length).toBe(ours + (asked ? 1 : 0))
 })
+
+const toolsOf = async (session: RawSession) => {
+  const { result } = await session.answer('tools/list')
+  return ((result?.tools ?? []) as { name: string }[])
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith('one__'))
+}
+
+test.each([
+  { mode: 'startup', fresh: false },
+  { mode: 'runtime', fresh: true },
+  { mode: 'hybrid', fresh: false },
+])('S1: with discovery.mode $mode a new conversation sees a fresh list: $fresh', async ({ mode, fresh }) => {
+  await using recorder = await startRecordingMcpServer()
+  const mcpServers = { one: { url: recorder.url } }
+  await using toolway = await startToolway({ mcpServers, discovery: { mode, refresh: '1h' } })
+  const first = await rawSession(toolway)
+  expect(await toolsOf(first)).toHaveLength(3)
+  recorder.add('late')
+  expect(await toolsOf(first)).not.toContain('one__late')
+  expect((await toolsOf(await rawSession(toolway))).includes('one__late')).toBe(fresh)
+  recorder.add('later')
+  expect((await rawModern(toolway)('tools/list')).includes('one__later')).toBe(fresh)
+})
+
+test.each(['startup', 'runtime', 'hybrid'])(
+  'S1, T1: with discovery.mode %s a call of an unknown name lists the server again',
+  async (mode) => {
+    await using recorder = await startRecordingMcpServer()
+    await using other = await startRecordingMcpServer()
+    const mcpServers = { one: { url: recorder.url }, two: { url: other.url } }
+    await using toolway = await startToolway({ mcpServers, discovery: { mode, refresh: '1h' } })
+    const call = await caller(toolway)
+    expect(await call('one__look')).toBe('1')
+    expect(await call('two__look')).toBe('1')
+    recorder.add('late')
+    other.add('late')
+    const before = recorder.got('tools/list').length
+    expect(await Promise.all([call('one__late'), call('one__late')])).toEqual(['late', 'late'])
+    expect(await call('execute_tool', { server: 'two', tool: 'late', args: {} })).toBe('late')
+    expect(recorder.got('tools/list').length).toBe(before + 1)
+  },
+)
 
 test('S1, G8: a changed discovery.mode is applied to existing servers', async () => {
   await using recorder = await startRecordingMcpServer()

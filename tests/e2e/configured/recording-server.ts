@@ -11,6 +11,8 @@ export interface RecordingMcpServer extends AsyncDisposable {
   /** How many calls of `hold` wait for `release`. */
   readonly held: number
   release(): void
+  /** Adds a tool, without a word about it. */
+  add(tool: string): void
 }
 
 const introduction = {
@@ -19,11 +21,10 @@ const introduction = {
   serverInfo: { name: 'desk', version: '1.0.0' },
 }
 
-const tools = ['hold', 'look', 'drop'].map((name) => ({ name, inputSchema: { type: 'object' } }))
-
 export async function startRecordingMcpServer(): Promise<RecordingMcpServer> {
   const waiting: (() => void)[] = []
   const looked = new Map<unknown, number>()
+  const names = ['hold', 'look', 'drop']
   const answer = (response: ServerResponse, id: unknown, text: string) =>
     json(response, result(id, { content: [{ type: 'text', text }] }))
 
@@ -45,8 +46,14 @@ export async function startRecordingMcpServer(): Promise<RecordingMcpServer> {
     const { id, method: asked, params } = message ?? {}
     if (id === undefined) return response.writeHead(202).end()
     if (asked === 'initialize') return json(response, result(id, introduction))
-    if (asked === 'tools/list') return json(response, result(id, { tools }))
-    if (asked === 'tools/call') return calls[params?.name ?? '']?.(id, params?.arguments?.key, response)
+    if (asked === 'tools/list') {
+      return json(response, result(id, { tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) }))
+    }
+    if (asked === 'tools/call') {
+      const name = params?.name ?? ''
+      const call = calls[name] ?? (() => answer(response, id, name))
+      return call(id, params?.arguments?.key, response)
+    }
     const error = { code: -32601, message: 'Method not found' }
     return json(response, JSON.stringify({ jsonrpc: '2.0', id, error }))
   })
@@ -60,6 +67,7 @@ export async function startRecordingMcpServer(): Promise<RecordingMcpServer> {
     release() {
       for (const go of waiting.splice(0)) go()
     },
+    add: (tool) => void names.push(tool),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }
