@@ -1,10 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { sampled } from '../../../src/telemetry/metrics/exposition.fixture.ts'
 import { connectCaller } from '../../fixtures/callers.ts'
-import { rawSession } from '../../fixtures/raw-http.ts'
+import { rawRequest, rawSession } from '../../fixtures/raw-http.ts'
 import type { Endpoint } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
+import { asking, keyFor, originOf } from '../admin/people.ts'
+import { endedIn } from '../audit/records.ts'
 import { callerOf, startDesign } from './start.ts'
 
 const namesOf = async (caller: Awaited<ReturnType<typeof callerOf>>, server: string) =>
@@ -160,6 +163,30 @@ describe('a TOML file with tool_forwarding', () => {
     expect(await caller.call('tickets__close_ticket')).toBe('close_ticket 21')
   })
 
+  test('W12: limits are those of a client, also where two clients have keys of one agent', async () => {
+    const keys = ['one', 'two'].map((id) => keyFor(id, ['default']))
+    await using design = await startDesign(
+      { 'server.toml': 'forwarding.toml' },
+      { auth: { keys: keys.map(({ configured }) => configured) } },
+    )
+    const [one, two] = await Promise.all(keys.map(({ key }) => callerOf({ ...design, token: key })))
+    const count = (caller = one) => caller?.call('tickets__count_tickets')
+    const counted = await count()
+    expect([await count(), await count()]).toEqual([counted, 'RATE_LIMITED'])
+    expect(await count(two)).toMatch(/^count_tickets/)
+    const { considered } = await design.gateway.why('default', 'tickets__count_tickets')
+    expect(JSON.stringify(considered)).toContain('each client')
+  })
+
+  test('F12: a read that times out is sent once more within its time, and a write is not', async () => {
+    const more = { mcpServers: { tickets: { timeout: '1s' } } }
+    await using design = await startDesign({ 'server.toml': 'forwarding.toml' }, more)
+    const caller = await callerOf(design)
+    const late = ['ticket', 'tickets__close_ticket'].map((name) => caller.call(name, { id: 'late' }))
+    expect(await Promise.all(late)).toEqual([expect.stringMatching(/^get_ticket/), 'TIMEOUT'])
+    expect([...design.tickets.called].sort()).toEqual(['close_ticket', 'get_ticket', 'get_ticket'])
+  })
+
   test('F7: auth_required keeps anonymous callers from the tools that it names, and from no others', async () => {
     await using design = await startDesign({ 'server.toml': 'forwarding.toml' }, { auth: { token: 'none' } })
     const caller = await callerOf(design)
@@ -203,6 +230,52 @@ describe('two JSON files, servers and rules', () => {
     const nobody = await callerOf(design)
     expect(await namesOf(nobody, 'filesystem')).toEqual([])
     expect(await nobody.call('filesystem__read_text_file', { path })).not.toBe('hello')
+  })
+
+  test('F11, G9: records name what meta-tools were asked for, and figures tell agents and operations apart', async () => {
+    await using design = await startDesign(pair, { audit: { arguments: 'none' } })
+    const caller = await callerOf(design, 'researcher')
+    const { call } = caller
+    const path = join(design.notes, 'note.txt')
+    const files = await namesOf(caller, 'filesystem')
+    // A refused lookup of a tool that is not known yet is no call, and counted only where it was asked for.
+    expect(await namesOf(await callerOf(design, 'backend'), 'memory')).not.toEqual([])
+    await call('list_servers')
+    await call('get_server_tools', { server: 'filesystem', pattern: 'read_*' })
+    await call('filesystem__read_text_file', { path })
+    await call('execute_tool', { server: 'filesystem', tool: 'read_text_file', args: { path } })
+    await call('execute_tool', { server: 'memory', tool: 'read_graph', args: {} })
+
+    const ofMetaTools = () => endedIn(design.folder).filter(({ server }) => server === 'toolway')
+    await until(() => ofMetaTools().length === 4, { what: 'four records' })
+    const records = ofMetaTools()
+    const reads = files.filter((name) => name.startsWith('filesystem__read_'))
+    expect(records).toMatchObject([
+      { tool: 'list_servers', decision: 'ALLOW' },
+      {
+        tool: 'get_server_tools',
+        target: 'filesystem',
+        decision: 'ALLOW',
+        available: files.length,
+        returned: reads.length,
+      },
+      { tool: 'execute_tool', target: 'filesystem', decision: 'ALLOW', is_error: false },
+      { tool: 'execute_tool', target: 'memory', decision: 'DENY', reason: 'server_not_allowed' },
+    ])
+    expect(records.filter((record) => 'arguments' in record)).toEqual([])
+
+    const { rows } = (await asking(originOf(design), design.token)('stats?by=agent-operation')).json
+    const figures = (rows as { name: string; calls: number; denials: number }[])
+      .filter(({ name }) => name.startsWith('researcher.'))
+      .map(({ name, calls, denials }) => [name.slice('researcher.'.length), calls, denials])
+    const expected = { list_servers: [1, 0], get_server_tools: [1, 0], execute_tool: [2, 1], call_tool: [3, 1] }
+    expect(Object.fromEntries(figures.map(([name, ...counts]) => [name, counts]))).toEqual(expected)
+    const headers = { authorization: `Bearer ${design.token}` }
+    const { text } = await rawRequest(originOf(design), { path: '/metrics', method: 'GET', headers })
+    for (const operation of Object.keys(expected)) {
+      const answered = { agent: 'researcher', operation, outcome: 'answered' }
+      expect(sampled(text, 'toolway_agent_calls_total', answered), operation).toBe(operation === 'call_tool' ? 2 : 1)
+    }
   })
 
   test('G8: a server that is removed from the rules, or the servers, is gone for its callers', async () => {

@@ -14,6 +14,8 @@ export interface Design extends Endpoint, AsyncDisposable {
   readonly loaded: LoadedConfig
   readonly log: KeptLog
   readonly tickets: Tickets
+  /** Where its files and its state lie. */
+  readonly folder: string
   /** The folder that the file calls /srv/notes. */
   readonly notes: string
   /** Writes a file of the design, changed. */
@@ -59,7 +61,7 @@ export async function startDesign(files: Readonly<Record<string, string>>, more:
   const { url } = await gateway.listen()
   const running = open.move()
   return {
-    ...{ url, token: gateway.token ?? '', gateway, loaded, log, tickets, notes },
+    ...{ url, token: gateway.token ?? '', gateway, loaded, log, tickets, folder: folder.path, notes },
     async change(file, edit) {
       const path = join(folder.path, file)
       await writeFile(path, edit(await readFile(path, 'utf8')))

@@ -21,8 +21,8 @@ const tools = [tool('get_ticket', true), tool('count_tickets'), tool('close_tick
 const databaseTools = [tool('execute_raw_sql', undefined, ['sql']), tool('query', undefined, ['query'])]
 
 /**
- * A server of tickets over HTTP that wants its token: a marked read, a marked write, and tools that say nothing. At
- * /database, it has tools with SQL instead.
+ * A server of tickets over HTTP that wants its token: a marked read, a marked write, and tools that say nothing. The
+ * first call of each tool for the ticket "late" gets no answer. At /database, it has tools with SQL instead.
  */
 export async function startTickets(): Promise<Tickets> {
   const called: string[] = []
@@ -39,6 +39,8 @@ export async function startTickets(): Promise<Tickets> {
     if (request.method !== 'POST' || !listed) return void response.writeHead(405).end()
     const { id, method, params = {} } = (await json(request)) as Message
     if (id === undefined) return void response.writeHead(202).end()
+    const { id: ticket } = (params.arguments ?? {}) as { id?: string }
+    if (ticket === 'late' && !called.includes(String(params.name))) return void called.push(String(params.name))
     const result = method === 'tools/list' ? { tools: listed } : results[method]?.(params)
     const answer = result ? { result } : { error: { code: -32601, message: 'Method not found' } }
     response
