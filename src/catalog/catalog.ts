@@ -18,14 +18,14 @@ import { createView } from './view.ts'
 import { createVisibility, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
 /** How long a list waits by default: for a server whose entries are not known yet, and for any other server. */
-const firstListMs = 10_000
+const firstListMs = 8_000
 const knownListMs = 2_000
 
 export interface CatalogOptions {
   /** Sources in configuration order. If two of them have equal claims to a name, the first one gets it. */
   readonly sources: readonly Source[]
   readonly naming: NamingConfig
-  /** How long a list waits for one source. Default: 10 s for a source without known entries, 2 s for any other. */
+  /** How long a list waits for one source. Default: 8 s for a source without known entries, 2 s for any other. */
   readonly listDeadlineMs: number | undefined
   readonly decide: Decide
   /** The denial if the caller may not use anything on the server; undefined otherwise. */

@@ -34,7 +34,7 @@ describe('waiting', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('V2: by default 10 s where nothing is known of the server, 2 s where something is or the caller is in a hurry', async () => {
+  test('V2: by default 8 s where nothing is known of the server, 2 s where something is or the caller is in a hurry', async () => {
     const [fresh, known] = [fakeSource('fresh', { silent: true }), fakeSource('known', { silent: true, tools: ['a'] })]
     const settledAfter = async (source: typeof fresh, brief?: 'brief') => {
       const { view, clock } = setUp([source], { listDeadlineMs: undefined })
@@ -43,7 +43,7 @@ describe('waiting', () => {
       while (!(await isSettled(ready))) await clock.pass(500)
       return clock.now() - start
     }
-    expect(await settledAfter(fresh)).toBe(10_000)
+    expect(await settledAfter(fresh)).toBe(8_000)
     expect(await settledAfter(fresh, 'brief')).toBe(2_000)
     expect(await settledAfter(known)).toBe(2_000)
   })

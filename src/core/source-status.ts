@@ -25,6 +25,7 @@ export const serverFindingKinds = [
   'too-many-values',
   'flood',
   'unusable-response',
+  'stray-output',
 ] as const
 
 export type ServerFindingKind = (typeof serverFindingKinds)[number]

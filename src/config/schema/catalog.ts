@@ -37,7 +37,7 @@ export const discoverySection = z.strictObject({
   listDeadline: duration()
     .optional()
     .describe(
-      'How long a list request waits for servers that are starting. Default: 10 s for a server without a cached list, 2 s for others. Calls wait up to their own timeout.',
+      'How long a list request waits for servers that are starting. Default: 8 s for a server without a cached list, 2 s for others. Calls wait up to their own timeout.',
     ),
   maxEntries: numeric({ min: 1 })
     .prefault(10_000)

@@ -10,7 +10,9 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
+import { createServerFindings } from '../health/findings.ts'
 import { onPost, quick, serving } from '../transports/http.fixture.ts'
+import type { LimitExceeded } from '../transports/transport-errors.ts'
 import { createConnector } from './connect.ts'
 
 test('B6: a secret that a process writes in another spelling reaches neither the error nor the log', async () => {
@@ -44,16 +46,25 @@ async function startFailure(code: string, written: string, startTimeout?: number
   const identity = { name: 'toolway', version: '1' }
   const connect = createConnector({ name: 'files', config: config as unknown as ServerConfig, identity, clock, log })
   const limit = new AbortController()
-  const opening = connect({ capabilities: {}, owned: false }, limit.signal).catch((error) => error)
+  const findings = createServerFindings('files', log)
+  const exceeded = (limit: LimitExceeded) => void findings.exceededWithoutCall(limit)
+  const opening = connect({ capabilities: {}, owned: false, exceeded }, limit.signal).catch((error) => error)
   await until(() => JSON.stringify(log.lines).includes(written), { what: 'output of the process' })
+  const found = findings.of(unlisted, {})
   await clock.pass(10_000)
   limit.abort(new ToolwayError('SERVER_UNAVAILABLE', 'files did not finish its handshake.'))
-  return (await opening) as ToolwayError
+  const { code: kind, message } = (await opening) as ToolwayError
+  return { kind, message, found, warnings: log.lines.filter(({ level }) => level === 'warn') }
 }
+
+const unlisted = { descriptors: undefined, failure: undefined, missing: [] }
 
 test('V2, E1: a server that writes no messages to stdout is named with its first line, and started once', async () => {
   const code = `console.log('Listening on port \u001b[1m80'); console.log('and on'); process.stdin.on('end', () => process.exit()).resume()`
-  const { code: kind, message } = await startFailure(code, 'and on')
+  const { kind, message, found, warnings } = await startFailure(code, 'and on')
+  // Found before any time has passed.
+  expect(found).toEqual([{ kind: 'stray-output', message: expect.stringContaining('"Listening on port 80"') }])
+  expect(warnings).toMatchObject([{ facts: { server: 'files', kind: 'stray-output' } }])
   expect(kind).toBe('SERVER_UNAVAILABLE')
   expect(message).toContain('It wrote "Listening on port 80" to stdout, which is only for MCP messages.')
   expect(message).toContain('log to stderr, or set mcpServers.files.startTimeout')

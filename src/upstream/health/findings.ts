@@ -92,12 +92,14 @@ const limitTexts: Readonly<Record<LimitExceeded['kind'], (limit: number) => stri
   'deep-nesting': (limit) => `a message nested deeper than ${limit} levels`,
   'too-many-blocks': (limit) => `a result with more than ${written(limit)} content blocks`,
   'too-many-values': (limit) => `a message with more than ${written(limit)} values`,
+  'stray-output': () => 'other output than MCP messages on stdout, which is only for these',
   'unusable-response': () => 'a response that is not valid JSON-RPC, or whose id is not that of a request',
   flood: (limit) => `notifications or other output faster than ${limit / 1024 / 1024} MiB a second`,
 }
 
-function messageFinding({ kind, limit }: LimitExceeded): ServerFinding {
+function messageFinding({ kind, limit, message }: LimitExceeded): ServerFinding {
   const sent = `The server sent ${limitTexts[kind](limit)}`
+  if (kind === 'stray-output') return { kind, message: `${sent}: ${message}. It was ignored; log to stderr instead.` }
   if (kind === 'unusable-response') return { kind, message: `${sent}; it was ignored, so a call may have timed out.` }
   return { kind, limit, message: `${sent} (a fixed limit); ${kind === 'flood' ? 'it has to wait' : 'it was refused'}.` }
 }

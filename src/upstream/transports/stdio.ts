@@ -87,13 +87,19 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
     const flooded = () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
     const limitStdout = createReadLimit(stdout, clock, flooded, options.reading)
     const limitStderr = createReadLimit(stderr, clock, flooded, options.reading)
+    const messageWithinMs = options.startTimeout ?? firstMessageMs
     let early = 0
     let hasSpoken = false
     let lineEnd: Disposable | undefined
     let firstMessage: Disposable | undefined
+    let isNamed = false
     const other = (bytes: Buffer) => {
       output.line('stdout', bytes)
-      if (!hasSpoken) firstMessage ??= clock.after(options.startTimeout ?? firstMessageMs, silent)
+      if (!isNamed && output.stray !== '') {
+        isNamed = true
+        options.exceeded?.(new LimitExceeded('stray-output', 0, JSON.stringify(output.stray)))
+      }
+      if (!hasSpoken) firstMessage ??= clock.after(messageWithinMs, silent)
       if (established && !over) limitStdout.line(bytes)
       else isEarly(bytes.length)
     }
@@ -106,7 +112,7 @@ export function stdioTransport(options: StdioTransportOptions): Transport {
       if (early > maxEarlyOutput && !over) giveUp(notProtocol, new StrayOutput())
     }
     const silent = () => {
-      const why = `sent no message within ${firstMessageMs / 1000} s after other output, and was stopped: log to stderr`
+      const why = `sent no message within ${messageWithinMs / 1000} s after other output, and was stopped: log to stderr`
       const advice = `or set mcpServers.${name}.startTimeout if it starts slowly`
       if (!hasSpoken && !over) giveUp(`${why}, ${advice}`, new StrayOutput())
     }

@@ -31,6 +31,7 @@ type ExceededKind =
   | 'too-many-values'
   | 'flood'
   | 'unusable-response'
+  | 'stray-output'
 
 /** The cause of an error about a message that exceeds a limit. */
 export class LimitExceeded extends Error {
@@ -38,8 +39,8 @@ export class LimitExceeded extends Error {
   readonly kind: ExceededKind
   readonly limit: number
 
-  constructor(kind: ExceededKind, limit: number) {
-    super(`${kind}: the limit is ${limit}`)
+  constructor(kind: ExceededKind, limit: number, message = `${kind}: the limit is ${limit}`) {
+    super(message)
     this.kind = kind
     this.limit = limit
   }
