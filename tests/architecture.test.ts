@@ -145,6 +145,14 @@ describe('imports between folders', () => {
   })
 })
 
+test('G10: no figure of the dashboard is zero because it is not loaded yet', () => {
+  const dashboard = join(import.meta.dirname, '../web/src')
+  const files = globSync('{api,pages,shell,config-edit}/**/*.{ts,tsx}', { cwd: dashboard })
+  expect(files.length).toBeGreaterThan(50)
+  const wrong = files.filter((file) => /\?\.[\w.]+ (\?\?|\|\|) 0/.test(readFileSync(join(dashboard, file), 'utf8')))
+  expect(wrong).toEqual([])
+})
+
 test('the dashboard imports only the types of the admin contract from the gateway', () => {
   const dashboard = join(import.meta.dirname, '../web/src')
   const outside = globSync('**/*.{ts,tsx}', { cwd: dashboard }).flatMap((file) => {

@@ -62,11 +62,19 @@ inBrowser('G10: live pages', () => {
     await state('Reconnecting').waitFor()
     await state('Offline').waitFor()
     expect(await page.getByRole('link', { name: 'filesystem' }).isVisible()).toBe(true)
+    const banner = page.getByRole('alert').filter({ hasText: 'Toolway does not answer.' })
+    await banner.waitFor()
+    expect(await banner.boundingBox()).toMatchObject({ x: 0, y: 0, width: page.viewportSize()?.width })
+    const filter = () => page.evaluate(`getComputedStyle(document.querySelector('.page > .card')).filter`)
+    expect(await filter()).toBe('grayscale(1)')
+    expect(await visitor.axe()).toEqual([])
     await using _second = await openScene('usual', port)
     // Sessions end with the process, so the user has to sign in again.
     await page.getByLabel('Token or API key').fill('operator', { timeout: 30_000 })
     await page.keyboard.press('Enter')
     await state('Live').waitFor()
+    await banner.waitFor({ state: 'detached' })
+    expect(await filter()).toBe('none')
   })
 
   test('G10: while the event stream is down, a list shows what was loaded since', async () => {

@@ -85,6 +85,30 @@ inBrowser('G10: loading', () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
+  test('G10: figures are placeholders until they are loaded, also for another range, and never zero', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
+    const { page } = visitor
+    let released = Promise.withResolvers<void>()
+    await page.route('**/admin/api/stats?*', async (route) => {
+      await released.promise
+      await route.continue()
+    })
+    const figures = () => page.locator('.tile-value').allTextContents()
+    await visitor.follow('/servers/filesystem')
+    await expect.poll(figures).toEqual(Array(6).fill('…'))
+    expect(await visitor.axe()).toEqual([])
+    released.resolve()
+    await expect.poll(async () => (await figures()).includes('…')).toBe(false)
+    released = Promise.withResolvers()
+    await page.getByRole('button', { name: '1 h', exact: true }).click()
+    await expect.poll(figures).toEqual(Array(6).fill('…'))
+    await visitor.follow('/servers')
+    const cells = page.locator('tbody tr').first().getByRole('cell', { name: '…', exact: true })
+    await expect.poll(() => cells.count()).toBe(3)
+    released.resolve()
+    await expect.poll(() => cells.count()).toBe(0)
+  })
+
   test('F11: a search of the audit log that takes long, because the index is built, says so', async () => {
     await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
     const { page } = visitor

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { AdminEvents, CallView, InboxView, SessionView } from '../../../src/serve/admin/contract.ts'
 import {
   followLive,
+  gatewayGone,
   liveApprovals,
   liveCalls,
   liveInbox,
@@ -11,6 +12,7 @@ import {
   reconnections,
   streamState,
 } from './live.ts'
+import { isAnswering } from './request.ts'
 import { session } from './session.ts'
 
 /** An event stream whose events the test sends. */
@@ -66,6 +68,7 @@ beforeEach(() => {
 afterEach(() => {
   stop()
   session.value = 'unknown'
+  isAnswering.value = true
   vi.unstubAllGlobals()
   vi.useRealTimers()
 })
@@ -142,7 +145,7 @@ test('G10: a tab that is opened in the background opens no event stream, but kno
   tab.setHidden(false)
   expect(openStreams()).toHaveLength(1)
   await vi.advanceTimersByTimeAsync(60_000)
-  expect(requests).toHaveLength(2)
+  expect(requests.filter((path) => path.endsWith('/inbox'))).toHaveLength(2)
 })
 
 test('G10: after a reconnect, only calls that the gateway reports again are shown as running', () => {
@@ -154,4 +157,40 @@ test('G10: after a reconnect, only calls that the gateway reports again are show
   expect(liveCalls.value.map(({ id }) => id)).toEqual(['a', 'b', 'c'])
   stream().send('calls', [running('c')])
   expect(liveCalls.value.map(({ id }) => id)).toEqual(['a', 'c'])
+})
+
+test('G10: the gateway is gone when neither its event stream nor its API answers, until one of them does', async () => {
+  const boss = user('key:boss', true)
+  let fetched = () => Promise.reject<Response>(new TypeError('refused'))
+  vi.stubGlobal('fetch', () => fetched())
+  const refuse = async () => {
+    stream().dispatchEvent(new Event('error'))
+    await vi.advanceTimersByTimeAsync(5_000)
+  }
+  session.value = boss
+  stream().send('calls', [])
+  await refuse()
+  expect(gatewayGone.value).toBe(false)
+  await refuse()
+  await refuse()
+  expect(gatewayGone.value).toBe(true)
+  stream().send('calls', [])
+  expect(gatewayGone.value).toBe(false)
+  // A proxy in front of it that answers is not the gateway; one that does not pass on events is no reason to warn.
+  fetched = async () => new Response('Bad gateway', { status: 502 })
+  for (let times = 0; times < 3; times++) await refuse()
+  expect(gatewayGone.value).toBe(true)
+  fetched = async () => Response.json(boss)
+  await refuse()
+  expect([streamState.value, gatewayGone.value]).toEqual(['offline', false])
+})
+
+test('G10: a gateway that hangs is gone, also if the connection stays open', async () => {
+  vi.stubGlobal('fetch', () => new Promise(() => {}))
+  session.value = user('key:boss', true)
+  stream().send('calls', [])
+  await vi.advanceTimersByTimeAsync(9_000)
+  expect(gatewayGone.value).toBe(false)
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(gatewayGone.value).toBe(true)
 })

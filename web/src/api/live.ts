@@ -9,10 +9,14 @@ import type {
   ServerView,
 } from '../../../src/serve/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
-import { request } from './request.ts'
+import { isAnswering, request } from './request.ts'
 import { isAdmin, mustSignInAgain, refreshSession, userKey } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
+/** When the event stream last reported something. */
+export const heardAt = signal<number | undefined>(undefined)
+/** Whether nothing of the gateway is left: neither events nor answers to requests. Nothing on the page is current then. */
+export const gatewayGone = computed(() => streamState.value === 'offline' && !isAnswering.value)
 /** The number of reconnects. Resources are reloaded after each reconnect, because events may have been missed. */
 export const reconnections = signal(0)
 
@@ -25,7 +29,7 @@ export const liveReload = signal<ReloadEvent | undefined>(undefined)
 /** What needs a person. Undefined for users who are not admins. */
 export const liveInbox = signal<InboxView | undefined>(undefined)
 /** How many items need a person, for the menu and the tab's title. */
-export const inboxCount = computed(() => (liveInbox.value?.items.length ?? 0) + (liveInbox.value?.left ?? 0))
+export const inboxCount = computed(() => liveInbox.value && liveInbox.value.items.length + liveInbox.value.left)
 
 /** Max number of calls that the browser keeps. */
 const maxLiveCalls = 500
@@ -98,9 +102,14 @@ function startLive(): () => void {
   let reconnectTimer: ReturnType<typeof setTimeout> | undefined
   let silenceTimer: ReturnType<typeof setTimeout> | undefined
 
-  const onAlive = () => {
+  const awaitEvent = () => {
     clearTimeout(silenceTimer)
-    silenceTimer = setTimeout(onFailure, maxSilenceMs)
+    silenceTimer = setTimeout(onSilence, maxSilenceMs)
+  }
+
+  const onAlive = () => {
+    awaitEvent()
+    heardAt.value = Date.now()
     if (streamState.peek() === 'live') return
     batch(() => {
       streamState.value = 'live'
@@ -123,8 +132,14 @@ function startLive(): () => void {
     failures++
     streamState.value = streamStateAfter(failures, navigator.onLine)
     reconnectTimer = setTimeout(open, reconnectDelay(failures))
-    // EventSource does not report the HTTP status, so check whether the session has ended.
-    if (failures === 2) void refreshSession()
+    // EventSource does not report the HTTP status, so check whether the session has ended, or the gateway is gone.
+    if (failures >= 2) void refreshSession()
+  }
+
+  const onSilence = () => {
+    isAnswering.value = false
+    failures = Math.max(failures, maxFailures - 1)
+    onFailure()
   }
 
   const open = () => {
@@ -133,6 +148,7 @@ function startLive(): () => void {
       reconnectTimer = setTimeout(open, signedOutMs)
       return
     }
+    awaitEvent()
     source = new EventSource('/admin/api/events')
     source.addEventListener('error', onFailure)
     source.addEventListener('open', onAlive)
@@ -202,12 +218,14 @@ export type StreamState = 'live' | 'reconnecting' | 'offline'
 
 export const reconnectDelay = (failures: number): number => Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1))
 
+const maxFailures = 3
+
 /**
  * The state of the stream after a number of failures. After three failures in a row it is `offline`, which tells the
  * user that the data is stale.
  */
 export const streamStateAfter = (failures: number, networkUp: boolean): StreamState => {
-  if (!networkUp || failures >= 3) return 'offline'
+  if (!networkUp || failures >= maxFailures) return 'offline'
   return 'reconnecting'
 }
 

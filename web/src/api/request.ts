@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import type { AdminError } from '../../../src/serve/admin/contract.ts'
 import { parseExactly } from '../format/exact-json.ts'
 import { withQuery } from '../routing/query.ts'
@@ -35,6 +36,9 @@ export const onUnauthorized = (listener: () => void): void => {
   unauthorized = listener
 }
 
+/** Whether the last request was answered by the gateway, and not by nobody or by a proxy in front of it. */
+export const isAnswering = signal(true)
+
 /** Calls the admin API. Rejects with an ApiError if the request fails, or with the signal's reason if it is aborted. */
 export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
   const response = await fetchResponse(path, options)
@@ -55,9 +59,11 @@ export async function fetchResponse(path: string, options: RequestOptions = {}):
     ...(text !== undefined && { body: text }),
     ...(signal && { signal }),
   })
-  if (response.ok) return response
+  const error = response.ok ? undefined : toApiError(await response.text(), response.status)
+  isAnswering.value = !/^HTTP_50[234]$/.test(error?.code ?? '')
+  if (error === undefined) return response
   if (response.status === 401 && path !== 'session') unauthorized()
-  throw toApiError(await response.text(), response.status)
+  throw error
 }
 
 /** The address of a request to the admin API. */
@@ -71,6 +77,7 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init)
   } catch (thrown) {
     if (init.signal?.aborted) throw thrown
+    isAnswering.value = false
     throw new ApiError(0, 'NO_ANSWER', 'Cannot reach Toolway. It may have stopped, or the network is down.')
   }
 }

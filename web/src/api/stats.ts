@@ -7,12 +7,14 @@ import { type Resource, useResource } from './resource.ts'
 /** Statistics over the time range in the address. */
 export function useStats(by: Stats['by']): Resource<Stats> & { readonly range: TimeRange } {
   const range = parseRange(query.value)
-  const load = (signal: AbortSignal) => {
+  const key = JSON.stringify([by, range])
+  const load = async (signal: AbortSignal) => {
     const { from, to } = rangeBounds(range, Date.now())
-    return queries.stats(by, from, to)(signal)
+    return { key, stats: await queries.stats(by, from, to)(signal) }
   }
-  const polling = 'last' in range ? { pollEveryMs: 10_000 } : {}
-  return { ...useResource(load, JSON.stringify([by, range]), polling), range }
+  const { data, ...resource } = useResource(load, key, 'last' in range ? { pollEveryMs: 10_000 } : {})
+  // Those of another range are not shown as figures of this one.
+  return { ...resource, data: data?.key === key ? data.stats : undefined, range }
 }
 
 const noFigures: Figures = {
@@ -20,6 +22,9 @@ const noFigures: Figures = {
   ...{ averageMs: null, p50Ms: null, p95Ms: null, p99Ms: null },
 }
 
+/** Figures that are not loaded yet. */
+type UnknownFigures = { readonly [Name in keyof Figures]?: undefined }
+
 /** The figures of one server, tool, agent or operation. */
-export const figuresIn = (stats: Stats | undefined, name: string): Figures =>
-  stats?.rows.find((row) => row.name === name) ?? noFigures
+export const figuresIn = (stats: Stats | undefined, name: string): Figures | UnknownFigures =>
+  stats === undefined ? {} : (stats.rows.find((row) => row.name === name) ?? noFigures)

@@ -16,7 +16,7 @@ interface PageProps {
 export function Page({ title, heading, note, back, actions, children }: PageProps) {
   const waiting = inboxCount.value
   useLayoutEffect(() => {
-    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} · Toolway`
+    document.title = `${waiting ? `(${waiting}) ` : ''}${title} · Toolway`
   }, [title, waiting])
   return (
     <div class="page">

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { gatewayGone } from '../api/live.ts'
 import type { ApiError } from '../api/request.ts'
 import type { Resource } from '../api/resource.ts'
 import { showDirections } from '../format/show-directions.ts'
@@ -93,12 +94,12 @@ interface LoadedProps<T> {
   children(data: T): ComponentChildren
 }
 
-/** Renders data once it is loaded. If reloading fails, the error is shown above the last data. */
+/** Renders data once it is loaded. If reloading fails, the error, or that the gateway is gone, is shown above the last data. */
 export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
   const { data, error, reload } = resource
   return (
     <>
-      {error && <LoadError error={error} what={what} retry={reload} />}
+      {error && !(gatewayGone.value && data !== undefined) && <LoadError error={error} what={what} retry={reload} />}
       {data !== undefined ? children(data) : !error && <Loading what={what} />}
     </>
   )

@@ -1,11 +1,12 @@
-import { noValue } from './number.ts'
+import { notLoaded, noValue } from './number.ts'
 
 const oneDecimal = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 const twoDecimals = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
 /** Formats a short duration: `0.4 ms`, `42 ms`, `1.25 s`, `2 min 5 s`. */
-export function formatDuration(ms: number | null): string {
+export function formatDuration(ms: number | null | undefined): string {
+  if (ms === undefined) return notLoaded
   if (ms === null) return noValue
   if (ms < 1) return `${twoDecimals.format(ms)} ms`
   if (ms < 10) return `${oneDecimal.format(ms)} ms`

@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { formatDuration, formatLongDuration, formatTimeLeft } from './duration.ts'
-import { formatBudget, formatCount, formatProgress, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
+import {
+  formatBudget,
+  formatCount,
+  formatExactCount,
+  formatProgress,
+  formatRate,
+  formatRatio,
+  formatShare,
+  pluralize,
+} from './number.ts'
 import { showDirections } from './show-directions.ts'
 import { formatClockTime, formatDateTime, formatRelativeTime, fromLocalInput, toLocalInput } from './time.ts'
 
@@ -39,6 +48,12 @@ describe('G10: numbers', () => {
     expect(pluralize(0, 'server')).toBe('0 servers')
     expect(pluralize(2, 'entry', 'entries')).toBe('2 entries')
   })
+})
+
+test('G10: a figure that is not loaded yet is a placeholder, not zero', () => {
+  const formats = [formatCount, formatExactCount, formatRate, formatRatio, formatDuration]
+  expect([...formats.map((format) => format(undefined)), formatShare(undefined, undefined)]).toEqual(Array(6).fill('…'))
+  expect(pluralize(undefined, 'server')).toBe('… servers')
 })
 
 describe('G10: durations', () => {

@@ -8,11 +8,19 @@ const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionD
 /** The placeholder for a missing value. */
 export const noValue = '–'
 
+/** The placeholder for a figure that is not loaded yet. All figures are formatted here: none is 0 before it is known. */
+export const notLoaded = '…'
+
+const figure =
+  (format: (number: number) => string) =>
+  (number: number | undefined): string =>
+    number === undefined ? notLoaded : format(number)
+
 /** Formats a count: `9,412`, or `123K` from 100,000 on. */
-export const formatCount = (number: number): string => (Math.abs(number) < 100_000 ? whole : compact).format(number)
+export const formatCount = figure((number) => (Math.abs(number) < 100_000 ? whole : compact).format(number))
 
 /** Formats a count with all digits, for tooltips. */
-export const formatExactCount = (number: number): string => whole.format(number)
+export const formatExactCount = figure((number) => whole.format(number))
 
 interface Progress {
   readonly progress: number | null
@@ -44,14 +52,21 @@ export const formatBudget = (name: string, amount: number): string =>
   name.endsWith('_bytes') || byteBudgets.has(name) ? formatBytes(amount) : formatCount(amount)
 
 /** Formats a rate: `0.02`, `8.3`, `412`. */
-export const formatRate = (number: number): string =>
-  (number < 10 ? twoDigits : number < 100_000 ? whole : compact).format(number)
+export const formatRate = figure((number) =>
+  (number < 10 ? twoDigits : number < 100_000 ? whole : compact).format(number),
+)
+
+/** A share, or null if the total is 0. */
+export const shareOf = (part: number | undefined, total: number | undefined): number | null | undefined =>
+  part === undefined || total === undefined ? undefined : total > 0 ? part / total : null
 
 /** Formats a share: `3.2%`, or the placeholder if the total is 0. */
-export const formatShare = (part: number, total: number): string => (total > 0 ? percent.format(part / total) : noValue)
+export const formatShare = (part: number | undefined, total: number | undefined): string =>
+  formatRatio(shareOf(part, total))
 
-export const formatRatio = (value: number | null): string => (value === null ? noValue : percent.format(value))
+export const formatRatio = (value: number | null | undefined): string =>
+  value === null ? noValue : figure((number) => percent.format(number))(value)
 
 /** Formats a number with a noun: `1 server`, `3 servers`. */
-export const pluralize = (number: number, thing: string, things = `${thing}s`): string =>
+export const pluralize = (number: number | undefined, thing: string, things = `${thing}s`): string =>
   `${formatCount(number)} ${number === 1 ? thing : things}`

@@ -1,4 +1,4 @@
-import type { Figures, Stats } from '../../../src/serve/admin/contract.ts'
+import type { Stats } from '../../../src/serve/admin/contract.ts'
 import { figuresIn, useStats } from '../api/stats.ts'
 import { describeRange, RangePicker } from '../components/range-picker.tsx'
 import { LoadError } from '../components/states.tsx'
@@ -21,7 +21,7 @@ export function RangeStats({ by, name }: { readonly by: Stats['by']; readonly na
   )
 }
 
-function StatTiles({ stats, label }: { readonly stats: Figures; readonly label: string }) {
+function StatTiles({ stats, label }: { readonly stats: ReturnType<typeof figuresIn>; readonly label: string }) {
   return (
     <Tiles label={label}>
       <Tile

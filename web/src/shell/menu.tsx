@@ -39,8 +39,8 @@ export function Menu() {
 
 /** Calls that wait for approval. In an admin's menu, the overview's count includes them. */
 function WaitingCount() {
-  const waiting = liveInbox.value ? 0 : (liveApprovals.value?.length ?? 0)
-  if (waiting === 0) return null
+  const waiting = liveApprovals.value?.length
+  if (!waiting || liveInbox.value) return null
   return (
     <span class="count tone-warn" title={`${waiting} waiting`}>
       {waiting}
@@ -51,7 +51,7 @@ function WaitingCount() {
 
 function InboxCount() {
   const count = inboxCount.value
-  if (count === 0) return null
+  if (!count) return null
   const urgent = liveInbox.value?.items.some(({ severity }) => severity === 'critical')
   return (
     <span class={`count ${urgent ? 'tone-bad' : 'tone-warn'}`} title={`${count} need attention`}>
@@ -62,8 +62,8 @@ function InboxCount() {
 }
 
 function UnhealthyCount() {
-  const unhealthy = liveOverview.value?.unhealthy ?? 0
-  if (unhealthy === 0) return null
+  const unhealthy = liveOverview.value?.unhealthy
+  if (!unhealthy) return null
   return (
     <span class="count tone-bad" title={`${unhealthy} not healthy`}>
       {unhealthy}

@@ -1,18 +1,20 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { liveOverview, streamState } from '../api/live.ts'
+import { gatewayGone, heardAt, liveOverview, streamState } from '../api/live.ts'
 import { noAgent, session, signOut } from '../api/session.ts'
 import { Icon, Logo } from '../components/icon.tsx'
 import { loadedPages } from '../components/lazy.tsx'
 import { Notices, withNotice } from '../components/notices.tsx'
 import { StatusBadge } from '../components/status-badge.tsx'
 import { streamStatuses } from '../components/statuses.ts'
+import { formatClockTime } from '../format/time.ts'
 import { path } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
 import { mayDiscard } from '../routing/unsaved.ts'
 import { helpShown } from './keyboard.ts'
 import { Menu } from './menu.tsx'
+import { now } from './now.ts'
 import { SearchButton, SearchDialog } from './search.tsx'
 import { ShortcutHelp } from './shortcut-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
@@ -32,7 +34,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
     previousPath.current = path.value
   }, [path.value, loadedPages.value, open])
   return (
-    <div class="shell">
+    <div class="shell" data-stale={gatewayGone.value || undefined}>
+      <GatewayGone />
       <a class="skip" href="#main">
         Skip to content
       </a>
@@ -88,6 +91,19 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       <ShortcutHelp />
       <SearchDialog />
     </div>
+  )
+}
+
+/** Says across the top of every page that its figures are old. */
+function GatewayGone() {
+  if (!gatewayGone.value) return null
+  const since = heardAt.value
+  return (
+    <p class="gone" role="alert">
+      <Icon name="warning" /> <strong>Toolway does not answer.</strong>
+      {since !== undefined && ` Everything below is as of ${formatClockTime(since, now.value)}.`} The dashboard
+      reconnects automatically.
+    </p>
   )
 }
 

@@ -65,7 +65,7 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const namesOf = (field: 'agent' | 'server' | 'name' | 'operation' | 'code') => choices.data?.[field] ?? []
   const hold = useHold(id !== undefined, list.data, key)
   const page = hold.shown?.page
-  const fresh = (list.data?.page.total ?? 0) - (page?.total ?? 0)
+  const fresh = list.data && page ? list.data.page.total - page.total : 0
   return (
     <Page
       title="Calls"
@@ -94,7 +94,7 @@ export function Calls({ id }: { readonly id: string | undefined }) {
       <ActiveRange filter={filter} />
       {list.error && <LoadError error={list.error} what="the calls" retry={list.reload} />}
       <div class={id === undefined ? '' : 'split'}>
-        <div class="card split-list" {...hold.handlers}>
+        <div class="card split-list" data-stale={list.data?.key !== key || undefined} {...hold.handlers}>
           {!page && list.loading && <Loading what="the calls" />}
           {page?.total === 0 && <NoCalls filtered={Object.values(filter).some((value) => value !== undefined)} />}
           {page && page.total > 0 && <CallList page={page} id={id} pager={pager} />}

@@ -1,5 +1,5 @@
 import { queries } from '../../api/endpoints.ts'
-import { liveApprovals, liveCalls, liveOverview, liveServers, streamState } from '../../api/live.ts'
+import { gatewayGone, liveApprovals, liveCalls, liveOverview, liveServers, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
@@ -36,6 +36,7 @@ export function Overview() {
   )
   const overview = { ...loaded, data: liveOverview.value ?? loaded.data }
   const uptime =
+    !gatewayGone.value &&
     overview.data &&
     `Up for ${formatLongDuration(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker

@@ -7,7 +7,7 @@ import { describeRange, RangePicker } from '../../components/range-picker.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { formatCount, formatShare } from '../../format/number.ts'
+import { formatCount, formatShare, shareOf } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
@@ -62,7 +62,7 @@ const agentColumns = (stats: Stats | undefined): readonly Column<AgentView>[] =>
     title: 'Errors',
     alignEnd: true,
     minScreen: 'wide',
-    sortBy: ({ name }) => figuresIn(stats, name).errors / Math.max(1, figuresIn(stats, name).calls),
+    sortBy: ({ name }) => shareOf(figuresIn(stats, name).errors, figuresIn(stats, name).calls),
     cell: ({ name }) => formatShare(figuresIn(stats, name).errors, figuresIn(stats, name).calls),
   },
   {

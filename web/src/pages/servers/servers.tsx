@@ -19,7 +19,7 @@ import { breakerStatuses, findingStatus, healthStatuses } from '../../components
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ElapsedTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { formatCount, formatRate, formatShare, pluralize } from '../../format/number.ts'
+import { formatCount, formatRate, formatShare, pluralize, shareOf } from '../../format/number.ts'
 import { showDirections } from '../../format/show-directions.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -35,11 +35,11 @@ export function Servers() {
   const adding = useSignal(false)
   const servers = { ...loaded, data: liveServers.value ?? loaded.data }
   // The same number as in the menu: servers that are unhealthy, degraded or need a sign-in.
-  const unhealthy = liveOverview.value?.unhealthy ?? 0
+  const unhealthy = liveOverview.value?.unhealthy
   return (
     <Page
       title="Servers"
-      note={`MCP servers behind this gateway.${unhealthy > 0 ? ` ${unhealthy} of ${pluralize(servers.data?.length ?? 0, 'server')} not healthy.` : ''}`}
+      note={`MCP servers behind this gateway.${unhealthy ? ` ${unhealthy} of ${pluralize(servers.data?.length, 'server')} not healthy.` : ''}`}
       actions={
         <>
           <RangePicker range={parseRange(query.value)} />
@@ -236,7 +236,7 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
     minScreen: 'middle',
     sortBy: ({ name }) => {
       const { errors, calls } = figuresIn(stats, name)
-      return errors / Math.max(1, calls)
+      return shareOf(errors, calls)
     },
     cell: ({ name }) => {
       const { errors, calls } = figuresIn(stats, name)
