@@ -108,6 +108,7 @@ for (const perSecond of [500, 5_000]) {
     ...{
       folder: folder.path,
       captures: { keepMs: 0, maxBytes: 0 },
+      startedAt: clock.now(),
       keepMs: 30 * 86_400_000,
       maxBytes: 256 * 1024 * 1024,
       clock,

@@ -104,7 +104,11 @@ export interface TallySums {
   readonly since: number
   readonly stepMs: number
   readonly sums: readonly TallySum[]
+  /** When processes ran, as far as they have recorded calls. */
+  readonly runs: readonly Run[]
 }
+
+export type Run = readonly [startedAt: number, seenAt: number]
 
 const second = 1000
 const minute = 60 * second

@@ -49,7 +49,7 @@ export function openHistory(
   const { budgets, captures, redact, clock, log } = options
   const store = sqliteHistory({
     ...{ folder: stores.path, thread: moduleFile('stores/sqlite/history-thread') },
-    ...{ keepMs: history.keep, maxBytes: history.maxBytes, clock, log },
+    ...{ keepMs: history.keep, maxBytes: history.maxBytes, startedAt: clock.now(), clock, log },
     captures: { keepMs: capture.keep, maxBytes: capture.maxBytes },
   })
   const seal = vaultSeal(stores.path)

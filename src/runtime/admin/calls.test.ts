@@ -28,7 +28,7 @@ const call = (id: string, at: number, agent = 'dev', changes: Partial<CallView> 
 /** The admin's calls, with some in memory and some in the history; both have the latest of those that have ended. */
 async function openCalls(inMemory: readonly CallView[], stored: readonly CallView[]) {
   const folder = stack.use(await temporaryFolder())
-  const bounds = { keepMs: 2 * Date.now(), maxBytes: 1e9, captures: { keepMs: 1, maxBytes: 1 } }
+  const bounds = { keepMs: 2 * Date.now(), maxBytes: 1e9, captures: { keepMs: 1, maxBytes: 1 }, startedAt: 0 }
   const path = join(folder.path, 'history.sqlite')
   const store = stack.use(openHistoryDatabase({ path, ...bounds, clock: systemClock, say: () => {} }))
   store.write({

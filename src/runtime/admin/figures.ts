@@ -4,6 +4,7 @@ import { statisticsOperation } from '../../core/observer.ts'
 import { hourMs } from '../../lib/duration.ts'
 import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
+import { withGaps } from '../../telemetry/stats/stats.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 
@@ -60,7 +61,7 @@ export function createFigures(context: AdminContext): VisibleFigures {
       const matching = known.filter(
         (call) => (server ?? call.server) === call.server && (name ?? call.name) === call.name,
       )
-      return seriesOf(matching, from, to)
+      return withGaps(seriesOf(matching, from, to), [[startedAt, clock.now()]])
     },
     async stats(caller, { by, from, to = clock.now() }) {
       if (from !== undefined) checkRange(from, to)

@@ -41,7 +41,7 @@ async function openTest({ maxBytes = 256 * 1024 * 1024, keepMs = 30 * day, busyM
   const open = () =>
     stack.use(
       openDatabase({
-        ...{ path, keepMs, maxBytes, busyMs, captures: captureBounds },
+        ...{ path, keepMs, maxBytes, busyMs, captures: captureBounds, startedAt: clock.now },
         clock: { now: () => clock.now + clock.aheadMs, monotonic: () => clock.now - start },
         say: (trouble) => void troubles.push(trouble),
       }),
@@ -85,6 +85,27 @@ describe('V12: the history in SQLite', () => {
     addPacked(latencies, sum?.latencies as Uint32Array)
     expect(percentile(latencies, 4, 1)).toBeGreaterThan(950)
     expect(percentile(latencies, 4, 0.5)).toBeLessThan(2.1)
+  })
+
+  test('knows when processes ran that recorded calls, and forgets it with the calls', async () => {
+    const { open, clock, database } = await openTest()
+    const runsIn = (from: number, to: number) => database.sums({ from, to, maxSteps: 10 })?.runs
+    expect(runsIn(0, start + day)).toEqual([])
+    database.write({ tallies: [tally()] })
+    clock.now += hour
+    database[Symbol.dispose]()
+    clock.now += hour
+    const next = open()
+    clock.now += minute
+    next.write({ tallies: [tally()] })
+    expect(runsIn(0, start + day)).toEqual([
+      [start + 2 * hour, clock.now],
+      [start, start + hour],
+    ])
+    expect(runsIn(start + hour + 1, start + 2 * hour)).toEqual([])
+    clock.now += 29 * day + 23 * hour
+    next.write({ tallies: [tally({ at: clock.now })] })
+    expect(runsIn(0, clock.now)).toEqual([[start + 2 * hour, clock.now]])
   })
 
   test('groups by agent, server, operation and tool, and filters by all of them', async () => {
@@ -340,6 +361,7 @@ describe('V12: a history file that cannot be used', () => {
       ...{
         keepMs: day,
         maxBytes: 1e6,
+        startedAt: start,
         clock: { now: () => start, monotonic: () => 0 },
         say: (trouble) => void troubles.push(trouble),
       },

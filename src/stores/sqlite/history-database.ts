@@ -13,6 +13,7 @@ import {
   maxLogins,
   maxLoginsOfOne,
   oldestTally,
+  type Run,
   type StoredCall,
   type StoredCalls,
   type StoredCapture,
@@ -40,6 +41,8 @@ export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' 
   readonly maxBytes: number
   /** Bounds of captured calls. */
   readonly captures: { readonly keepMs: number; readonly maxBytes: number }
+  /** When this process started. */
+  readonly startedAt: number
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
@@ -60,9 +63,10 @@ const schema = `
   CREATE INDEX calls_parent ON calls (parent) WHERE parent IS NOT NULL;
   CREATE TABLE logins (digest TEXT PRIMARY KEY, owner TEXT NOT NULL, sealed TEXT NOT NULL, until INTEGER NOT NULL)`
 
-/** Added to files of version 1: it needs no other one, because earlier releases ignore it. */
-const captureSchema = `
-  CREATE TABLE IF NOT EXISTS captures (id TEXT PRIMARY KEY, at REAL NOT NULL, bytes INTEGER NOT NULL, sealed TEXT NOT NULL)`
+/** Added to files of version 1: they need no other one, because earlier releases ignore them. */
+const addedSchema = `
+  CREATE TABLE IF NOT EXISTS captures (id TEXT PRIMARY KEY, at REAL NOT NULL, bytes INTEGER NOT NULL, sealed TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS runs (startedAt INTEGER PRIMARY KEY, seenAt INTEGER NOT NULL)`
 
 /** Files of another version are moved aside, so change this only together with the tables. */
 const version = 1
@@ -76,11 +80,17 @@ const pruneEveryMs = minute
 
 /** The tables of the history. Synchronous: it runs in a thread of its own, or when the gateway stops. */
 export function openHistoryDatabase(options: HistoryDatabaseOptions) {
-  const { keepMs, maxBytes, clock } = options
+  const { keepMs, maxBytes, startedAt, clock } = options
   const { now } = clock
   const seen = createSeenTime(clock, keepMs, hour)
   const file = openHistoryFile({ ...options, schema, version, prepare })
   let prunedAt = Number.NEGATIVE_INFINITY
+  let hasWritten = false
+  const noteRun = (database: DatabaseSync) => {
+    const note = 'INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET seenAt = max(seenAt, excluded.seenAt)'
+    database.prepare(note).run(startedAt, now())
+    hasWritten = true
+  }
 
   return {
     write({ tallies, calls, captures }: HistoryBatch): boolean {
@@ -89,6 +99,7 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
           if (tallies.length > 0) addTallies(database, tallies)
           if (calls.length > 0) addCalls(database, calls)
           if (captures.length > 0) addCaptures(database, captures)
+          noteRun(database)
           return { full: bytesOf(database) > maxBytes }
         }),
       )
@@ -132,13 +143,16 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
       }),
     removeLogin: (digest: string): void =>
       file.use((database) => void database.prepare('DELETE FROM logins WHERE digest = ?').run(digest)),
-    [Symbol.dispose]: () => file[Symbol.dispose](),
+    [Symbol.dispose]() {
+      if (hasWritten) file.use(noteRun)
+      file[Symbol.dispose]()
+    },
   }
 }
 
 /** Adds what is not in all files of this version, and lets SQL add up latencies. */
 function prepare(database: DatabaseSync): void {
-  database.exec(captureSchema)
+  database.exec(addedSchema)
   const merged = createLatencies()
   database.function('merge', { deterministic: true }, (one, another) => {
     merged.fill(0)
@@ -217,8 +231,16 @@ function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): Tal
     addPacked(sum.latencies, asPacked(row.latencies as Uint8Array))
   }
   const packed: TallySum[] = [...sums.values()].map((sum) => ({ ...sum, latencies: pack(sum.latencies) }))
-  return { since, stepMs: width, sums: packed }
+  return { since, stepMs: width, sums: packed, runs: maxSteps === undefined ? [] : runsIn(database, query) }
 }
+
+const maxRuns = 1_000
+
+const runsIn = (database: DatabaseSync, { from, to }: TallyQuery): Run[] =>
+  database
+    .prepare('SELECT * FROM runs WHERE seenAt >= ? AND startedAt < ? ORDER BY startedAt DESC LIMIT ?')
+    .all(from, to, maxRuns)
+    .map(({ startedAt, seenAt }) => [Number(startedAt), Number(seenAt)])
 
 function oldestOf(database: DatabaseSync): number | undefined {
   const first = database.prepare('SELECT min(at) AS at FROM tallies WHERE stepMs = ?')
@@ -321,6 +343,7 @@ function prune(database: DatabaseSync, seen: SeenTime, { keepMs, maxBytes, captu
     }
     database.prepare('DELETE FROM keys WHERE id NOT IN (SELECT key FROM tallies WHERE stepMs = ?)').run(hour)
     database.prepare('DELETE FROM calls WHERE at < ?').run(before(keepMs))
+    database.prepare('DELETE FROM runs WHERE seenAt < ?').run(before(keepMs))
     database.prepare('DELETE FROM captures WHERE at < ?').run(before(captures.keepMs))
     while (Number(captured.get()?.bytes) > captures.maxBytes && removeOldest(database, 'captures')) {}
     for (const tables of [['calls', 'captures'], ['tallies']]) {

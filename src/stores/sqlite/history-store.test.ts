@@ -15,7 +15,12 @@ const call: StoredCall = {
 
 test('V12: a gateway that stops before its thread was needed stores its last calls without it', async () => {
   await using folder = await temporaryFolder()
-  const bounds = { keepMs: 3_600_000, maxBytes: 1024 * 1024, captures: { keepMs: 3_600_000, maxBytes: 1024 * 1024 } }
+  const bounds = {
+    keepMs: 3_600_000,
+    maxBytes: 1024 * 1024,
+    captures: { keepMs: 3_600_000, maxBytes: 1024 * 1024 },
+    startedAt: at,
+  }
   // A thread that could not even be loaded.
   const thread = new URL('file:///nonexistent/thread.js')
   await using store = sqliteHistory({ folder: folder.path, thread, ...bounds, clock: systemClock, log: silentLog })

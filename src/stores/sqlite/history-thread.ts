@@ -9,7 +9,7 @@ import type { HistoryTrouble } from './history-file.ts'
 
 // The thread that owns the history's database: writing to a disk would delay calls.
 
-export type HistoryThreadData = Pick<HistoryDatabaseOptions, 'path' | 'keepMs' | 'maxBytes' | 'captures'>
+export type HistoryThreadData = Pick<HistoryDatabaseOptions, 'path' | 'keepMs' | 'maxBytes' | 'captures' | 'startedAt'>
 
 export type HistoryThreadMethods = {
   /** `batch` is encoded by `encodeBatch`. */

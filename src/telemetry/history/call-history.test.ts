@@ -4,6 +4,7 @@ import { callOf } from '../../core/call.fixture.ts'
 import type { HistoryBatch, HistoryStore, StoredCall } from '../../core/history.ts'
 import { createRecentCalls } from '../calls/call-records.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
+import { noCounts } from '../stats/stats.ts'
 import { createCallHistory } from './call-history.ts'
 import { createHistoryRecorder, type HistoryRecorderOptions } from './history-recorder.ts'
 
@@ -107,4 +108,23 @@ test('V12: restored calls come with their timeline, after those of this process'
   expect(calls.list({}, 3).map(({ id }) => id)).toEqual(['new', 'old0', 'old1'])
   expect(calls.list({}, 5_000)).toHaveLength(2_000)
   expect(calls.find('old7')?.steps).toEqual([{ name: 'attempt', startMs: 1, ms: 2, error: null }])
+})
+
+test('G10: steps in which no process ran are gaps, not zeros', async () => {
+  const { clock, recorder, redact } = recording()
+  const stepMs = 60_000
+  const from = Math.floor(clock.now() / stepMs) * stepMs
+  clock.advance(from + 10 * stepMs - clock.now())
+  const counts = { ...noCounts(), calls: 1 }
+  const sums = [{ group: '', at: from + stepMs, counts, latencies: new Uint32Array() }]
+  const runs = [[from + 3 * stepMs + 1, from + 4 * stepMs]] as const
+  const store = { sums: async () => ({ since: from, stepMs, sums, runs }) } as Partial<HistoryStore> as HistoryStore
+  const { series } = createCallHistory({ store, recorder, clock, redact })
+  clock.advance(stepMs)
+  const { points = [] } = (await series({ from, to: from + 13 * stepMs })) ?? {}
+  expect(points.map(({ calls, gap }) => (gap ? 'gap' : calls))).toEqual([
+    ...['gap', 1, 'gap', 0, 0, 'gap', 'gap', 'gap', 'gap', 'gap'],
+    // This process has started, and its present ends.
+    ...[0, 0, 'gap'],
+  ])
 })

@@ -4,7 +4,16 @@ import type { HistoryFilter, HistoryStore, StoredCall, TallySum } from '../../co
 import { addPacked, createLatencies } from '../../lib/latency-histogram.ts'
 import { type CallSummary, type CallTimeline, storedCallView } from '../calls/call-records.ts'
 import { safeRedact } from '../metrics/family.ts'
-import { type By, type CallSeries, figuresOf, maxPoints, noCounts, pointOf, type StatsTable } from '../stats/stats.ts'
+import {
+  type By,
+  type CallSeries,
+  figuresOf,
+  maxPoints,
+  noCounts,
+  pointOf,
+  type StatsTable,
+  withGaps,
+} from '../stats/stats.ts'
 import type { HistoryRecorder } from './history-recorder.ts'
 
 /** Calls and figures of this and earlier processes. Everything resolves with undefined while the store is unusable. */
@@ -27,6 +36,7 @@ export interface CallHistoryOptions {
 
 export function createCallHistory({ store, recorder, clock, redact }: CallHistoryOptions): CallHistory {
   const shown = safeRedact(redact)
+  const startedAt = clock.now()
   const summaryOf = (call: StoredCall): CallSummary => {
     const { steps: _, ...view } = storedCallView(call, shown)
     return view
@@ -37,14 +47,14 @@ export function createCallHistory({ store, recorder, clock, redact }: CallHistor
       const { from, to } = filter
       const found = await store.sums({ ...filter, maxSteps: maxPoints })
       if (!found) return undefined
-      const { stepMs, sums } = found
+      const { stepMs, sums, runs } = found
       const byStep = new Map(sums.map((sum) => [sum.at, sum]))
       const points: CallSeries['points'][number][] = []
       for (let at = Math.floor(from / stepMs) * stepMs; at < to; at += stepMs) {
         const sum = byStep.get(at)
         points.push(pointOf(at, sum?.counts ?? noCounts(), sum ? latenciesOf(sum) : none, stepMs))
       }
-      return { from, to, stepMs, points }
+      return withGaps({ from, to, stepMs, points }, [...runs, [startedAt, clock.now()]])
     },
     async stats(by, filter) {
       await recorder.flush()

@@ -1,7 +1,7 @@
 import type { Trail } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
-import { type TallyCounts, type tallyGroups, tallyNumbers } from '../../core/history.ts'
+import { type Run, type TallyCounts, type tallyGroups, tallyNumbers } from '../../core/history.ts'
 import { type CallOutcome, type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
 import {
   addLatencies,
@@ -93,7 +93,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
       // Shortly after the start, do not count the time before the start as idle.
       return history.figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
     },
-    series: (from, to) => history.series(from, to, clock.now()),
+    series: (from, to) => withGaps(history.series(from, to, clock.now()), [[since, clock.now()]]),
   }
 }
 
@@ -183,6 +183,18 @@ export interface Point extends CallFigures {
   readonly cacheMisses: number
   /** The average duration of the calls that were answered from the cache. */
   readonly hitMs: number | null
+  /** Set if nothing is known of the step, because Toolway did not run. */
+  readonly gap?: true
+}
+
+/** Marks the steps without calls in which no process ran. */
+export const withGaps = <T extends { readonly stepMs: number; readonly points: readonly Point[] }>(
+  series: T,
+  runs: readonly Run[],
+): T => {
+  const isKnown = ({ at, calls }: Point) =>
+    calls > 0 || runs.some(([startedAt, seenAt]) => startedAt < at + series.stepMs && at <= seenAt)
+  return { ...series, points: series.points.map((point) => (isKnown(point) ? point : { ...point, gap: true })) }
 }
 
 const second = 1000

@@ -43,6 +43,13 @@ inBrowser('V12: charts of real calls', () => {
       await page.mouse.move(x + width * (1 - minutesAgo / 15), y + 40)
     }
 
+    // Nothing is known of the time before the gateway started, and nothing happened since the calls.
+    await page.getByRole('button', { name: 'Table of Errors and denials' }).click()
+    const table = page.getByRole('table', { name: 'Errors and denials, newest first' })
+    await table.getByRole('row').last().getByRole('cell', { name: '–' }).nth(1).waitFor()
+    await table.getByRole('row').nth(20).getByRole('cell', { name: '0', exact: true }).nth(1).waitFor()
+    await page.getByRole('button', { name: 'Table of Errors and denials' }).click()
+
     await pointAt(8)
     const lines = () =>
       page

@@ -5,7 +5,7 @@ import { formatClockTime } from '../format/time.ts'
 import { setQuery } from '../routing/location.ts'
 import { rangeQuery } from '../routing/time-range.ts'
 import { now } from '../shell/now.ts'
-import type { Chart, Line, Point } from './chart.ts'
+import { type Chart, type Line, type Point, valueAt } from './chart.ts'
 import './chart.css'
 import { lazy } from '../components/lazy.tsx'
 import { Table } from '../components/table.tsx'
@@ -84,7 +84,7 @@ interface LegendEntryProps {
 }
 
 function LegendEntry({ line, chart, point }: LegendEntryProps) {
-  const value = point ? line.value(point) : null
+  const value = point ? valueAt(line, point) : null
   return (
     <li>
       <svg viewBox="0 0 18 4" width="18" height="4" aria-hidden="true">
@@ -105,12 +105,12 @@ function ChartTable({ chart, series }: { readonly chart: Chart; readonly series:
         sort={{ param: 'points', initial: '-time' }}
         columns={[
           { title: 'Time', sortBy: ({ at }) => at, descendingFirst: true, cell: ({ at }) => <ClockTime at={at} /> },
-          ...chart.lines.map(({ name, value }) => ({
-            title: name,
+          ...chart.lines.map((line) => ({
+            title: line.name,
             alignEnd: true,
-            sortBy: value,
+            sortBy: (point: Point) => valueAt(line, point),
             cell: (point: Point) => {
-              const number = value(point)
+              const number = valueAt(line, point)
               return number === null ? noValue : chart.format(number)
             },
           })),

@@ -46,6 +46,16 @@ describe('G10: charts', () => {
     ])
   })
 
+  test('what is not known because Toolway did not run is a gap in every chart, not a zero', () => {
+    const points = [point(1000, { calls: 1, perSecond: 1 }), point(2000, { gap: true }), point(3000)]
+    for (const chart of charts) {
+      const [, ...lines] = plotData({ ...series, points }, chart)
+      expect(lines.map((line) => line[1])).toEqual(lines.map(() => null))
+    }
+    expect(plotData({ ...series, points }, charts[0] as Chart).slice(1)).toEqual(Array(4).fill([1, null, 0]))
+    expect(describeChart({ ...series, points: [point(1000, { gap: true })] }, charts[2] as Chart)).toContain('no data')
+  })
+
   test('outcomes are stacked and add up to all calls; the latency of cache hits is a line of its own', () => {
     const busy = point(1000, { calls: 10, perSecond: 5, errors: 3, toolErrors: 1, denials: 2, hitMs: 0.002 })
     const one = { ...series, points: [busy] }

@@ -13,6 +13,9 @@ export interface Line {
   readonly value: (point: Point) => number | null
 }
 
+/** The value of a line; null if there is none, which is a gap in the chart. */
+export const valueAt = ({ value }: Line, point: Point): number | null => (point.gap ? null : value(point))
+
 export interface Chart {
   readonly title: string
   readonly lines: readonly Line[]
@@ -104,11 +107,11 @@ export function withoutPartialPoint(series: Series, to: number): Series {
 
 /** The columns for uPlot: the times in seconds, then the values of each line. */
 export function plotData({ points }: Series, { lines, stacked, logarithmic }: Chart): (number | null)[][] {
-  const values = lines.map(({ value }) => points.map(value))
+  const values = lines.map((line) => points.map((point) => valueAt(line, point)))
   if (stacked) {
     for (const [index, line] of values.entries()) {
       const below = values[index - 1]
-      if (below) values[index] = line.map((value, at) => (value ?? 0) + (below[at] ?? 0))
+      if (below) values[index] = line.map((value, at) => (value === null ? null : value + (below[at] ?? 0)))
     }
   }
   // A logarithmic axis has no zero.
@@ -139,8 +142,9 @@ export const isolatedPoints = (values: readonly (number | null | undefined)[]): 
 
 /** The text alternative for a chart, for screen readers. */
 export function describeChart({ points }: Series, { title, lines, format }: Chart): string {
-  const parts = lines.map(({ name, value }) => {
-    const values = points.map(value).filter((one) => one !== null)
+  const parts = lines.map((line) => {
+    const { name } = line
+    const values = points.map((point) => valueAt(line, point)).filter((one) => one !== null)
     const last = values.at(-1)
     if (last === undefined) return `${name}: no data`
     return `${name}: ${format(Math.min(...values))} to ${format(Math.max(...values))}, last ${format(last)}`

@@ -104,7 +104,7 @@ export const overview = named('Overview', 'Summary of the gateway.', {
 })
 export type Overview = ViewOf<typeof overview>
 
-export const series = named('Series', 'Statistics over time, oldest first. Periods without calls are included.', {
+export const series = named('Series', 'Statistics over time, oldest first. Steps without calls are included.', {
   from: z.number(),
   to: z.number(),
   stepMs: z.number().min(1),
@@ -116,6 +116,7 @@ export const series = named('Series', 'Statistics over time, oldest first. Perio
       cacheHits: count,
       cacheMisses: count,
       hitMs: milliseconds.nullable().describe('Average duration of the calls that were answered from the cache.'),
+      gap: z.literal(true).optional().describe('Set if Toolway did not run, so that the zeros mean nothing.'),
     }),
   ),
 })
