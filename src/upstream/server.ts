@@ -86,7 +86,6 @@ export interface UpstreamServer extends Source, ServerOffers {
 
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const { name, config, clock, log } = options
-  const fingerprint = fingerprintOf(config)
   const isOnce = options.discovery === 'startup'
 
   // What is known about the server and its connections.
@@ -102,9 +101,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
-  /** When calls of unknown names last caused lists to be fetched, and that fetch. */
-  let relistedAt = Number.NEGATIVE_INFINITY
-  let relisted: Promise<void> | undefined
+  /** The last fetch of lists that a call of an unknown name caused. */
+  let relisting: { readonly at: number; readonly done: Promise<void> } | undefined
   let isCalled = false
   let fetched = false
   let hidesTools = false
@@ -243,7 +241,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
     return {
       server: name,
-      fingerprint,
+      fingerprint: fingerprintOf(config),
       refreshMs: isOnce ? 0 : refreshMs,
       limits,
       redact: options.redact,
@@ -301,8 +299,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   function begin(): void {
-    if (isOff()) return
-    if (config.connect === 'eager' || isOnce) void plain.refresh()
+    if (!isOff() && (config.connect === 'eager' || isOnce)) void plain.refresh()
   }
 
   function isOff(): boolean {
@@ -324,12 +321,12 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   async function relist(listing: ServerListing, wake: 'wake' | undefined): Promise<void> {
     const now = clock.monotonic()
     const isNew = !listing.fetched && !listing.failure
-    if ((isNew || (now - relistedAt >= relistMs && (wake || pool.connected))) && isLive(listing)) {
-      relistedAt = now
+    const isDue = (!relisting || now - relisting.at >= relistMs) && (wake || pool.connected)
+    if ((isNew || isDue) && isLive(listing)) {
       wantedAt = now
-      relisted = listing.renew()
+      relisting = { at: now, done: listing.renew() }
     }
-    await relisted
+    await relisting?.done
   }
 
   function isLive(listing: ServerListing): boolean {
@@ -422,8 +419,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       }
       const stream = createChangeStream(open, { server: name, onStreamNotification: notified, missed, clock, log })
       changeStreams.set(managed, stream)
-      const followed = subscriptions.uris()
-      if (followed.length > 0) stream.listen(followed)
+      if (subscriptions.uris().length > 0) stream.listen(subscriptions.uris())
     } else subscriptions.reopened(managed, open)
     // With a connection for each call, the starts would push everything else out of the history.
     if (config.session !== 'call') history.record('started', { pid: open.connection.transport.pid })
