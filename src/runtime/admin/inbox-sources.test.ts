@@ -50,6 +50,7 @@ function gateway() {
     approvals: [] as PendingApproval[],
     freeBytes: 1e12,
     stores: [] as { name: string; up: boolean; problem?: string }[],
+    busy: false,
     audit: { recording: true, error: undefined as string | undefined, changedBeforeStart: 0 },
   }
   const listeners = new Set<() => void>()
@@ -73,6 +74,7 @@ function gateway() {
     ...{ clock, rejections, history, current: () => generation, storeReadings: () => state.stores },
     audit: { status: () => state.audit },
     freeBytes: async () => state.freeBytes,
+    isBusy: () => state.busy,
     sharedApprovals: { list: () => state.approvals, onChange },
   } as unknown as InboxContext
   const sources = inboxSources(context)
@@ -175,6 +177,38 @@ describe('V7: the sources of the inbox', () => {
     ])
     // Without the countdown, which would be a change in every second.
     expect(found[0]?.detail).toBe('Connection refused.')
+  })
+
+  test('one cause is one item: an overloaded machine, or the same problem of several servers', () => {
+    const { items, state, clock } = gateway()
+    const late = (name: string) => `${name} did not answer a health check within 5 s (health.timeout).`
+    const tripped = 'Circuit breaker open: 5 of its last 9 calls failed. Next attempt in 3 s.'
+    const slow = Array.from({ length: 22 }, (_, n) =>
+      server(`s${n}`, { health: 'degraded', reason: n % 2 === 0 ? late(`s${n}`) : tripped, since: 5 + n }),
+    )
+    const broken = server('broken', { health: 'unhealthy', reason: 'spawn npz ENOENT' })
+    const mail = ['a', 'b', 'c'].map((name) => server(name, { health: 'needs-auth', reason: 'Sign in.' }))
+    state.servers = [...slow, broken, ...mail]
+    const ids = () => items().map(({ id }) => id.replace(/:[0-9a-f]{16}$/, ''))
+    const others = ['server:broken', 'server:a', 'server:b', 'server:c']
+    expect(ids()).toEqual(['servers', 'servers', ...others])
+    expect(items()[0]).toMatchObject({ kind: 'server', severity: 'info', since: 5, actions: [], link: '/servers' })
+    expect(items()[0]?.detail).toContain(late('s0'))
+    state.busy = true
+    expect(ids()).toEqual(['servers', ...others])
+    const [item] = items()
+    expect(item?.title).toBe('This machine is overloaded: 22 servers do not answer in time')
+    expect(item?.detail).toContain('s0, s1, s2, ')
+    // One server more or less is no news.
+    state.servers = state.servers.slice(1)
+    expect(items()[0]).toMatchObject({ id: item?.id, revision: item?.revision, since: 6 })
+    state.busy = false
+    clock.advance(59_000)
+    expect(ids()).toEqual(['servers', ...others])
+    clock.advance(2_000)
+    expect(ids()).toEqual(['servers', 'servers', ...others])
+    state.servers = slow.slice(0, 2)
+    expect(ids()).toEqual(['server:s0', 'server:s1'])
   })
 
   test('an audit log that cannot be written, was changed, or fails its verification', () => {

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
+import { availableParallelism, loadavg } from 'node:os'
 import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
@@ -19,13 +21,15 @@ export interface InboxContext extends Pick<ProcessState, 'audit' | 'clock' | 're
   readonly sharedApprovals: Pick<SharedApprovals, 'list' | 'onChange'>
   /** The free space of the disk with a folder. By default, what the operating system reports. */
   freeBytes?(path: string): Promise<number>
+  /** Whether this machine has more to do than it can. By default, what the operating system and the event loop report. */
+  isBusy?(): boolean
 }
 
 /** The sources that every gateway has. Further ones are added with `Inbox.add`, such as the audit log's verification. */
 export const inboxSources = (context: InboxContext): readonly InboxSource[] => [
   approvalSource(context),
   definitionSource(context),
-  { items: () => serverItems(context) },
+  serverSource(context),
   { items: () => auditItems(context) },
   { items: () => rejectionItems(context) },
   reloadSource(context),
@@ -139,29 +143,84 @@ function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'names'>):
   }
 }
 
-function serverItems({ current }: InboxContext): InboxEntry[] {
-  return current()
-    .catalog.summaries()
-    .flatMap(({ name, status }): InboxEntry[] => {
-      const { health, since, breaker, transport, lastError } = status
-      if (!isUnhealthy(health) && breaker !== 'open') return []
-      // The item must not change every second.
-      const reason = status.reason.replace(/ Next attempt in \d+ s\./, '')
-      const item = { id: `server:${name}`, since, link: page('servers', name), revision: `${health} ${breaker}` }
-      const path = `servers/${encodeURIComponent(name)}`
-      if (health === 'needs-auth') {
-        const actions = [post('Sign in', `${path}/sign-in`)]
-        return [
-          { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
+/** So many servers with the same problem are one item. */
+const minTogether = 3
+/** What servers seem to do wrong if they get no CPU time. */
+const slowness = /\bwithin [\d.]+ m?s\b|to a health check|^Circuit breaker/
+/** For how long a busy machine counts as the cause: servers need time to recover. */
+const overloadMs = 60_000
+const overload = 'overload'
+
+function loadReading(): () => boolean {
+  let before = performance.eventLoopUtilization()
+  return () => {
+    const { utilization } = performance.eventLoopUtilization(before)
+    before = performance.eventLoopUtilization()
+    return utilization > 0.9 || (loadavg()[0] as number) > 2 * availableParallelism()
+  }
+}
+
+/** Servers that do not work. Those with one cause are one item: to restart each of them would not help. */
+function serverSource({ current, clock, isBusy = loadReading() }: InboxContext): InboxSource {
+  let overloadedUntil = Number.NEGATIVE_INFINITY
+  const causeOf = ({ id, kind, detail }: InboxEntry): string => {
+    if (kind !== 'server') return id
+    if (clock.monotonic() < overloadedUntil && slowness.test(detail)) return overload
+    return detail.replaceAll(nameOf(id), '').replace(/\d+/g, '')
+  }
+  return {
+    items() {
+      if (isBusy()) overloadedUntil = clock.monotonic() + overloadMs
+      const groups = Map.groupBy(serverItems(current()), causeOf)
+      return [...groups].flatMap(([cause, items]) => (items.length < minTogether ? items : [commonItem(cause, items)]))
+    },
+  }
+}
+
+const serverId = (name: string): string => `server:${name}`
+const nameOf = (id: string): string => id.slice(serverId('').length)
+
+function commonItem(cause: string, items: readonly InboxEntry[]): InboxEntry {
+  const count = items.length
+  const severity = items.some((item) => item.severity === 'warning') ? 'warning' : 'info'
+  const [title, detail] =
+    cause === overload
+      ? [
+          `This machine is overloaded: ${count} servers do not answer in time`,
+          'Stop other programs, turn servers off, or give Toolway more cores.',
         ]
-      }
-      const title = `${name} ${health === 'degraded' ? 'is degraded' : 'is not working'}`
-      const effect = breaker === 'open' ? ' Calls fail immediately while its circuit breaker is open.' : ''
-      const detail = `${reason || (lastError ?? '')}${effect}`.trim()
-      const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
-      const severity = health === 'degraded' ? 'info' : 'warning'
-      return [{ ...item, kind: 'server', severity, title, detail, actions }]
-    })
+      : [`${count} servers have the same problem`, items[0]?.detail]
+  return {
+    id: `servers:${createHash('sha256').update(cause).digest('hex').slice(0, 16)}`,
+    ...{ kind: 'server', severity, title, link: '/servers', actions: [] },
+    detail: `${detail} Servers: ${items.map(({ id }) => nameOf(id)).join(', ')}.`,
+    since: Math.min(...items.map(({ since = 0 }) => since)),
+    // Show a dismissed item again when twice as many servers have the problem.
+    revision: `${severity} ${Math.floor(Math.log2(count))}`,
+  }
+}
+
+function serverItems({ catalog }: Pick<Generation, 'catalog'>): InboxEntry[] {
+  return catalog.summaries().flatMap(({ name, status }): InboxEntry[] => {
+    const { health, since, breaker, transport, lastError } = status
+    if (!isUnhealthy(health) && breaker !== 'open') return []
+    // The item must not change every second.
+    const reason = status.reason.replace(/ Next attempt in \d+ s\./, '')
+    const item = { id: serverId(name), since, link: page('servers', name), revision: `${health} ${breaker}` }
+    const path = `servers/${encodeURIComponent(name)}`
+    if (health === 'needs-auth') {
+      const actions = [post('Sign in', `${path}/sign-in`)]
+      return [
+        { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
+      ]
+    }
+    const title = `${name} ${health === 'degraded' ? 'is degraded' : 'is not working'}`
+    const effect = breaker === 'open' ? ' Calls fail immediately while its circuit breaker is open.' : ''
+    const detail = `${reason || (lastError ?? '')}${effect}`.trim()
+    const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
+    const severity = health === 'degraded' ? 'info' : 'warning'
+    return [{ ...item, kind: 'server', severity, title, detail, actions }]
+  })
 }
 
 function auditItems({ audit }: InboxContext): InboxEntry[] {
