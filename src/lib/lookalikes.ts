@@ -1,3 +1,5 @@
+import { escapeCharacter } from './hidden-characters.ts'
+
 /** Pairs of a letter, mostly Cyrillic or Greek, and the Latin letter that it looks like. */
 const pairs =
   'аaвbеeкkмmнhоoрpсcтtуyхxіiјjѕsԁdԛqԝwһhӏlґrёeїiАAВBЕEКKМMНHОOРPСCТTУYХXІIЈJЅSαaοoρpνvιiκkυuτtεeηnχxγyωwΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXɑaɡgıiʟlոnսuօoցgհhյj'
@@ -9,6 +11,10 @@ for (let at = 0; at < letters.length; at += 2) table.set(letters[at] as string, 
 export const lookalikes = new RegExp(`[${[...table.keys()].join('')}]`, 'u')
 
 export const latinFor = (word: string): string => [...word].map((letter) => table.get(letter) ?? letter).join('')
+
+/** A text with its letters that look like Latin ones, but are not, as `\u{…}`. */
+export const spellLookalikes = (text: string): string =>
+  [...text].map((letter) => (table.has(letter) ? escapeCharacter(letter) : letter)).join('')
 
 const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu
 

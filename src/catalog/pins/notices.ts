@@ -1,5 +1,5 @@
 import type { Log } from '../../core/log.ts'
-import { visible } from '../scan/escape-invisible.ts'
+import { findingText, visible } from '../scan/escape-invisible.ts'
 import type { ScanFinding } from '../scan/finding.ts'
 import { isFlag } from '../scan/scan.ts'
 import { summarizeChanges } from './definition-diff.ts'
@@ -58,7 +58,7 @@ export function createNotices(log: Log, mode: PinsMode) {
     },
     found(server: string, label: string, hash: string, findings: readonly ScanFinding[]): void {
       if (!findings.some(isFlag) || !once('found', label, hash)) return
-      const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
+      const shown = findings.slice(0, 5).map(findingText)
       log.warn(
         { server, definition: visible(label), findings: shown },
         'definition contains hidden text or instructions to the model; review it before you trust it',

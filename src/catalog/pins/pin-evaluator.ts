@@ -97,7 +97,7 @@ export function createPinEvaluator(
   }
 
   function first(store: ServerPinStore, { server, kind, name }: PinSubject, snapshot: DefinitionSnapshot): void {
-    if (kind === 'tool') options.names().add(server, name)
+    if (kind === 'tool') options.names().add(server, name, snapshot.definition?.description)
     const { listed } = store.record
     const isTrusted = trustsFirstSight(store.record)
     const trusted = isTrusted && !(listed && mode === 'quarantine')
@@ -205,7 +205,7 @@ export function createUnpinnedFlags({
     const flags = known.get(entry)
     if (flags) return flags
     known.set(entry, [])
-    if (entry.kind === 'tool') names().add(entry.server, entry.name)
+    if (entry.kind === 'tool') names().add(entry.server, entry.name, entry.definition.description)
     queue.add(() => {
       const look = pinnedDefinitionOf(entry.verbatim ?? entry.definition)
       const findings = scanAmong(names(), entry, look.part)

@@ -4,12 +4,14 @@ import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
 import { builtInSources, type Source } from '../../core/source.ts'
 import { listen } from '../../lib/listen.ts'
+import type { ScanFinding } from '../scan/finding.ts'
 import { ToolNames } from '../scan/lookalike-names.ts'
 import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
 import { createPinEvaluator, createScanQueue, createUnpinnedFlags, type Pinned } from './pin-evaluator.ts'
 import { openPinFiles, pinsFolder } from './pin-files.ts'
 import type { Pin, PinKind, RecordedOrigin, ServerOrigin, ServerPins } from './pin-record.ts'
+import { reviewPin } from './pin-review.ts'
 import {
   type Approved,
   approvalOf,
@@ -49,6 +51,8 @@ export interface Pins extends AsyncDisposable {
   readonly mode: PinsMode
   list(): readonly PinState[]
   find(label: string): { readonly server: string; readonly pin: Pin } | undefined
+  /** What the scanner found in the definition that the server currently offers. */
+  findingsOf(label: string): readonly ScanFinding[]
   /** The names of the configured servers' tools. */
   names(): ToolNames
   approve(selection: Selection): Promise<readonly Approved[]>
@@ -146,6 +150,10 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   return {
     mode,
     find,
+    findingsOf(label) {
+      const found = find(label)
+      return (found && reviewPin(found.server, found.pin, names()).find(({ current }) => current)?.findings) ?? []
+    },
     names,
     noteOrigins(origins) {
       if (!store) return
@@ -242,12 +250,21 @@ function noteOrigin(
 const isPinned = ({ kind, server }: Entry): boolean =>
   (kind === 'tool' || kind === 'prompt') && !builtInSources.includes(server)
 
-/** The names of all tools that are pinned in these records. */
+/** The names of all tools that are pinned in these records: approved ones first, then in the order of their appearance. */
 function toolNamesIn(records: readonly ServerPins[]): ToolNames {
   const names = new ToolNames()
-  for (const { server, pins } of records) {
-    for (const { kind, name } of pins.values()) if (kind === 'tool') names.add(server, name)
-  }
+  const tools = records.flatMap(({ server, pins }) =>
+    [...pins.values()]
+      .filter(({ kind }) => kind === 'tool')
+      .map(({ name, approved, pending }) => ({
+        server,
+        name,
+        snapshot: approved[0] ?? pending[0],
+        rank: approved.length > 0 ? 0 : 1,
+      })),
+  )
+  tools.sort((a, b) => a.rank - b.rank || (a.snapshot?.at ?? 0) - (b.snapshot?.at ?? 0))
+  for (const { server, name, snapshot } of tools) names.add(server, name, snapshot?.definition?.description)
   return names
 }
 
@@ -261,7 +278,7 @@ const chunk = 100
 /** Checks a server's definitions whenever they may have changed, even if no client lists them. */
 export function watchDefinitions(
   server: ListedServer & Pick<Source, 'onChange'>,
-  pins: () => Pick<Pins, 'check' | 'checkListing'>,
+  pins: () => Pick<Pins, 'check' | 'checkListing' | 'names'>,
 ): Disposable {
   let left: Entry[] = []
   let looking = false
@@ -275,6 +292,12 @@ export function watchDefinitions(
 
   return server.onChange(() => {
     left = [...entriesIn(server)]
+    pins()
+      .names()
+      .offer(
+        server.name,
+        left.map(({ name }) => name),
+      )
     if (looking) return
     looking = true
     setImmediate(look)

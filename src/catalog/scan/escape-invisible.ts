@@ -1,4 +1,5 @@
 import { escapeCharacter } from '../../lib/hidden-characters.ts'
+import type { ScanFinding } from './finding.ts'
 
 /** Characters that a reader cannot see: they move the cursor, change the writing direction or have no width. */
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
@@ -12,6 +13,9 @@ export function visible(text: string, keep: 'lines' | 'nothing' = 'nothing'): st
     return escapeCharacter(character)
   })
 }
+
+/** A finding in one line, for terminals, logs and the inbox. */
+export const findingText = ({ kind, where, excerpt }: ScanFinding): string => `${kind} in ${visible(where)}: ${excerpt}`
 
 /** A short one-line excerpt around a position, with invisible characters escaped. */
 export function excerptOf(text: string, at = 0, length = 0): string {

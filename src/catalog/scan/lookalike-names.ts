@@ -4,6 +4,7 @@ interface Known {
   readonly server: string
   readonly spelling: string
   readonly label: string
+  readonly description: string
 }
 
 /** Max names kept per skeleton. Further names would add no information. */
@@ -12,28 +13,64 @@ const maxOfOne = 16
 /**
  * The names of all servers' tools, to find those that look like another server's (B5): `read_fi1e`, a Cyrillic letter in a
  * Latin word, or another server's name as a prefix. Equal names do not, and neither do names that differ only in
- * separators and case.
+ * separators and case, unless the description is a copy of the other one.
  */
 export class ToolNames {
   readonly #names = new Map<string, Known[]>()
   readonly #qualified = new Map<string, Known[]>()
+  readonly #offered = new Map<string, ReadonlySet<string>>()
 
-  add(server: string, name: string): void {
+  add(server: string, name: string, description: unknown = ''): void {
     const label = `${server}.${name}`
-    add(this.#names, skeletonOf(name), { server, spelling: spellingOf(name), label })
-    add(this.#qualified, skeletonOf(label), { server, spelling: spellingOf(label), label })
+    const known = { server, label, description: typeof description === 'string' ? description : '' }
+    add(this.#names, skeletonOf(name), { ...known, spelling: spellingOf(name) })
+    add(this.#qualified, skeletonOf(label), { ...known, spelling: spellingOf(label) })
   }
 
-  /** A tool of another server that has a similar name. */
-  resembling(server: string, name: string): string | undefined {
+  /** Notes what a server lists, before its names are added one by one. */
+  offer(server: string, names: Iterable<string>): void {
+    this.#offered.set(server, new Set([...names].map(spellingOf)))
+  }
+
+  /** An earlier tool of another server that has a similar name, or the same name and a copied description. */
+  resembling(server: string, name: string, description: unknown = ''): string | undefined {
     const skeleton = skeletonOf(name)
+    const spelling = spellingOf(name)
     const isOther = (known: Known) => known.server !== server
-    const similar = this.#names.get(skeleton)?.find(isOther)
+    const isOwn = (known: Known) => known.server === server && known.spelling === spelling
+    const list = this.#names.get(skeleton) ?? []
+    const earlier = list.slice(0, (list.findIndex(isOwn) + 1 || list.length + 1) - 1).filter(isOther)
+    const isCopy = (known: Known) => isCopied(known.description, description)
     // If it has the same name as the tool that was there first, that is no disguise.
-    if (similar && similar.spelling !== spellingOf(name)) return similar.label
-    return this.#qualified.get(skeleton)?.find(isOther)?.label
+    const similar = earlier[0]?.spelling === spelling ? earlier.find(isCopy) : earlier[0]
+    return (similar ?? this.#qualified.get(skeleton)?.find(isOther))?.label
+  }
+
+  /** The tool of another server that a word in a definition of this server names. */
+  foreign(server: string, word: string): string | undefined {
+    const spelling = spellingOf(word)
+    if (this.#offered.get(server)?.has(spelling)) return undefined
+    const known = this.#names.get(skeletonOf(word))?.filter((other) => other.spelling === spelling) ?? []
+    return known.some((own) => own.server === server) ? undefined : known[0]?.label
   }
 }
+
+/** Whether two descriptions have nearly the same words. Equal ones are two instances of the same server. */
+function isCopied(first: string, second: unknown): boolean {
+  if (typeof second !== 'string' || first === second) return false
+  const [a, b] = [wordsOf(first), wordsOf(second)]
+  return a.size >= minWords && a.intersection(b).size >= shared * Math.max(a.size, b.size)
+}
+
+const minWords = 4
+const shared = 0.8
+const wordsOf = (text: string): Set<string> =>
+  new Set(
+    text
+      .slice(0, 2_000)
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu),
+  )
 
 function add(names: Map<string, Known[]>, skeleton: string, known: Known): void {
   const list = names.get(skeleton)

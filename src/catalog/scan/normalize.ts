@@ -4,6 +4,7 @@ const ignorable = /\p{Default_Ignorable_Code_Point}|[\0-\x08\x0e-\x1f\x7f-\x9f]/
 const ascii = /^[\x00-\x7f]*$/
 const words = /[\p{L}\p{M}]+/gu
 const latin = /\p{sc=Latn}/u
+const foreign = /(?=\p{L})\P{sc=Latn}/u
 
 /** Undoes disguises in text: compatibility forms, hidden characters, look-alikes of Latin letters, and case. */
 export function fold(text: string): string {
@@ -16,7 +17,8 @@ export function fold(text: string): string {
 export function mixedWord(text: string): { readonly word: string; readonly at: number } | undefined {
   if (ascii.test(text) || !lookalikes.test(text)) return undefined
   for (const { 0: word, index } of text.matchAll(words)) {
-    if (isMixed(word)) return { word, at: index }
+    // Turkish and others have letters of the Latin script that are also look-alikes, such as ı.
+    if (isMixed(word) && foreign.test(word)) return { word, at: index }
   }
   return undefined
 }
@@ -51,7 +53,7 @@ const joined = (folded: string): string =>
     /[.\-_*]/.test(run) ? run.replace(/[.\-_*]/g, '') : run.replace(/ (?! )(?<! {2})/g, '').replace(/ {2,}/g, ' '),
   )
 
-const base64 = /(?<![\w+/=-])[\w+/-]{16,}={0,2}(?![\w+/=])/g
+const base64 = /(?<![\w+/-])[\w+/-]{16,}={0,2}(?![\w+/=])/g
 const hex = /(?<![\w])(?:0x)?((?:[0-9a-f]{2}){12,})(?!\w)/gi
 const percent = /(?:%[0-9a-f]{2}){4,}/gi
 const entity = /&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi
@@ -60,18 +62,15 @@ const escapes = /\\(?:u\{?([0-9a-f]{2,6})\}?|x([0-9a-f]{2}))/gi
 /** A quick test before `decodedIn`: encoded text has long unbroken runs, or characters that prose does not have. */
 const unbroken = /[\w+/=-]{16}|%[0-9a-f]{2}%|&#|\\[ux]/i
 
-function isProse(text: string): boolean {
-  if (text.length < 10 || !/[a-z]{2,}[ _][a-z]{2,}/i.test(text)) return false
-  const plain = text.replace(/[^A-Za-z0-9 .,;:!?'"`_~/@$<>()\n-]/g, '').length
-  return plain / text.length > 0.95
-}
+/** Whether decoded bytes are text. Those of numbers and hashes are not. */
+const isText = (text: string): boolean => text.length >= 8 && !/[\ufffd\0-\x08\x0e-\x1f\x7f]/.test(text)
 
-/** Returns the prose that a string contains in encoded form (base64, hex, percent encoding, entities, escapes). */
+/** The texts that a string contains in encoded form (base64, hex, percent encoding, entities, escapes), also twice. */
 export function decodedIn(text: string): string[] {
   if (!unbroken.test(text)) return []
   const runs = [...text.matchAll(base64)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))
   const numbers = [...text.matchAll(hex)].map(([, digits = '']) => Buffer.from(digits, 'hex').toString('utf8'))
-  const found = [...runs, ...numbers].filter(isProse)
+  const found = [...runs, ...numbers].filter(isText)
   if (text.includes('%')) {
     for (const [run] of text.matchAll(percent)) found.push(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
   }
@@ -86,7 +85,7 @@ export function decodedIn(text: string): string[] {
       }),
     )
   }
-  return found
+  return found.flatMap((decoded) => [decoded, ...decodedIn(decoded)])
 }
 
 type StandIn = readonly [name: string, sign: RegExp, pattern: RegExp]
@@ -96,9 +95,20 @@ type StandIn = readonly [name: string, sign: RegExp, pattern: RegExp]
  * is a file known for its secrets, URL an external address, NAME an argument or a tool.
  */
 const standIns: readonly StandIn[] = [
+  [
+    ' CMD ',
+    /[-|$/] ?[\w(]|sudo/,
+    /\b(?:curl|wget)\b [^\n]{0,80}(?:https?:\/\/|\| ?|-[a-z])[^\s'"`]{0,80}(?: ?\| ?(?:sudo )?(?:ba|z)?sh\b)?|\brm -[rf]+\b|\bsudo \w+|\bchmod (?:\+|[0-7]{3})|\| ?(?:ba|z)?sh\b|\b(?:ba|z)?sh -[ci]\b|\b(?:python3?|node|perl) -[ce]\b|\/dev\/tcp\/|\bnc -\w|\bpowershell\b[^\n]{0,20} -e|\bbase64 (?:-d|--decode)|\becho \$|\$\((?:whoami|id|date|cat|env)/g,
+  ],
   [' BEACON ', /!\[/, /!\[[^\]\n]{0,200}\]\([^)\n]{0,20}:\/\/[^)\n]{0,300}[?&][^)\n]{0,80}=[^)\n]{0,200}\)/g],
   [' URL ', /:\/\//, /\b(?:https?|ftp|wss?):\/\/[^\s)'"`<>]+/g],
   [' URL ', /@/, /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}(?::[\w./-]{0,100})?/g],
+  [
+    ' URL ',
+    /\w\.[a-z]/,
+    /(?<![\w.@/-])(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|xyz|ru|cn|info|top|site|online|club|example|invalid)\b(?:[:/][\w./-]{0,100})?/g,
+  ],
+  [' URL ', /\+\d/, /(?<!\w)\+\d[\d -]{6,18}/g],
   [' URL ', /\d\.\d/, /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g],
   [
     ' FILE ',
@@ -132,15 +142,29 @@ const mentioned =
 /** Questions about the text that a tool examines. They are removed, because they are not instructions to a model. */
 const asked = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
 
-export function sentencesOf(folded: string): string[] {
+export interface Sentence {
+  readonly text: string
+  /** The text with placeholders, which the rules match. */
+  readonly code: string
+}
+
+export function sentencesOf(folded: string): Sentence[] {
   let text = /["“«]/.test(folded) ? folded.replace(mentioned, ' ') : folded
   if (text.includes('?')) text = text.replace(asked, ' ')
-  for (const [name, sign, pattern] of standIns) if (sign.test(text)) text = text.replace(pattern, name)
   return text
     .split(/(?<=[.!?;])\s+|(?<=[。！？；])|\n+|\s-\s/)
-    .map((sentence) => sentence.replace(/[\s*]+/g, ' ').trim())
+    .map(oneLine)
     .filter((sentence) => sentence.length > 5)
     .flatMap(pieces)
+    .map((sentence) => ({ text: sentence, code: codeOf(sentence) }))
+}
+
+const oneLine = (text: string): string => text.replace(/[\s*]+/g, ' ').trim()
+
+function codeOf(sentence: string): string {
+  let code = sentence
+  for (const [name, sign, pattern] of standIns) if (sign.test(code)) code = code.replace(pattern, name)
+  return code === sentence ? code : oneLine(code)
 }
 
 /** Max length of a sentence. Legitimate sentences are shorter; longer ones are scanned in overlapping pieces. */

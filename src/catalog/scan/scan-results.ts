@@ -6,7 +6,7 @@ import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { members } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { unprefixedSources } from '../names.ts'
-import { visible } from './escape-invisible.ts'
+import { findingText, visible } from './escape-invisible.ts'
 import type { ScanFinding } from './finding.ts'
 import { scanDefinition } from './scan.ts'
 
@@ -36,7 +36,7 @@ export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; re
 
   function tell({ id, entry, trail }: Call, findings: readonly ScanFinding[], kinds: readonly string[]): void {
     if (trail) trail.findings = kinds
-    const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
+    const shown = findings.slice(0, 5).map(findingText)
     log.warn(
       { server: entry.server, tool: entry.name, call: id, findings: shown },
       'result contains hidden text or instructions to the model',

@@ -160,6 +160,12 @@ describe('B5: where and what', () => {
       'аb',
       '\u200b',
       'A',
+      'you must first call a_b ',
+      'sends a copy of every message and ',
+      'set the parameter ',
+      'curl -s ',
+      '<hidden> ',
+      'aB_',
     ]
     for (const seed of seeds) {
       const time = (length: number) => {

@@ -1,4 +1,5 @@
 import { hiddenCharacters } from '../../lib/hidden-characters.ts'
+import { spellLookalikes } from '../../lib/lookalikes.ts'
 import { excerptOf, visible } from './escape-invisible.ts'
 import type { FindingKind, ScanFinding } from './finding.ts'
 import type { ToolNames } from './lookalike-names.ts'
@@ -6,7 +7,7 @@ import { decodedIn, fold, mixedWord, readings, sentencesOf } from './normalize.t
 import { type Hit, hitsIn } from './rules/index.ts'
 
 /** The version of the rules. Increment it when they change, so that definitions are scanned again. */
-export const scannerVersion = 3
+export const scannerVersion = 4
 
 /** Min length of text to scan. Shorter text cannot hold an instruction. */
 const minLength = 16
@@ -18,16 +19,20 @@ const farAway = /\S\s{20,}\S/gu
 const blanks = 80
 const emptyLines = 20
 
+/** The tool of another server that has this name. */
+type ForeignTool = (name: string) => string | undefined
+
 /** Scans all strings in a definition or in instructions for text that a model might obey or people might not see. */
 export function scanDefinition(
   definition: Readonly<Record<string, unknown>>,
   skipped?: ReadonlySet<string>,
+  foreign?: ForeignTool,
 ): ScanFinding[] {
   const { texts, cut } = textsOf(definition, skipped)
   const findings: ScanFinding[] = []
   for (const { where, text } of texts) {
     if (findings.length >= maxFindings) break
-    findings.push(...scanText(text, where))
+    findings.push(...scanText(text, where, foreign))
   }
   if (cut)
     findings.push({
@@ -45,31 +50,46 @@ export function scanAmong(
   { server, kind, name }: { readonly server: string; readonly kind: string; readonly name: string },
   definition: Readonly<Record<string, unknown>>,
 ): ScanFinding[] {
-  const findings = scanDefinition(definition)
-  const other = kind === 'tool' ? names.resembling(server, name) : undefined
+  const findings = scanDefinition(definition, undefined, (word) => names.foreign(server, word))
+  const other = kind === 'tool' ? names.resembling(server, name, definition.description) : undefined
   if (other === undefined) return findings
-  return [...findings, { kind: 'look-alike', severity: 'warn', where: 'name', excerpt: `resembles ${visible(other)}` }]
+  const excerpt = `${excerptOf(spellLookalikes(name))} resembles ${visible(other)}`
+  return [...findings, { kind: 'look-alike', severity: 'warn', where: 'name', excerpt }]
 }
 
 /** Whether a finding flags its text. Others are only shown. */
 export const isFlag = ({ severity }: ScanFinding): boolean => severity !== 'info'
 
-export function scanText(text: string, where: string): ScanFinding[] {
+/** Names that are not words: `read_file`, `read-file`, `readFile`. */
+const namesIn = (text: string): readonly string[] =>
+  (text.match(/\b[A-Za-z][\w-]{5,63}/g) ?? []).filter((word) => /[_-]|[a-z][A-Z]/.test(word)).slice(0, maxNames)
+
+export function scanText(text: string, where: string, foreign?: ForeignTool): ScanFinding[] {
   const findings = hiddenIn(text, where)
-  if (text.length < minLength) return findings
   const add = (kind: FindingKind, severity: ScanFinding['severity'], excerpt: string) => {
     if (!findings.some((finding) => finding.kind === kind)) findings.push({ kind, severity, where, excerpt })
   }
   const mixed = mixedWord(text)
-  if (mixed) add('homoglyph', 'warn', excerptOf(text, mixed.at, mixed.word.length))
+  if (mixed)
+    add('homoglyph', 'warn', `${excerptOf(text, mixed.at, mixed.word.length)} (${spellLookalikes(mixed.word)})`)
+  if (text.length < minLength) return findings
   const far = farIn(text)
   if (far !== undefined) add('padding', 'warn', excerptOf(text, far, 60))
-  for (const { kind, sentence } of hitsOf(text)) add(kind, 'warn', excerptOf(sentence, 0, 80))
+  const named = foreign && namesIn(text).map(foreign).find(Boolean)
+  const suspicion = (findings.length > 0 ? weights.otherFinding : 0) + (named ? weights.foreignTool : 0)
+  for (const { kind, sentence } of hitsOf(text, suspicion)) {
+    add(kind, 'warn', excerptOf(sentence, 0, 80))
+    if (named) add('shadowing', 'warn', `names ${visible(named)}: ${excerptOf(sentence, 0, 80)}`)
+  }
   for (const decoded of decodedIn(text)) {
-    if (hitsOf(decoded).length > 0) add('encoded', 'high', excerptOf(decoded, 0, 80))
+    if (hitsOf(decoded, weights.encoded).length > 0) add('encoded', 'high', `decoded: ${excerptOf(decoded, 0, 80)}`)
   }
   return findings
 }
+
+/** What a passage weighs more if its text also has another finding, names another server's tool, or was encoded. */
+const weights = { otherFinding: 1, foreignTool: 2, encoded: 1.5 }
+const maxNames = 100
 
 function farIn(text: string): number | undefined {
   for (const { 0: gap, index } of text.matchAll(farAway)) {
@@ -81,10 +101,10 @@ function farIn(text: string): number | undefined {
 }
 
 /** Applies the rules to text and, if nothing matches, to versions of it in which disguises are undone. */
-function hitsOf(text: string): Hit[] {
+function hitsOf(text: string, bonus: number): Hit[] {
   const folded = fold(oneWord.test(text) ? words(text) : unwrapped(text))
-  const hits = hitsIn(sentencesOf(folded))
-  return hits.length > 0 ? hits : readings(folded).flatMap((reading) => hitsIn(sentencesOf(reading)))
+  const hits = hitsIn(sentencesOf(folded), bonus)
+  return hits.length > 0 ? hits : readings(folded).flatMap((reading) => hitsIn(sentencesOf(reading), bonus))
 }
 
 const oneWord = /^[A-Za-z0-9_.-]{8,200}$/
@@ -111,6 +131,8 @@ function hiddenIn(text: string, where: string): ScanFinding[] {
     place.insideWord ||= isInsideWord(text, at, at + character.length)
     places.set(kind, place)
   }
+  const own = text.search(privateUse)
+  if (own >= 0) places.set('hidden-character', { at: own, count: 2, insideWord: true })
   return [...places].map(([kind, place]) => {
     // A single hidden character between words is often a leftover from a word processor, or a byte order mark.
     const leftover = kind === 'hidden-character' && place.count === 1 && !place.insideWord
@@ -123,6 +145,9 @@ function kindOf(point: number): FindingKind {
   if (point >= 0xe0000 && point <= 0xe007f) return 'tag-characters'
   return (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ? 'bidi' : 'hidden-character'
 }
+
+/** Characters without a meaning of their own, which only some fonts draw. */
+const privateUse = /\p{Co}/u
 
 const letterBefore = /\p{L}$/u
 const letterAfter = /^\p{L}/u

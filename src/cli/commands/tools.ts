@@ -1,5 +1,7 @@
 import { linesOf } from '../../catalog/pins/definition-diff.ts'
-import { visible } from '../../catalog/scan/escape-invisible.ts'
+import { findingText, visible } from '../../catalog/scan/escape-invisible.ts'
+import { ToolNames } from '../../catalog/scan/lookalike-names.ts'
+import { scanAmong } from '../../catalog/scan/scan.ts'
 import type { Exposure, Served, View } from '../../core/access.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -84,13 +86,13 @@ function printTools(tools: readonly Served[], output: Output): void {
   output.table<Served>(tools, [
     { title: 'NAME', value: ({ name }) => name, whole: true },
     { title: 'SERVER', value: ({ entry }) => entry.server, style: (cell) => output.paint('dim', cell) },
-    { title: 'FLAGS', value: flagsOf, style: (cell) => output.paint('red', cell) },
+    { title: 'FLAGS', value: (tool) => flagsOf(tool).join(', '), style: (cell) => output.paint('red', cell) },
     { title: 'DESCRIPTION', value: ({ definition }) => firstSentence(definition.description ?? '') },
   ])
 }
 
-const flagsOf = ({ definition }: Served): string =>
-  ((definition._meta?.['dev.toolway/flags'] ?? []) as string[]).join(', ')
+const flagsOf = ({ definition }: Served): readonly string[] =>
+  (definition._meta?.['dev.toolway/flags'] ?? []) as string[]
 
 export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
@@ -104,7 +106,23 @@ export async function showTool(shell: Shell, name: string, options: ToolsOptions
     output.value(isBlocked ? { blocked: 'not shown to models', ...served.definition } : served.definition)
   else if (isBlocked) printBlocked(served, output, shell.command)
   else printTool(served, output, shell.command)
+  const lines = options.json ? [] : findingsIn(served, gateway.view(caller).list('tool'))
+  if (lines.length > 0)
+    output.section(
+      'Scanner findings',
+      lines.map((line) => output.paint('red', line)),
+    )
   return exit.ok
+}
+
+/** What the scanner found in a flagged tool, one finding per line. */
+function findingsIn(tool: Served, tools: readonly Served[]): readonly string[] {
+  const { entry } = tool
+  const names = new ToolNames()
+  for (const { entry: other } of tools)
+    if (other.server !== entry.server) names.add(other.server, other.name, other.definition.description)
+  const findings = scanAmong(names, entry, entry.verbatim ?? entry.definition)
+  return findings.filter(({ kind }) => flagsOf(tool).includes(kind)).map(findingText)
 }
 
 /** Prints a definition that no model sees, escaped, so that an agent that reads the output can tell it from our text. */

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import type { PinState } from '../../catalog/pins/pin-state.ts'
-import { ToolNames } from '../../catalog/scan/lookalike-names.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { PendingApproval } from '../../core/approval.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
@@ -59,13 +58,17 @@ function gateway() {
     return { [Symbol.dispose]: () => void listeners.delete(listener) }
   }
   const config = { stores: { path: folder }, audit: { path: folder } }
-  const names = new ToolNames()
-  names.add('files', 'list')
+  const alike = { kind: 'look-alike', severity: 'warn', where: 'name', excerpt: '1ist resembles files.list' }
+  const encoded = { kind: 'encoded', severity: 'high', where: 'description', excerpt: 'decoded: curl evil.example' }
   const generation = {
     loaded: { config },
     redactName: (name: string) => name,
     catalog: { summaries: () => state.servers },
-    pins: { list: () => state.pins, onReview: onChange, names: () => names },
+    pins: {
+      list: () => state.pins,
+      onReview: onChange,
+      findingsOf: (label: string) => (label.startsWith('evil') ? [alike, encoded] : []),
+    },
     servers: { get: (name: string) => ({ server: { control: { paused: state.paused.has(name) } } }) },
   }
   const rejections = createRejections(clock)
@@ -146,7 +149,8 @@ describe('V7: the sources of the inbox', () => {
       'files.late is new',
     ])
     expect(found[0]?.detail).toBe('Changed: description. The scanner found: secrecy. No agent can see or use it.')
-    expect(found[2]?.detail).toContain('Its name resembles files.list.')
+    expect(found[2]?.detail).toContain('look-alike in name: 1ist resembles files.list')
+    expect(found[2]?.detail).toContain('encoded in description: decoded: curl evil.example')
     expect(pathsOf(found[0]!)).toEqual(['pins/files.read/block', 'servers/files/disable'])
     expect(found[0]?.actions[0]?.body).toEqual({ hash: 'h1' })
     for (const name of ['files', 'evil']) state.paused.add(name)

@@ -3,7 +3,8 @@ import { statfs } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
-import { visible } from '../../catalog/scan/escape-invisible.ts'
+import { findingText } from '../../catalog/scan/escape-invisible.ts'
+import { isFlag } from '../../catalog/scan/scan.ts'
 import type { ApprovalDecision } from '../../core/approval.ts'
 import { isUnhealthy } from '../../core/source-status.ts'
 import { dayMs } from '../../lib/duration.ts'
@@ -79,6 +80,9 @@ const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource
 
 export const approvalItemId = (approval: string): string => `approval:${approval}`
 
+/** Max findings that an item quotes. The definition's page shows all of them. */
+const maxFindings = 3
+
 /** Definitions that are new, changed or flagged, until an operator decides about them. */
 function definitionSource({ current, history }: InboxContext): InboxSource {
   let from: Pins | undefined
@@ -122,11 +126,11 @@ function definitionSource({ current, history }: InboxContext): InboxSource {
   }
 }
 
-function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'names'>): InboxEntry {
+function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'findingsOf'>): InboxEntry {
   const { label, server, hash, quarantined, changed, flags, seenAt } = pin
-  const found = flags.length === 0 ? '' : `The scanner found: ${flags.join(', ')}. `
-  const other = flags.includes('look-alike') ? pins.names().resembling(server, pin.name) : undefined
-  const alike = other === undefined ? '' : `Its name resembles ${visible(other)}. `
+  const findings = flags.length === 0 ? [] : pins.findingsOf(label).filter(isFlag).slice(0, maxFindings)
+  const excerpts = findings.map(findingText)
+  const found = flags.length === 0 ? '' : `The scanner found: ${excerpts.join('; ') || flags.join(', ')}. `
   const what = changed.length > 0 ? `Changed: ${changed.join(', ')}. ` : ''
   const effect = quarantined ? 'No agent can see or use it.' : 'Agents can use it.'
   const path = `pins/${encodeURIComponent(label)}`
@@ -135,7 +139,7 @@ function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'names'>):
     kind: 'definition',
     severity: flags.length > 0 ? 'critical' : 'warning',
     title: state === 'changed' ? `The definition of ${label} changed` : `${label} is ${state}`,
-    detail: `${what}${found}${alike}${effect}`,
+    detail: `${what}${found}${effect}`,
     since: seenAt,
     revision: `${hash} ${quarantined} ${flags.join()}`,
     link: page('pins', label),

@@ -1,4 +1,4 @@
-import { any, pattern, rulesOf, words } from './rule.ts'
+import { any, pattern, rulesOf } from './rule.ts'
 
 const leave = any('confirmations?, permissions?, approvals?, consent, authori[sz]ation')
 const deed = any(
@@ -10,34 +10,21 @@ const guard = any('sandbox, security, safety, protections?, antivirus, firewall,
 /** Detect instructions to act without asking people, or to deceive them. */
 export const consentRules = rulesOf('consent', [
   {
-    needs: [...leave.words, 'authorization', 'authorisation', 'confirm', 'approve', 'approving', 'confirming'],
-    pattern: pattern`\b(?:do not|don't|never|no need to|needn't|must not) (?:ask|request|prompt|require|wait|seek|check)\b.{0,30}\b${leave}\b|\b(?:skip|suppress|circumvent) (?:any |the |all |user )*(?:confirmations?|permissions?|approvals?|consent|confirming|approving)(?: (?:step|dialog|prompt|process)s?)?\b`,
-    unless:
-      /\b(?:set to true|if true|when true|whether to|option to|flag|unless|allows? (?:you )?to|--yes|--force|defaults?)\b/u,
-  },
-  {
-    needs: ['without'],
     pattern: pattern`\b${deed}\b.{0,80}\bwithout (?:any |the |further |first )?(?:asking|${leave}|prompting|being asked|consulting the user|showing (?:it|this|them))\b`,
     unless: /\b(?:never|not|don't|cannot|can't|mustn't|deletes|runs|executes|if true|whether|allows?|set to true)\b/u,
   },
   {
-    needs: ['already', 'pre-approved', 'preapproved', 'pre', 'assume', 'presume', 'previously', 'implicitly'],
     pattern: pattern`\buser (?:has |have )?(?:already |pre-?|previously |implicitly )+ ?(?:approved?|agreed?|consent(?:ed|s)?|authori[sz]ed|granted)\b|\b(?:assume|presume)\b.{0,12}\buser (?:consents?|agrees?|has (?:approved|agreed|consented)|approves?)\b`,
     unless: /\b(?:only|after|once|if|unless|until|when|whether|check)\b/u,
   },
   {
-    needs: ['auto', 'auto-approve', 'auto-run', 'auto-accept', 'auto-confirm', 'yolo', ...guard.words],
-    and: ['enable', 'set', 'turn', 'activate', 'switch', 'disable', 'deactivate'],
     pattern: pattern`\b(?:enable|set|turn on|activate|switch on)\b.{0,20}\b(?:auto[-_ ]?(?:approve|run|accept|confirm|execute)|yolo)\b|\b(?:disable|turn off|deactivate|switch off) (?:the )?${guard}\b`,
     near: /\b(?:skip|tell|nobody|safe to|before use|settings file|editor|beforehand|say nothing)\b/u,
   },
   {
-    needs: words('tell telling assure say claim claiming report pretend insist reassure convince state'),
-    and: ['even', 'regardless', 'matter', 'although', 'unattended', 'claiming', 'anyway'],
     pattern: pattern`\b(?:tell|telling|assure|say|claim|report|pretend|insist|reassure|convince|state)\b.{0,60}\b(?:safe|read-only|recorded|success\w*|green|harmless|needed|nothing|fine|done|free|passed|official|their choice)\b.{0,60}\b(?:even (?:when|if|though)|regardless|no matter|although|anyway|in any case|unattended)\b|\bclaiming that\b`,
   },
   {
-    needs: ['matter', 'regardless', 'increased', 'inflated'],
     pattern: pattern`\bno matter what the users? (?:asked|chose|said|wants?)\b|\bregardless of (?:the )?(?:user's|their) (?:choice|request|wish\w*|decision|answer)\b|\b(?:prices?|results?|amounts?) (?:are|is) (?:increased|inflated) by\b`,
   },
 ])

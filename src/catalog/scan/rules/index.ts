@@ -1,22 +1,19 @@
+import type { Sentence } from '../normalize.ts'
 import { consentRules } from './consent.ts'
 import { exfiltrationRules } from './exfiltration.ts'
 import { overrideRules, structureRules } from './instruction.ts'
 import { languageRules } from './languages.ts'
-import type { Rule } from './rule.ts'
+import { type Rule, sufficient } from './rule.ts'
 import { secrecyRules } from './secrecy.ts'
 import { shadowingRules } from './shadowing.ts'
+import { signals } from './signals.ts'
 
 export interface Hit {
   readonly kind: Rule['kind']
   readonly sentence: string
 }
 
-interface Indexed extends Rule {
-  readonly also: ReadonlySet<string> | undefined
-}
-
-const byWord = new Map<string, Indexed[]>()
-for (const rule of [
+const rules: readonly Rule[] = [
   ...secrecyRules,
   ...overrideRules,
   ...exfiltrationRules,
@@ -24,37 +21,62 @@ for (const rule of [
   ...consentRules,
   ...structureRules,
   ...languageRules,
-]) {
-  const indexed = { ...rule, also: rule.and && new Set(rule.and) }
-  for (const word of new Set(rule.needs)) byWord.set(word, [...(byWord.get(word) ?? []), indexed])
+  ...signals,
+]
+
+/** The number of neighbouring sentences whose weights are added. */
+const passage = 3
+
+/** A sentence that reports what others write ("detects prompts that ignore …", "expected output: ignore …"). */
+const report =
+  /^(?:[\w-]+ ){0,5}(?:returns?|analy[sz]es|checks?|detects?|flags|compares|classifies|blocks|scans|identif(?:y|ies)|explain(?:s|ing)|describ(?:es|ing)|serves|finds|recogni[sz]es|reports?|removes) .{0,80}?\b(?:that|whether|who|which|when|text|such as|like|for|against|tries|attempts?|prompts?|how|phrases?)\b|\b(?:expected|mock|sample|example|training|test|illustrative|canned|simulated|fixture|returned|input)\b[^:]{0,24}: |\b(?:attack(?:er)?s?|phrases?|that says|injections?)\b.{0,60}["'“]/u
+/** How much the words of others weigh, and the files, addresses and commands in them. */
+const reported = { words: 0.4, deeds: 0.7 }
+const whole = { words: 1, deeds: 1 }
+/** What makes a weak sign mean the opposite ("does not send …"). */
+const negation =
+  /(?<![\w-])(?:not|never|cannot|without|no|nor|avoid|refuses?|prevents?|blocks?|rejects?|detects?)(?![\w-])[^,;:]*$|n't\b[^,;:]*$/u
+
+interface Weighed extends Hit {
+  readonly weight: number
+  /** Whether it would suffice alone if it were not reported. Several such signs are often one and the same. */
+  readonly sure: boolean
 }
 
-const tokens = /[A-Za-z][A-Za-z'-]*|[<[#`]/g
-const ascii = /^[\x00-\x7f]*$/
-
-/** The sentences that match a rule, at most one per kind of finding. */
-export function hitsIn(sentences: readonly string[]): Hit[] {
+/** The passages with sufficient weight, at most one per kind of finding. `suspicion` is the weight of other signs. */
+export function hitsIn(sentences: readonly Sentence[], suspicion = 0): Hit[] {
   const hits = new Map<Rule['kind'], Hit>()
-  for (const [index, sentence] of sentences.entries()) {
-    for (const { kind, pattern, near, unless } of candidates(sentence)) {
-      if (hits.has(kind) || !pattern.test(sentence) || unless?.test(sentence)) continue
-      if (near && !near.test(sentences.slice(Math.max(0, index - 1), index + 2).join(' | '))) continue
-      hits.set(kind, { kind, sentence })
-    }
+  const recent: (readonly (readonly [RegExp, Weighed])[])[] = []
+  for (const index of sentences.keys()) {
+    const own = signsIn(sentences, index)
+    recent.splice(0, recent.length + 1 - passage)
+    recent.push(own)
+    if (own.length === 0) continue
+    const heaviest = new Map<RegExp, Weighed>()
+    for (const [pattern, sign] of recent.flat())
+      if (sign.weight > (heaviest.get(pattern)?.weight ?? 0)) heaviest.set(pattern, sign)
+    const signs = [...heaviest.values()].sort((a, b) => b.weight - a.weight)
+    const surest = signs.find(({ sure }) => sure)
+    const weight = signs.reduce((sum, sign) => sum + (sign.sure && sign !== surest ? 0 : sign.weight), suspicion)
+    if (weight < sufficient) continue
+    for (const [at, { kind, sentence, weight }] of signs.entries())
+      if ((at === 0 || weight >= sufficient) && !hits.has(kind)) hits.set(kind, { kind, sentence })
   }
   return [...hits.values()]
 }
 
-function candidates(sentence: string): Iterable<Rule> {
-  const found = new Set<Rule>()
-  const words = sentence.match(tokens) ?? []
-  let all: ReadonlySet<string> | undefined
-  for (const word of words) {
-    const rules = byWord.get(word)
-    if (!rules) continue
-    all ??= new Set(words)
-    for (const rule of rules) if (rule.also?.isDisjointFrom(all) !== true) found.add(rule)
+function signsIn(sentences: readonly Sentence[], index: number): (readonly [RegExp, Weighed])[] {
+  const { text, code } = sentences[index] as Sentence
+  const factors = report.test(text) ? reported : whole
+  const found: (readonly [RegExp, Weighed])[] = []
+  for (const { kind, weight, pattern, near, unless } of rules) {
+    const at = pattern.exec(code)?.index
+    if (at === undefined || unless?.test(code)) continue
+    if (weight < sufficient && negation.test(code.slice(Math.max(0, at - 40), at))) continue
+    const around = near && sentences.slice(Math.max(0, index - 1), index + 2).map((each) => each.code)
+    if (around && !near.test(around.join(' | '))) continue
+    const factor = kind === 'exfiltration' ? factors.deeds : factors.words
+    found.push([pattern, { kind, sentence: text, weight: weight * factor, sure: weight >= sufficient }])
   }
-  if (!ascii.test(sentence)) for (const rule of languageRules) found.add(rule)
   return found
 }

@@ -1,10 +1,5 @@
 import type { FindingKind } from '../finding.ts'
-import { type Rule, words } from './rule.ts'
-
-/** ASCII words in these languages that trigger the rules. Sentences with non-ASCII letters are always checked. */
-const needs = words(
-  'ignora ignore ignorez ignorer oublie oubliez olvida olvide descarta desconsidere dimentica trascura negeer vergeet vergiss heimlich ignoriere ignorieren missachte sage sag verrate informiere usuario utente gebruiker nutzer benutzer anwender utilisateur zignoruj ignoruj zapomnij',
-)
+import { type Rule, rulesOf } from './rule.ts'
 
 /** Patterns for the most common attacks in other languages: ignore earlier instructions, hide things from the user. */
 const patterns: Readonly<Record<string, Readonly<Partial<Record<FindingKind, RegExp>>>>> = {
@@ -63,5 +58,5 @@ const patterns: Readonly<Record<string, Readonly<Partial<Record<FindingKind, Reg
 }
 
 export const languageRules: readonly Rule[] = Object.values(patterns).flatMap((byKind) =>
-  Object.entries(byKind).map(([kind, pattern]) => ({ kind: kind as FindingKind, needs, pattern })),
+  Object.entries(byKind).flatMap(([kind, pattern]) => rulesOf(kind as FindingKind, [{ pattern }])),
 )

@@ -1,11 +1,12 @@
 import type { FindingKind } from '../finding.ts'
 
-/** A pattern that occurs only in poisoned definitions. It is matched against folded sentences with placeholders. */
+/** The weight from which on a passage is reported. */
+export const sufficient = 3
+
+/** A sign of a poisoned definition. It is matched against folded sentences with placeholders. */
 export interface Rule {
   readonly kind: FindingKind
-  /** One of these words must occur. This is a quick test that most sentences fail. */
-  readonly needs: readonly string[]
-  readonly and?: readonly string[]
+  readonly weight: number
   readonly pattern: RegExp
   /** This pattern must match too, in the same sentence or an adjacent one. */
   readonly near?: RegExp
@@ -13,31 +14,17 @@ export interface Rule {
   readonly unless?: RegExp
 }
 
-export const rulesOf = (kind: Rule['kind'], rules: readonly Omit<Rule, 'kind'>[]): readonly Rule[] =>
-  rules.map((rule) => ({ kind, ...rule }))
+export const rulesOf = (
+  kind: Rule['kind'],
+  rules: readonly (Omit<Rule, 'kind' | 'weight'> & Partial<Pick<Rule, 'weight'>>)[],
+): readonly Rule[] => rules.map((rule) => ({ kind, weight: sufficient, ...rule }))
 
-export const words = (list: string): readonly string[] => list.split(' ')
-
-/** Alternative phrases: `words` are their first words, and `toString` returns them as part of a pattern. */
-export interface Phrases {
-  readonly words: readonly string[]
-  toString(): string
-}
-
-/** Creates phrases from comma-separated lists. `s?` at the end of a word stands for both singular and plural. */
-export function any(...lists: readonly (string | Phrases)[]): Phrases {
-  const source = `(?:${lists.map((list) => (typeof list === 'string' ? list.split(', ').join('|') : list)).join('|')})`
-  const words = lists.flatMap((list) =>
-    typeof list === 'string' ? list.split(', ').flatMap((phrase) => forms(phrase.split(' ')[0] as string)) : list.words,
-  )
-  return { words, toString: () => source }
-}
-
-const forms = (word: string): string[] => (word.endsWith('s?') ? [word.slice(0, -2), `${word.slice(0, -2)}s`] : [word])
+/** Alternative phrases, from comma-separated lists, as part of a pattern. */
+export const any = (...lists: readonly string[]): string => `(?:${lists.flatMap((list) => list.split(', ')).join('|')})`
 
 /** Creates a regular expression. Gaps in the pattern must be short, so that matching takes linear time. */
-export const pattern = (parts: TemplateStringsArray, ...inserted: readonly (string | Phrases)[]): RegExp =>
-  new RegExp(String.raw(parts, ...inserted.map(String)), 'u')
+export const pattern = (parts: TemplateStringsArray, ...inserted: readonly string[]): RegExp =>
+  new RegExp(String.raw(parts, ...inserted), 'u')
 
 export const never = any(
   "do not, don't, dont, never, must not, mustn't, should not, shouldn't, shall not, may not, avoid, refrain from",
@@ -72,13 +59,8 @@ export const secret = any(
   'private keys?, ssh keys?, api[- ]?keys?, access keys?, aws secret access keys?, secret (?:access )?keys?',
   'encryption keys?, signing keys?, passwords? files?, passwords?, passphrases?, secrets?, credentials?, login data',
   'login details, seed phrases?, recovery phrases?, mnemonics?, (?:database )?connection strings?, (?:session )?cookies?',
-  '(?:access|session|auth|bearer|refresh|oauth) tokens?, tokens?, credit cards?, card numbers?, cvv, cvc',
+  '(?:access|session|auth|bearer|refresh|oauth) tokens?, credit cards?, card numbers?, cvv, cvc',
   'one-time codes?, one-time passwords?, verification codes?, otp, 2fa codes?, social security numbers?, bank details',
-)
-
-/** Words in the phrases above. Their first words are not enough, because some phrases begin with another word. */
-export const secretWords = words(
-  'key keys apikey apikeys api-key api-keys password passwords passphrase passphrases secret secrets credential credentials login phrase phrases mnemonic mnemonics string strings cookie cookies token tokens card cards cvv cvc code codes otp number numbers bank',
 )
 
 /** Phrases for the conversation between model and user, and for the model's instructions. */
@@ -86,8 +68,4 @@ export const talk = any(
   'conversations?(?! ids?\\b), chat (?:history|log|context|messages?), chats?(?! ids?\\b), dialog(?:ue)?s?, transcripts?',
   'message history, conversation (?:history|log|context), session history, system (?:prompt|message|instructions?)',
   'hidden prompt, user messages?, user (?:input|prompt)',
-)
-
-export const talkWords = words(
-  'conversation conversations chat chats dialog dialogs dialogue dialogues transcript transcripts message messages prompt prompts system user history',
 )

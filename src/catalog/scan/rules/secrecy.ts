@@ -17,67 +17,30 @@ const deed = any(
   'purpose, source, rule)',
 )
 
-const act = any(
-  'send, forward, upload, copy, call, invoke, add, insert, include, attach, read, push, post, log, record, transmit',
-  'append, replace, change, modify, collect, execute, submit, delete, open, pass, store, embed, redirect, inject, install',
-  'exfiltrate, grant, share, save, retrieve, mirror, email, transfer, slip',
-)
-
-const unheard = any(
-  'silently, secretly, covertly, stealthily, surreptitiously, quietly, discreetly, invisibly, unnoticed, unobtrusively',
-)
-
 /** Detect instructions to hide the model's actions from people. */
 export const secrecyRules = rulesOf('secrecy', [
   {
-    needs: tell.words,
-    and: never.words,
     pattern: pattern`\b${never}\b.{0,20}\b${tell} (?:${person}|users?\b(?! (?:of|in|with|who|about new)))`,
     unless: pattern`\b(?:tell|inform|advise|warn|alert|notify)\w* (?:the )?users? (?:to|how|which|an?|unless|until|technical)\b|\bnever .{0,60}\bwithout\b`,
   },
   {
-    needs: ['let', 'letting', 'know', 'show', 'showing'],
-    and: never.words,
     pattern: pattern`\b${never}\b.{0,20}\b(?:let|letting) (?:${person}|users?) (?:know|see|notice|find out|realise|realize)\b|\b${never} (?:show|showing|display) (?:this|it|that|these|any of this)(?: \w+)? to (?:${person}|users?)\b`,
     unless: /\bids?\b|\braw\b|\bjson\b/u,
   },
   {
-    needs: [...mention.words, 'bring', 'bringing', 'slip'],
-    and: never.words,
     pattern: pattern`\b${never}\b.{0,20}\b(?:${mention}(?: to)?(?: (?:${person}|users?))?(?: (?:to|of|on))? ${deed}|(?:bring|bringing) (?:this|it|that) up)\b`,
     unless:
       /\b(?:unless|until) (?:the user|asked|explicitly|they)\b|\bother players?\b|\b(?:say|claim) (?:that|it) (?:is|was|has)\b/u,
   },
   {
-    needs: ['know', 'aware', 'notice', 'told', 'informed', 'notified', 'realise', 'realize', 'suspect'],
-    pattern: pattern`\b(?:${person}|users|people) (?:must|should|need|ought|may|do|does)(?: not|n't| never)(?: need)?(?: to)? (?:be )?(?:know|made aware|aware|notice|told|informed|notified|realise|realize|suspect)\b`,
-    unless: /\bof the team\b|\bto know (?:the|how|which)\b/u,
-  },
-  {
-    needs: [...unheard.words, 'scenes', 'secret', 'quiet', 'trace', 'noticing', 'noticed'],
-    pattern: pattern`\b(?:${unheard}|behind the scenes|in secret),?(?: \w+)? ${act}\b|\b${act}\b.{0,40}\b(?:secretly|covertly|stealthily|surreptitiously|unnoticed|in secret|behind the scenes|silently(?! (?:fails?|ignored?|dropp?))|without (?:being noticed|anyone noticing|a trace))\b`,
-    unless:
-      /\b(?:fails?|dropped|ignored|blocked|muted?|never|not|instead of|rather than) .{0,20}silently\b|\bsilently (?:fail|ignore|drop|skip|overwrit|truncat)/u,
-  },
-  {
-    needs: ['keep', 'keeping', 'keeps', 'hold', 'say', 'saying', 'said', 'stay', 'remain', 'between', 'quiet'],
     pattern: pattern`\b(?:keep|keeping|hold)\b.{0,20}\b(?:to yourself|between us|quiet about|silent about|secret from|hidden from|from the user)\b|\bkeep (?:this|it|that|these)(?: \w+){0,3} (?:secret|hidden|confidential|quiet)\b|\b(?:say|saying|said) nothing\b|\b(?:stay|remain|be) (?:silent|quiet|discreet) (?:about|on)\b|\bbetween (?:you and me|us)\b|\bkeeps? quiet\b`,
     unless: /\b(?:api key|token|password|credentials?|private key|client secret|recovery|shown once|safe place)\b/u,
   },
   {
-    needs: ['ai', 'llm', 'llms', 'language', 'model', 'models', 'assistant', 'assistants'],
-    and: ['only', 'exclusively', 'solely', 'just', 'meant', 'intended', 'alone', 'eyes'],
-    pattern: pattern`\b(?:only|exclusively|solely|just|meant|intended) for (?:the )?(?:ai|llms?|language models?|(?:ai )?models?|(?:ai )?assistants?|ai agents?)\b|\bfor (?:the )?(?:ai|llms?|language models?|model|assistant)(?: (?:models?|agents?|assistants?))? (?:only|alone|eyes)\b`,
-    near: /\b(?:users?|humans?|people|invisible|hidden|conceal\w*|secret|not (?:shown|displayed|visible))\b/u,
-  },
-  {
-    needs: ['conceal', 'concealed', 'hide', 'hidden', 'withhold', 'withheld', 'invisible', 'display', 'eyes', 'sight'],
     pattern: pattern`\b(?:conceal|hide|withhold)(?: \w+){0,4} from (?:${person}|users|people)\b|\b(?:must|should|is to|are to|to) (?:be |stay |remain )(?:kept )?(?:concealed|hidden|invisible|withheld)(?: \w+)? (?:from|to) (?:${person}|users|people)\b|\bnot (?:meant )?for (?:display|(?:human|user)(?:s|'s)? eyes)\b|\bout of (?:the user's|user) sight\b`,
     unless: /\b(?:columns?|element|fields? that|widget)\b/u,
   },
   {
-    needs: ['leave', 'leaving', 'omit', 'omitting', 'exclude', 'drop', 'suppress', 'keep', 'must', 'not', 'spare'],
-    and: ['your', 'step', 'steps', 'output', 'summary', 'them'],
     pattern: pattern`\b(?:leave|leaving|omit|omitting|exclude|drop|suppress|keep)\b.{0,60}\b(?:from|out of) your (?:final |visible )?(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|reports?)\b|\b(?:output|answer|reply|summary|response) must (?:omit|hide|not mention)\b|\bdo not (?:list|print|log|include|show|display|report)\b.{0,20}\b(?:(?:this|these|such|it)\b.{0,30}\bin your (?:summary|answer|reply|response|report)|steps? \d)|\bso spare them\b`,
     near: /\b(?:read|files?|send|payments?|steps?|keys?|upload|transfer|copy|call|run|FILE|NAME)\b/u,
     unless: /\b(?:null|empty|ids?|binary|duplicates?|whitespace)\b/u,
