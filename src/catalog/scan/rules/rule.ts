@@ -44,12 +44,6 @@ export const put = any(
   'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
 )
 
-/** Like `put`, but without the phrases that people use when they give a tool their own keys. */
-export const send = any(
-  'send, submit, attach, append, hand, share, deposit, copy, embed, transmit, forward, upload, deliver, email, e-mail',
-  'mail, post, slip, relay, encode, dump, leak, replicate, smuggle, expose, exfiltrate, print, output, include, paste',
-)
-
 export const take = any(
   'read, open, load, cat, get, fetch, retrieve, extract, collect, gather, copy, peek, look, include, attach, grab',
   'obtain, find, dump, print, harvest, access, locate, search, take, scan, view, consult, examine, inspect, pull, steal',
