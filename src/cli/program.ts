@@ -100,6 +100,7 @@ ${exitCodeHelp}`,
     .option('-e, --env <KEY=VALUE>', 'an environment variable for the command; repeat for several', collect)
     .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat for several', collect)
     .addOption(choice('-t, --transport <transport>', 'transport for the URL (default: inferred)', 'http sse stdio'))
+    .option('--allow <agent>', 'allow the server for an agent; repeat for several', collect)
     .option('--force', 'replace an existing server with that name')
     .option('--dry-run', 'show the change without writing it')
     .addHelpText(

@@ -16,6 +16,8 @@ export interface ImportOptions {
   readonly missing: (definition: ServerDefinition) => readonly string[]
   /** Replaces references by what they refer to, where possible, to compare servers by their secrets. */
   readonly resolve: (definition: ServerDefinition) => ServerDefinition
+  /** The names of servers that are added even if they are already configured. */
+  readonly copies?: readonly string[]
 }
 
 export interface PlannedServer extends MergedServer {
@@ -27,8 +29,8 @@ export interface PlannedServer extends MergedServer {
 
 export interface ImportPlan {
   readonly added: readonly PlannedServer[]
-  /** Servers that are already in the configuration, by their configured names. */
-  readonly present: readonly string[]
+  /** Servers that are already in the configuration, and their configured names. */
+  readonly present: readonly { readonly name: string; readonly as: string }[]
   readonly notes: readonly string[]
   /** Number of secrets replaced by references. */
   readonly secrets: number
@@ -36,10 +38,10 @@ export interface ImportPlan {
 
 /** Merges servers, replaces their secrets with references, and skips servers that are already configured. */
 export async function planImport(found: readonly FoundServer[], options: ImportOptions): Promise<ImportPlan> {
-  const { known, find, keep, missing, resolve } = options
+  const { known, find, keep, missing, resolve, copies = [] } = options
   const merged = merge(found)
   const added = new Map<string, PlannedServer>()
-  const present: string[] = []
+  const present: { name: string; as: string }[] = []
   const notes = [...merged.notes]
   let secrets = 0
   const resolved = new Map([...known].map(([name, definition]) => [name, resolve(definition)]))
@@ -47,8 +49,8 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const [origin] = origins
     const isPresent = (definition: ServerDefinition, among: ImportOptions['known']): boolean => {
       const twin = twinOf(definition, folder, among)
-      if (!twin) return false
-      present.push(twin.name)
+      if (!twin || copies.includes(name)) return false
+      present.push({ name, as: twin.name })
       const ignored = settingsBeyond(written, twin.definition)
       if (origin && ignored.length > 0)
         notes.push(`${twin.name} is already configured; ${ignored.join(', ')} from ${called(origin)} is not imported`)

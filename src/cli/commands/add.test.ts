@@ -131,6 +131,7 @@ describe('B11: add puts a server into the configuration', () => {
       left: ['~/.config/toolway/secrets/first.A_TOKEN'],
       secrets: 0,
       waiting: [],
+      agents: null,
       replaced: true,
       written: true,
     })
@@ -164,6 +165,19 @@ describe('B11: add puts a server into the configuration', () => {
       expect(existsSync(at('shop', 'ran'))).toBe(true)
     },
   )
+
+  test('says which agents may use it, and allows it for others in the same edit', async () => {
+    const rules = `${mine}\nagents:\n  coder: { allow: { servers: [first] } }   # mine\n  coder.junior: {}\n`
+    const { run, text } = await withFile('toolway.yaml', rules)
+    expect((await run('add', 'a', '--', 'x')).stderr).toMatch(/^No agent may use a: .*--allow AGENT/m)
+    const { stdout, stderr } = await run('add', 'b', '--allow', 'coder', '--dry-run', '--', 'y')
+    expect(stdout).toMatch(/\+ .*servers: \[\s*first,\s*b\s*\]/)
+    expect(stderr).toContain('Agents that may use b: coder, coder.junior.')
+    await run('add', 'b', '--allow', 'coder', '--', 'y')
+    expect(parse(await text()).agents.coder.allow.servers).toEqual(['first', 'b'])
+    expect(await text()).toContain('# mine')
+    expect(await run('add', 'c', '--allow', 'coder.junior', '--', 'y')).toMatchObject({ code: 2 })
+  })
 
   test('a server that needs an unset variable is disabled, so that the others run', async () => {
     const { run, text } = await withFile()

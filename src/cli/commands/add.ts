@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { adaptServer, type PlannedServer } from '../../clients/import-plan.ts'
+import { editText as changedText, contentOf } from '../../config/edit/edit-text.ts'
 import { type NewServer, serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
@@ -8,6 +9,8 @@ import { serverName } from '../../config/schema/mcp-servers.ts'
 import { keyPath } from '../../config/tree.ts'
 import { plainName } from '../../config/validate.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
+import { agentsOf, allowingChange } from '../../runtime/config-edit/add-servers.ts'
+import type { Draft } from '../../runtime/config-edit/config-file.ts'
 import { disabledReason, prepareImport } from '../../runtime/config-edit/prepare-import.ts'
 import { starterWith } from '../../runtime/config-edit/starter.ts'
 import { createOutput, type ExitCode, editText, exit, type Shell, UsageError } from '../kit.ts'
@@ -29,6 +32,7 @@ interface AddOptions extends EditConfigOptions {
   readonly header?: readonly string[]
   readonly transport?: 'http' | 'sse' | 'stdio'
   readonly force?: boolean
+  readonly allow?: readonly string[]
 }
 
 export const addServer = (
@@ -51,8 +55,7 @@ async function tryToAdd(shell: Shell, name: string, words: readonly string[], op
       'Replace it with --force, or choose another name.',
     )
   }
-  const addition = await planAddition(shell, file, name, definition)
-  const { server, prepared, after } = addition
+  const { server, prepared, after, agents } = await planAddition(shell, file, { name, definition }, options.allow)
   const output = createOutput(shell, json)
   const changes = after !== file.before.text
   const written = changes && !dryRun
@@ -66,7 +69,7 @@ async function tryToAdd(shell: Shell, name: string, words: readonly string[], op
   const left = secretsLeft(file, name, server.definition)
   if (json) {
     const { secrets } = prepared
-    output.value({ file: file.path, name, lost, left, secrets, waiting: server.waiting, replaced, written })
+    output.value({ file: file.path, name, lost, left, secrets, waiting: server.waiting, agents, replaced, written })
     return exit.ok
   }
   const how = replaced ? `Replaced ${name} in` : `Added ${name} to`
@@ -76,6 +79,9 @@ async function tryToAdd(shell: Shell, name: string, words: readonly string[], op
   if (lost.length > 0) output.warn(`These settings from the old entry were removed: ${lost.join(', ')}.`)
   if (left.length > 0) output.note(`Its old secrets are still in ${left.join(', ')}.`)
   noteOf(prepared, output, 'file')
+  if (agents?.length === 0)
+    output.warn(`No agent may use ${name}: allow it with --allow AGENT, or in agents.NAME.allow.`)
+  else if (agents) output.note(`Agents that may use ${name}: ${agents.join(', ')}.`)
   const client = kindOf(file.path)
   if (client && prepared.secrets > 0) {
     output.warn(`${clientLabels[client]} also reads ${file.named} and does not understand \${file:…}.`)
@@ -144,7 +150,12 @@ function parseHeader(text: string): [string, string] {
 }
 
 /** Plans where the secrets are stored and what the file will contain, and checks the result. */
-async function planAddition(shell: Shell, file: ConfigFile, name: string, definition: ServerDefinition) {
+async function planAddition(
+  shell: Shell,
+  file: ConfigFile,
+  { name, definition }: Pick<PlannedServer, 'name' | 'definition'>,
+  allow: readonly string[] = [],
+) {
   const origin = { path: join(shell.cwd, 'toolway'), scope: 'user' as const }
   const read = { name, definition, key: '', impliedFolder: shell.cwd, plain: [], problems: [] }
   const found = adaptServer(read, origin, file.path)
@@ -152,11 +163,14 @@ async function planAddition(shell: Shell, file: ConfigFile, name: string, defini
   const server = prepared.added[0] as PlannedServer
   const waits = server.waiting.length > 0
   const comment = waits ? disabledReason(server.waiting) : undefined
-  const fileWith = (one: ServerDefinition): string =>
-    withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, comment })
+  const changes = allow.map((agent) => allowingChange(agent, [name], contentOf(file.path, file.before.text)))
+  const fileWith = (one: ServerDefinition): string => {
+    const text = withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, comment })
+    return editText(file.named, () => changedText(file.path, text, changes))
+  }
   // The secret files do not exist yet, so check the definition with the secrets inline.
-  await requireValid(file, name, fileWith({ ...found.definition, ...(waits && { disabled: true }) }))
-  return { server, prepared, after: fileWith(server.definition) }
+  const draft = await requireValid(file, name, fileWith({ ...found.definition, ...(waits && { disabled: true }) }))
+  return { server, prepared, after: fileWith(server.definition), agents: agentsOf(draft, name) }
 }
 
 /** The file's text with the server added. A new YAML file starts from the commented starter. */
@@ -172,9 +186,9 @@ function typed({ transport, ...rest }: ServerDefinition): ServerDefinition {
 }
 
 /** Reports problems with the new server as problems with the command line. */
-async function requireValid(file: ConfigFile, name: string, draft: string): Promise<void> {
+async function requireValid(file: ConfigFile, name: string, draft: string): Promise<Draft> {
   try {
-    await refuseWorse(file, draft)
+    return await refuseWorse(file, draft)
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown
     const prefix = `${keyPath(['mcpServers', name])}.`

@@ -8,10 +8,10 @@ import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { claimDefaultState } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
-import { ConfigError, type ConfigProblem, problemText } from '../../config/problems.ts'
+import { ConfigError, problemText } from '../../config/problems.ts'
 import { isWithin } from '../../config/tree.ts'
 import { homeOf } from '../../core/home.ts'
-import { loadDraft, newProblems } from '../../runtime/config-edit/config-file.ts'
+import { type Draft, loadDraft, newProblems } from '../../runtime/config-edit/config-file.ts'
 import { asWritten, prepareImport, type SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
 import { starterWith } from '../../runtime/config-edit/starter.ts'
 import { editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
@@ -30,8 +30,8 @@ export interface ConfigFile {
   readonly before: FileSnapshot
   readonly text: ServersText
   readonly servers: ReadonlyMap<string, ServerDefinition>
-  /** Problems that the whole configuration would have if this file contained `text`. */
-  problemsWith(text: string): Promise<readonly ConfigProblem[]>
+  /** The whole configuration as it would be if this file contained `text`. */
+  draft(text: string): Promise<Draft>
 }
 
 /** The file to write: the one that `option` or a single --config names, or toolway.yaml in this folder. */
@@ -71,7 +71,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
     before,
     servers,
     text: editText(named, () => serversText(path, before.text)),
-    problemsWith: async (text) => (await loadDraft({ paths, env, cwd }, path, text)).problems,
+    draft: (text) => loadDraft({ paths, env, cwd }, path, text),
   }
 }
 
@@ -84,11 +84,14 @@ async function serversIn({ path, bytes }: FileSnapshot, { env }: Shell) {
 }
 
 /** Throws if the change would cause problems that the configuration does not have yet. */
-export async function refuseWorse({ before, problemsWith }: ConfigFile, text: string): Promise<void> {
-  const problems = await problemsWith(text)
-  if (problems.length === 0) return
-  const fresh = newProblems(before.bytes ? await problemsWith(before.text) : [], problems)
+export async function refuseWorse({ before, draft }: ConfigFile, text: string): Promise<Draft> {
+  const after = await draft(text)
+  const fresh = newProblems(
+    before.bytes && after.problems[0] ? (await draft(before.text)).problems : [],
+    after.problems,
+  )
   if (fresh.length > 0) throw new ConfigError(fresh)
+  return after
 }
 
 export const showChange = ({ before, named, servers }: ConfigFile, after: string, output: Output): void =>

@@ -54,7 +54,8 @@ export async function importServers(shell: Shell, file: string, options: ImportO
     )
   }
   if (!json) {
-    for (const name of present) output.print(`${name} is already in ${named}.`)
+    for (const { name, as } of present)
+      output.print(`${name} is already in ${named}${as === name ? '' : `, as ${as}`}.`)
     if (added.length > 0) preview(output)
     else output.print(unusable ? `None of the servers in ${file} can be imported.` : `Nothing to add to ${named}.`)
   }
@@ -65,7 +66,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
       into,
       dialect: content.dialect ?? null,
       added: added.map(({ name }) => name),
-      present,
+      present: present.map(({ as }) => as),
       notes: prepared.notes,
       warnings: content.warnings,
       problems: allProblems(content),

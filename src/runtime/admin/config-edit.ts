@@ -91,7 +91,14 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
     )
   }
 
-  const viewOf = ({ file, notes, ...proposal }: Awaited<ReturnType<ThreadMethods['propose']>>): EditProposal => {
+  const viewOf = ({
+    file,
+    notes,
+    present,
+    added,
+    allowable,
+    ...proposal
+  }: Awaited<ReturnType<ThreadMethods['propose']>>): EditProposal => {
     const { text } = current().redactor
     return {
       file: file.path,
@@ -105,6 +112,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       servers: changedServers(proposal),
       references: proposal.references.map((one) => ({ ...one, target: text(one.target) })),
       notes: notes.map(text),
+      ...{ present, added, allowable },
     }
   }
 
@@ -174,7 +182,11 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const { loaded, problems } = proposal
       if (!loaded) throw wouldBeInvalid(problems)
       requireConfirmed(edit, proposal)
-      if (names.length === 0) throw invalidArguments('This edit changes no server.')
+      const [twin] = proposal.present
+      if (names.length === 0)
+        throw invalidArguments(
+          `This edit changes no server${twin ? `: it is in the configuration as ${twin.as}` : ''}.`,
+        )
       if (tests >= maxTests)
         throw new ToolwayError('OVERLOADED', 'Other servers are being tested: try again in a moment.')
       tests++

@@ -1,13 +1,24 @@
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
-import { adaptServer, called, type FoundServer, planImport } from '../../clients/import-plan.ts'
+import {
+  adaptServer,
+  called,
+  type FoundServer,
+  type ImportOptions,
+  type ImportPlan,
+  planImport,
+} from '../../clients/import-plan.ts'
+import { valueAt } from '../../config/edit/edit-text.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { homeOf } from '../../core/home.ts'
 import { asRecord } from '../../lib/is-record.ts'
-import type { ConfigEdit } from '../../serve/admin/contract.ts'
+import { quote } from '../../lib/message-text.ts'
+import { parentName } from '../../policy/agents.ts'
+import { compileRules } from '../../policy/rules.ts'
+import type { ConfigEdit, EditProposal } from '../../serve/admin/contract.ts'
 import { type ConfigChange, createConfigEditor, type Proposal } from './config-editor.ts'
-import { type ConfigSource, openEditedFile } from './config-file.ts'
+import { type ConfigSource, type Draft, openEditedFile } from './config-file.ts'
 import { createEditHistory } from './edit-history.ts'
 import { type Pasted, readPasted } from './pasted-servers.ts'
 import { type asWritten, disabledReason, missingIn, resolveIn } from './prepare-import.ts'
@@ -22,22 +33,58 @@ export interface ProposalRequest {
   readonly key: string
 }
 
-/** What an edit of the admin API would change, whichever way it says what to add. */
-export async function proposeEdit(request: ProposalRequest): Promise<Proposal & { readonly notes: readonly string[] }> {
+interface EditSummary extends Omit<Additions, 'changes'>, Pick<EditProposal, 'added' | 'allowable'> {}
+
+/** What an edit of the admin API would change, whichever way it says what to add, and who may use what it adds. */
+export async function proposeEdit(request: ProposalRequest): Promise<Proposal & EditSummary> {
   const { source, key, folder, edit } = request
   const redactor = createRedactor(request.redacted)
   const history = createEditHistory(folder)
   const editor = createConfigEditor({ source, redactor: () => redactor, history, key, now: () => 0 })
-  const { add, import: choices, changes, text, was, undo = '' } = edit
-  const added = add ? await additionOf(add, source) : choices && (await importOf(choices, source))
-  const wanted = added ?? (changes ? { changes } : text === undefined ? { undo } : { text, was })
-  return { ...(await editor.propose(wanted)), notes: added?.notes ?? [] }
+  const { add, import: choices, changes, text, was, undo = '', copies, allow = [] } = edit
+  const added = add ? await additionOf(add, source, copies) : choices && (await importOf(choices, source, copies))
+  const { notes = [], present = [], changes: wanted = changes } = added ?? {}
+  if (!wanted) {
+    const proposal = await editor.propose(text === undefined ? { undo } : { text, was })
+    return { ...proposal, notes, present, added: [], allowable: [] }
+  }
+  const { values } = await editor.content()
+  const names = wanted.flatMap(({ path, rename, ...change }) => {
+    const [section, name, ...rest] = path
+    const isAdded = section === 'mcpServers' && rest.length === 0 && ('value' in change || 'yaml' in change)
+    return isAdded && name !== undefined && valueAt(values, path) === undefined ? [String(name)] : []
+  })
+  const allowing = allow.map((agent) => allowingChange(agent, names, values))
+  const proposal = await editor.propose({ changes: [...wanted, ...allowing] })
+  return {
+    ...{ ...proposal, notes, present },
+    added: names.map((name) => ({ name, agents: agentsOf(proposal, name) })),
+    allowable: names.length === 0 ? [] : Object.keys(asRecord(valueAt(values, ['agents']))).filter(isTop),
+  }
 }
 
-interface Additions {
-  readonly changes: readonly ConfigChange[]
-  readonly notes: readonly string[]
+/** Whether an agent inherits nothing: rules of its own would replace those of its parent. */
+const isTop = (agent: string): boolean => parentName(agent) === undefined
+
+/** The change that allows servers for an agent. `values` is the content of the file. */
+export function allowingChange(agent: string, names: readonly string[], values: unknown): ConfigChange {
+  const path = ['agents', agent, 'allow', 'servers']
+  const allowed = valueAt(values, path) ?? []
+  if (valueAt(values, ['agents', agent]) !== undefined && Array.isArray(allowed) && isTop(agent))
+    return { path, value: [...allowed, ...names] }
+  throw invalidArguments(`Servers cannot be allowed for the agent ${quote(agent)} here: edit its rules instead.`)
 }
+
+/** The agents that may use a server, whatever it offers; null if there are no rules, or the configuration is invalid. */
+export function agentsOf({ loaded }: Pick<Proposal | Draft, 'loaded'>, server: string): string[] | null {
+  if (!loaded) return null
+  const { agents, policy, mcpServers } = loaded.config
+  const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
+  if (rules.agents.size === 0) return null
+  return [...rules.agents].filter((agent) => !rules.closed({ agent, authenticated: true }, server))
+}
+
+type Additions = Pick<ImportPlan, 'notes' | 'present'> & { readonly changes: readonly ConfigChange[] }
 
 /** A server in a client's file. */
 export interface ImportChoice {
@@ -49,13 +96,14 @@ export interface ImportChoice {
 export async function additionOf(
   { oauth = [], ...pasted }: Pasted & { readonly oauth?: readonly string[] | undefined },
   source: ConfigSource,
+  copies?: readonly string[],
 ): Promise<Additions> {
   const { path, known } = await target(source)
   if (pasted.name !== undefined && known.has(pasted.name)) {
     throw invalidArguments(`There is already a server named ${pasted.name}.`)
   }
   const found = await readPasted(pasted, source, path)
-  const added = await additions(found.map(renamed(known)), known, source, () => undefined)
+  const added = await additions(found.map(renamed(known)), { known, copies }, source, () => undefined)
   const auth = { type: 'oauth' }
   const changes = added.changes.map((change) =>
     oauth.includes(String(change.path[1])) ? { ...change, value: { ...asRecord(change.value), auth } } : change,
@@ -64,7 +112,11 @@ export async function additionOf(
 }
 
 /** The changes that add servers from the files of MCP clients. */
-export async function importOf(choices: readonly ImportChoice[], source: ConfigSource): Promise<Additions> {
+export async function importOf(
+  choices: readonly ImportChoice[],
+  source: ConfigSource,
+  copies?: readonly string[],
+): Promise<Additions> {
   const { path, known } = await target(source)
   const files = await clientServers(source)
   const found = choices.map(({ file, name }): FoundServer => {
@@ -76,7 +128,12 @@ export async function importOf(choices: readonly ImportChoice[], source: ConfigS
     if (problem) throw invalidArguments(`${name} cannot be imported: ${problem.message}.`)
     return adaptServer(server, from, path)
   })
-  return additions(found, known, source, (server) => `from ${[...new Set(server.origins.map(called))].join(', ')}`)
+  return additions(
+    found,
+    { known, copies },
+    source,
+    (server) => `from ${[...new Set(server.origins.map(called))].join(', ')}`,
+  )
 }
 
 /** The files of the MCP clients on this machine. */
@@ -101,14 +158,14 @@ type Planned = Parameters<typeof asWritten>[0]
 
 async function additions(
   found: readonly FoundServer[],
-  known: ReadonlyMap<string, ServerDefinition>,
+  among: Pick<ImportOptions, 'known' | 'copies'>,
   { env }: ConfigSource,
   origin: (server: Planned) => string | undefined,
 ): Promise<Additions> {
   // Secrets stay inline here; the editor moves them to private files.
   const keep = async (secret: string) => secret
   const plan = await planImport(found, {
-    known,
+    ...among,
     find: () => [],
     keep,
     missing: missingIn(env),
@@ -126,10 +183,7 @@ async function additions(
   const waiting = plan.added.filter((server) => server.waiting.length > 0)
   return {
     changes,
-    notes: [
-      ...plan.notes,
-      ...plan.present.map((name) => `This server is already in the configuration as ${name}.`),
-      ...waiting.map((server) => `${server.name} is ${disabledReason(server.waiting)}.`),
-    ],
+    present: plan.present,
+    notes: [...plan.notes, ...waiting.map((server) => `${server.name} is ${disabledReason(server.waiting)}.`)],
   }
 }

@@ -1,4 +1,9 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { ConfigEdit } from '../../serve/admin/contract.ts'
+import { proposeEdit } from './add-servers.ts'
 import { readPasted, wordsOf } from './pasted-servers.ts'
 
 const read = async (input: string, name?: string) => {
@@ -61,5 +66,72 @@ describe('V9: servers are read from pasted text', () => {
 
   test('an invalid name is refused', async () => {
     await expect(read('node x.js', 'a b')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  })
+})
+
+/** Proposes edits of a file with this content. */
+async function proposals(content: string) {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'toolway-add-'))
+  const path = join(folder.path, 'toolway.yaml')
+  await writeFile(path, content)
+  const source = { paths: [path], env: { HOME: folder.path }, cwd: folder.path }
+  const request = { source, redacted: { secrets: [], keys: [] }, folder: folder.path, key: 'k' }
+  return {
+    propose: (edit: ConfigEdit) => proposeEdit({ ...request, edit }),
+    [Symbol.asyncDispose]: () => folder.remove(),
+  }
+}
+
+const weather = { command: 'npx', args: ['-y', 'weather-mcp'] }
+const add = (servers: object) => ({ input: JSON.stringify({ mcpServers: servers }) })
+
+describe('V9: what an addition says before it is saved', () => {
+  test('the agents that may use the server; those that are chosen are allowed in the same edit', async () => {
+    const rules = `mcpServers: {}
+agents:
+  coder: { allow: { servers: [files], tools: { docs: [read] } } } # mine
+  coder.junior: { deny: { servers: [secrets] } }
+  coder.intern: { allow: { servers: [files] } }
+  admin: { allow: { servers: ["*"] }, deny: { servers: [weather] } }
+`
+    await using file = await proposals(rules)
+    const first = await file.propose({ add: add({ weather }) })
+    expect(first).toMatchObject({ added: [{ name: 'weather', agents: [] }], allowable: ['coder', 'admin'] })
+    const allowed = await file.propose({ add: add({ weather, docs: { url: 'https://x.test/mcp' } }), allow: ['coder'] })
+    expect(allowed.added).toEqual([
+      { name: 'weather', agents: ['coder', 'coder.junior'] },
+      { name: 'docs', agents: ['coder', 'coder.junior', 'admin'] },
+    ])
+    expect(allowed.after).toMatch(/servers: \[\s*files,\s*weather,\s*docs\s*\].*# mine/s)
+    // A rule that denies the server stays.
+    expect((await file.propose({ add: add({ weather }), allow: ['admin'] })).added).toEqual([
+      { name: 'weather', agents: [] },
+    ])
+    for (const agent of ['coder.junior', 'nobody', '__proto__'])
+      await expect(file.propose({ add: add({ weather }), allow: [agent] })).rejects.toThrow(`"${agent}"`)
+    const form = { changes: [{ path: ['mcpServers', 'secrets'], value: weather, isNew: true }] }
+    expect((await file.propose(form)).added).toEqual([{ name: 'secrets', agents: ['admin'] }])
+    expect(await file.propose({ text: rules })).toMatchObject({ added: [], allowable: [] })
+  })
+
+  test('that everybody may use it without rules', async () => {
+    await using file = await proposals('mcpServers: {}\n')
+    expect(await file.propose({ add: add({ weather }) })).toMatchObject({ added: [{ agents: null }], allowable: [] })
+  })
+
+  test('that a command or URL is in the configuration under another name; it is added if somebody wants that', async () => {
+    const docs = { url: 'https://x.test/mcp' }
+    await using file = await proposals(`mcpServers: ${JSON.stringify({ forecast: weather, docs })}\n`)
+    const edit = { add: add({ weather, docs, other: { command: 'x' } }) }
+    const first = await file.propose(edit)
+    const present = [
+      { name: 'weather', as: 'forecast' },
+      { name: 'docs-2', as: 'docs' },
+    ]
+    expect(first.present).toEqual(present)
+    expect(first.added.map(({ name }) => name)).toEqual(['other'])
+    const both = await file.propose({ ...edit, copies: ['weather', 'docs-2'] })
+    expect(both.present).toEqual([])
+    expect(both.paths).toEqual(['mcpServers.weather', 'mcpServers.docs-2', 'mcpServers.other'])
   })
 })

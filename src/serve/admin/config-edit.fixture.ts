@@ -20,6 +20,7 @@ const record: ConfigEditRecord = {
 const proposal: EditProposal = {
   ...{ file, hash: 'h1', editable: { ok: true }, diff, after: 'mcpServers: {}\n', paths: [...record.paths] },
   ...{ problems: [], warnings: [], servers: ['memory'], references: [], notes: [] },
+  ...{ present: [], added: [{ name: 'memory', agents: [] }], allowable: ['researcher', 'ci'] },
 }
 
 /** Edits in memory. The input `bad` has a problem, the hash `old` is a conflict, and `${` is a reference. */
@@ -34,8 +35,11 @@ export const createTestConfigEditing = (
     note('preview', edit)
     const problem = { key: 'mcpServers.memory.comand', line: 3, message: 'unknown key; did you mean command?' }
     const references = [{ key: 'mcpServers.memory', target: 'https://x.example.com', reference: '${TOKEN}' }]
+    const added = [{ name: 'memory', agents: edit.allow ?? [] }]
+    if (edit.add?.input === 'npx twin')
+      return { ...proposal, ...(edit.copies ? { added } : { present: [{ name: 'twin', as: 'memory' }], diff: [] }) }
     if (edit.add?.input.includes('${')) return { ...proposal, references }
-    return edit.add?.input === 'bad' ? { ...proposal, problems: [problem] } : proposal
+    return edit.add?.input === 'bad' ? { ...proposal, problems: [problem] } : { ...proposal, added }
   },
   async applyEdit(_, edit, hash) {
     note('apply', { edit, hash })

@@ -77,6 +77,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await dialog.getByRole('textbox', { name: /Command, URL/ }).fill(pasted)
     await dialog.getByText('3 tools').waitFor()
     await dialog.getByRole('button', { name: 'Review' }).click()
+    await dialog.getByText('Everybody may use second').waitFor()
     await save(expectWhole)
     await row(page, 'Servers', 'second')
     const added = await text()
@@ -141,6 +142,36 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     }
     await expectWhole(visitor)
     expect(await text()).toBe(before)
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('V9: a new server is allowed for an agent in the same edit, and a copy of one only if somebody wants it', async () => {
+    const before = await text()
+    await writeFile(file, `${before}agents: { ci: { allow: { servers: [other] } } }\n`)
+    await expect.poll(() => Object.keys(gateway.loaded.config.agents)).toEqual(['ci'])
+    await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '', { at: '/servers' })
+    const { page } = visitor
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Add server' }).click()
+    const pasted = { copy: stdioServers.manyTools('first', 2), fresh: stdioServers.manyTools('fresh', 1) }
+    await dialog.getByRole('textbox', { name: /Command, URL/ }).fill(JSON.stringify({ mcpServers: pasted }))
+    await dialog.getByRole('button', { name: 'Review' }).click()
+    await dialog.getByText('copy is not added: the configuration has the same server as first.').waitFor()
+    await dialog.getByText('No agent may use fresh.').waitFor()
+    await expectFits(visitor)
+    await dialog.getByRole('button', { name: 'Add copy, too' }).click()
+    await dialog.getByText('No agent may use copy.').waitFor()
+    await dialog.getByRole('checkbox', { name: 'ci' }).check()
+    await dialog.getByText('ci may use copy.').waitFor()
+    await dialog.getByText('ci may use fresh.').waitFor()
+    await dialog.getByRole('button', { name: 'Save', disabled: false }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const { agents, mcpServers } = (await loadConfig({ paths: [file], env: { HOME: folder.path }, cwd: folder.path }))
+      .config
+    expect(agents.ci?.allow.servers.toSorted()).toEqual(['copy', 'fresh', 'other'])
+    expect(Object.keys(mcpServers)).toEqual(['first', 'copy', 'fresh'])
+    await writeFile(file, before)
+    await expect.poll(() => gateway.servers().map(({ name }) => name)).not.toContain('fresh')
     expect(visitor.troubles).toEqual([])
   })
 

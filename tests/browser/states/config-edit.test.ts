@@ -44,10 +44,31 @@ inBrowser('V9: editing the configuration', () => {
     await input.fill('npx memory')
     await press('Review')
     await dialog.getByRole('group', { name: /^Changes to/ }).waitFor()
+    await dialog.getByText('No agent may use memory.').waitFor()
+    await dialog.getByRole('group', { name: 'Allow it for' }).getByRole('checkbox', { name: 'ci' }).focus()
+    await page.keyboard.press('Space')
+    await dialog.getByText('ci may use memory.').waitFor()
+    expect(await visitor.axe()).toEqual([])
+    expect(await visitor.overflow()).toBe(0)
     await press('Save')
     await page.getByRole('status').getByText('Saved: server memory added').waitFor()
     await dialog.waitFor({ state: 'detached' })
     expect(visitor.troubles).toEqual([])
+  })
+
+  test('V9: a pasted server that is there under another name is not skipped in silence, and can be added', async () => {
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/servers' })
+    const { page } = visitor
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Add server' }).click()
+    await dialog.getByRole('textbox', { name: /Command, URL/ }).fill('npx twin')
+    await dialog.getByRole('button', { name: 'Review' }).click()
+    await dialog.getByText('twin is not added: the configuration has the same server as memory.').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+    expect(await visitor.axe()).toEqual([])
+    await dialog.getByRole('button', { name: 'Add twin, too' }).click()
+    await dialog.getByRole('button', { name: 'Save', disabled: false }).click()
+    await page.getByRole('status').getByText('Saved: server memory added').waitFor()
   })
 
   test('B6: a pasted server gets values of variables and files only once a person has confirmed them', async () => {

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { AppliedEdit, ConfigEdit, EditProposal } from '../../../src/serve/admin/contract.ts'
 import { actions, queries } from '../api/endpoints.ts'
 import { ApiError } from '../api/request.ts'
@@ -20,7 +20,15 @@ interface ReviewProps {
 
 /** What an edit would change, with its problems. Saves it if there are none. */
 export function ReviewPanel({ edit, onBack, onLoadCurrent, onSaved }: ReviewProps) {
-  const proposal = useResource(queries.preview(edit), JSON.stringify(edit))
+  /** What a person has chosen here in addition to the edit. */
+  const copies = useSignal<readonly string[]>([])
+  const allow = useSignal<readonly string[]>([])
+  const wanted = {
+    ...edit,
+    ...(copies.value.length > 0 && { copies: copies.value }),
+    ...(allow.value.length > 0 && { allow: allow.value }),
+  }
+  const proposal = useResource(queries.preview(wanted), JSON.stringify(wanted))
   const busy = useSignal(false)
   /** The references that a person has confirmed, as JSON. */
   const confirmed = useSignal('[]')
@@ -30,7 +38,7 @@ export function ReviewPanel({ edit, onBack, onLoadCurrent, onSaved }: ReviewProp
     await withNotice(async () => {
       try {
         const applied = await actions.applyEdit(
-          { ...edit, references: references.map(({ reference }) => reference) },
+          { ...wanted, references: references.map(({ reference }) => reference) },
           hash,
         )
         onSaved(applied)
@@ -47,11 +55,29 @@ export function ReviewPanel({ edit, onBack, onLoadCurrent, onSaved }: ReviewProp
   const data = proposal.error ? undefined : proposal.data
   const references = JSON.stringify(data?.references ?? [])
   const isConfirmed = references === '[]' || references === confirmed.value
-  const canSave = data?.editable.ok && data.problems.length === 0 && data.diff.length > 0 && isConfirmed && !busy.value
+  const isCurrent = !proposal.loading && !busy.value
+  const canSave = data?.editable.ok && data.problems.length === 0 && data.diff.length > 0 && isConfirmed && isCurrent
   return (
     <>
       <Loaded resource={{ ...proposal, data }} what="the change">
-        {(loaded) => <Proposal proposal={loaded} />}
+        {(loaded) => (
+          <>
+            {loaded.present.map(({ name, as }) => (
+              <Note key={name} tone="warn">
+                <p>
+                  <strong>{name}</strong> is not added: the configuration has the same server as <strong>{as}</strong>.
+                </p>
+                <p>
+                  <button type="button" class="button tiny" onClick={() => (copies.value = [...copies.value, name])}>
+                    Add {name}, too
+                  </button>
+                </p>
+              </Note>
+            ))}
+            <Proposal proposal={loaded} />
+            {loaded.problems.length === 0 && <AgentAccess proposal={loaded} allow={allow} />}
+          </>
+        )}
       </Loaded>
       {data && references !== '[]' && (
         <label class="check">
@@ -127,6 +153,42 @@ function Proposal({ proposal }: { readonly proposal: EditProposal }) {
         {after !== null && <CopyButton text={after} label="Copy the new content of the file" />}
       </p>
       <DiffView lines={diff} label={`Changes to ${file}`} />
+    </>
+  )
+}
+
+interface AgentAccessProps {
+  readonly proposal: EditProposal
+  readonly allow: Signal<readonly string[]>
+}
+
+/** Which agents may use the servers that a change adds. If there are none, some can be chosen. */
+function AgentAccess({ proposal: { added, allowable }, allow }: AgentAccessProps) {
+  const open = added.filter(({ agents }) => agents?.length === 0)
+  const toggle = (agent: string) => {
+    const others = allow.value.filter((one) => one !== agent)
+    allow.value = others.length < allow.value.length ? others : [...others, agent]
+  }
+  return (
+    <>
+      {added.map(({ name, agents }) => (
+        <p key={name} class={agents?.length === 0 ? 'tone-warn' : 'quiet'}>
+          {agents === null
+            ? `Everybody may use ${name}: there are no rules for agents.`
+            : `${agents.length === 0 ? 'No agent' : agents.join(', ')} may use ${name}.`}
+        </p>
+      ))}
+      {(open.length > 0 || allow.value.length > 0) && allowable.length > 0 && (
+        <fieldset class="row">
+          <legend>Allow it for</legend>
+          {allowable.map((agent) => (
+            <label key={agent} class="check">
+              <input type="checkbox" checked={allow.value.includes(agent)} onChange={() => toggle(agent)} />
+              <span>{agent}</span>
+            </label>
+          ))}
+        </fieldset>
+      )}
     </>
   )
 }

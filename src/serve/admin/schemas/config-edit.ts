@@ -23,6 +23,8 @@ const configChange = named('ConfigChange', 'A change at a path. Without value, y
   was: hash.optional().describe('The hash of what was at the path: if that has changed since, the edit is a conflict.'),
 })
 
+const names = z.array(z.string().max(256)).max(200)
+
 const fields = {
   changes: z.array(configChange).min(1).max(200).optional(),
   text: z
@@ -35,7 +37,7 @@ const fields = {
     .strictObject({
       input: z.string().max(256 * 1024),
       name: z.string().max(256).optional(),
-      oauth: z.array(z.string().max(256)).max(200).optional().describe('Those of them that use OAuth.'),
+      oauth: names.optional().describe('Those of them that use OAuth.'),
     })
     .optional()
     .describe('Servers to add: a command line, a URL, or the configuration of any MCP client.'),
@@ -57,6 +59,8 @@ const conditions = {
     .max(10_000)
     .optional()
     .describe('References of its preview that a person has confirmed. With others, it is neither tested nor applied.'),
+  copies: names.optional().describe('Servers to add although they are in the configuration under other names.'),
+  allow: names.optional().describe('Agents that are allowed to use the servers that it adds.'),
 }
 
 const isOne = (edit: Record<string, unknown>): boolean =>
@@ -112,6 +116,15 @@ export const editProposal = named('EditProposal', 'What an edit would change.', 
     .array(z.strictObject({ key: z.string(), target: z.string(), reference: z.string() }))
     .describe('References to variables, files and commands that it adds, and which entry and target get the values.'),
   notes: z.array(z.string()),
+  present: z
+    .array(z.strictObject({ name: z.string(), as: z.string() }))
+    .describe(
+      'Servers that are not added, because they are in the configuration under these names, unless in `copies`.',
+    ),
+  added: z
+    .array(z.strictObject({ name: z.string(), agents: z.array(z.string()).nullable() }))
+    .describe('The servers that it adds, with the agents that may use them; null if there are no rules for agents.'),
+  allowable: z.array(z.string()).describe('Agents that `allow` can name without changing what else they may use.'),
 })
 export type EditProposal = ViewOf<typeof editProposal>
 
