@@ -40,7 +40,19 @@ const table: Record<string, readonly string[]> = {
   chat: ['core', 'lib', 'config types'],
   sandbox: ['core', 'lib', 'config types'],
   runtime: ['core', 'lib', 'config', 'clients', 'wire', ...features],
-  cli: ['core', 'lib', 'config', 'clients', 'policy', 'stores', 'audit', 'telemetry', 'catalog', 'runtime'],
+  cli: [
+    'core',
+    'lib',
+    'config',
+    'clients',
+    'policy',
+    'stores',
+    'audit',
+    'telemetry',
+    'catalog',
+    'runtime',
+    'serve types',
+  ],
   'index.ts': ['core', 'lib', 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime'],
 }
 

@@ -16,7 +16,7 @@ interface Failure {
 const hints = (command: string): Partial<Record<ErrorCode | 'NO_GATEWAY', string>> => ({
   TOOL_NOT_FOUND: `\`${command} tools\` lists the tools.`,
   SERVER_NOT_FOUND: `\`${command} servers\` lists the servers.`,
-  SERVER_UNAVAILABLE: `\`${command} servers\` shows each server's state; --log debug shows the server's output.`,
+  SERVER_UNAVAILABLE: `\`${command} servers\` shows each server's state, \`${command} doctor\` the output of those that fail.`,
   INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows a tool's arguments.`,
   DENIED_BY_POLICY: `\`${command} why AGENT TOOL\` shows which rule decided.`,
   NO_FALLBACK_CONFIGURED: 'Specify the agent with --agent.',

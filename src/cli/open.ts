@@ -1,10 +1,11 @@
-import { claimDefaultState } from '../config/load.ts'
+import { claimDefaultState, type LoadedConfig } from '../config/load.ts'
 import { locate } from '../config/locate.ts'
 import type { Config } from '../config/schema.ts'
 import { labelledLog } from '../core/log.ts'
-import { createGateway, type Gateway, type GatewayOptions } from '../runtime/gateway.ts'
+import type { Gateway, GatewayOptions } from '../runtime/gateway.ts'
 import type { Shell } from './kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from './load.ts'
+import { type CommandGateway, findForCommand, type OfflineOptions } from './running-gateway.ts'
 
 interface Watching extends Pick<GatewayOptions, 'print' | 'shared'> {
   /** Applies command-line options to each configuration that is loaded. */
@@ -27,6 +28,7 @@ export async function openWatching(
     if (first.files.length === 0) await keepFoundState(shell)
     return read(true)
   }
+  const { createGateway } = await import('../runtime/gateway.ts')
   return createGateway(first, { load: reload, watch: options.watch !== false, source, print, shared, log })
 }
 
@@ -36,11 +38,23 @@ async function keepFoundState({ env, cwd }: Shell): Promise<void> {
   if (paths[0] !== undefined) await claimDefaultState(paths[0], env)
 }
 
+interface WaitOptions extends CommonOptions {
+  readonly wait: number
+}
+
 /** Opens a gateway for one command: it waits longer for servers than a client would, and logs only errors. */
-export async function openBriefly(shell: Shell, options: CommonOptions & { readonly wait: number }): Promise<Gateway> {
-  const patient = adjusted(await load(shell, options), (config) => ({
+export async function openBriefly(shell: Shell, options: WaitOptions, loaded?: LoadedConfig): Promise<Gateway> {
+  const patient = adjusted(loaded ?? (await load(shell, options)), (config) => ({
     ...config,
     discovery: { ...config.discovery, listDeadline: options.wait },
   }))
+  // Loaded here, because commands that ask the running gateway do not need it.
+  const { createGateway } = await import('../runtime/gateway.ts')
   return createGateway(patient, { log: openLog(shell, options.log ?? 'error') })
+}
+
+/** The running gateway, or one that is opened for this command. */
+export async function openForCommand(shell: Shell, options: WaitOptions & OfflineOptions): Promise<CommandGateway> {
+  const loaded = await load(shell, options)
+  return (await findForCommand(shell, loaded.config, options)) ?? openBriefly(shell, options, loaded)
 }

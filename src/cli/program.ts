@@ -39,6 +39,8 @@ const defaultWait = '30s'
 const wait = (): Option =>
   duration('--wait <duration>', 'how long to wait for servers whose tools are not known yet', defaultWait)
 
+const offline = (): Option => new Option('--offline', 'start servers separately instead of asking the running gateway')
+
 const agent = (): Option => new Option('--agent <agent>', 'the agent to act as (default: the default agent)')
 
 /** Runs a command. Commander passes untyped arguments and options, so each command declares their types. */
@@ -92,6 +94,7 @@ ${exitCodeHelp}`,
   command(program, 'servers', async () => (await import('./commands/servers.ts')).servers)
     .description('connect to every server and show its state')
     .addOption(timeout('how long to wait for the servers', defaultWait))
+    .addOption(offline())
 
   command(program, 'add', async () => (await import('./commands/add.ts')).addServer)
     .description('add a server to the configuration (--config names the file)')
@@ -122,17 +125,20 @@ Examples:
     .option('--server <server>', 'only this server')
     .addOption(agent())
     .addOption(wait())
+    .addOption(offline())
   command(tools, 'show', async () => (await import('./commands/tools.ts')).showTool)
     .description('show a tool and its full definition')
     .argument('<name>', 'name of the tool, such as server.tool or server__tool')
     .addOption(agent())
     .addOption(wait())
+    .addOption(offline())
   command(tools, 'cost', async () => (await import('./commands/tools.ts')).showCost)
     .description("show how many tokens the tools take in a model's context, by exposure mode and by tool")
     .option('--server <server>', "only this server's tools")
     .option('--top <count>', 'how many tools to show, the most expensive first', recordCount, 10)
     .addOption(agent())
     .addOption(wait())
+    .addOption(offline())
 
   command(program, 'call', async () => (await import('./commands/call.ts')).callTool)
     .description('call a tool')
@@ -143,6 +149,7 @@ Examples:
     .addOption(agent())
     .addOption(timeout('time limit for the call (default: as configured)'))
     .addOption(wait())
+    .addOption(offline())
     .addHelpText(
       'after',
       `
@@ -235,6 +242,7 @@ Examples:
     .argument('<tool>', 'name of the tool, such as server.tool or server__tool')
     .option('--anonymous', 'check for callers without a credential')
     .addOption(wait())
+    .addOption(offline())
     .addHelpText('after', `\nExample:\n  ${name} why researcher filesystem.write_file`)
 
   const pins = program.command('pins').description('show and approve pinned tool definitions')
@@ -285,12 +293,11 @@ Examples:
     .option('--output <file>', 'write to a file (as JSON with --json)')
     .option('-w, --watch', 'refresh until interrupted')
     .addOption(duration('--every <duration>', 'refresh interval', '2s'))
+    .option('--offline', 'show what is kept in the state folder instead of asking the running gateway')
 
-  command(program, 'inbox', async () => (await import('./commands/inbox.ts')).inbox)
+  withGatewayOptions(command(program, 'inbox', async () => (await import('./commands/inbox.ts')).inbox))
     .description('show what needs attention in the running gateway')
     .option('-f, --follow', 'print new items until interrupted')
-    .option('--host <host>', 'address of the gateway (default: as configured)')
-    .option('--port <port>', 'port of the gateway (default: as configured)', portNumber)
 
   command(program, 'migrate', async () => (await import('./commands/migrate.ts')).migrateDatabase)
     .description('migrate the PostgreSQL tables')
@@ -304,6 +311,7 @@ Examples:
     .description('check everything that a gateway needs, and show how to fix problems')
     .option('--server <server>', 'only this server')
     .addOption(timeout('time limit for each server', '30s'))
+    .addOption(offline())
     .option('--strict', 'treat warnings as problems')
 
   withWriteOptions(command(program, 'init', async () => (await import('./commands/init.ts')).init))

@@ -12,6 +12,6 @@ test('G9: a worker that is being replaced is not taken for another program', asy
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   const config = configSchema.parse({ server: { port }, auth: { token: 'none' } })
-  const gateway = await runningGateway(config as Config)
-  await expect(gateway.get('stats', AbortSignal.timeout(5000))).rejects.toMatchObject({ code: 'OVERLOADED', message })
+  const gateway = await runningGateway(config as Config, AbortSignal.timeout(5000))
+  await expect(gateway.get('stats')).rejects.toMatchObject({ code: 'OVERLOADED', message })
 })

@@ -5,6 +5,9 @@ export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'star
 export const isUnhealthy = (health: Health): boolean =>
   health === 'unhealthy' || health === 'needs-auth' || health === 'degraded'
 
+/** Whether a server in this state has not answered since its gateway started. */
+export const isSilent = (health: Health): boolean => health === 'stale' || health === 'starting'
+
 /** What a server sent beyond a limit or in an invalid form. docs/operations.md ("What a server may send") lists them. */
 export const serverFindingKinds = [
   'too-many-entries',

@@ -1,19 +1,8 @@
-import type { ApprovalAnswer, PendingApproval } from '../../core/approval.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../../serve/admin/contract.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import {
-  findRunningGateway,
-  NoGateway,
-  poll,
-  type RunningGateway,
-  type RunningGatewayOptions,
-} from '../running-gateway.ts'
+import { findRunningGateway, poll, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 import { printable, took } from '../table.ts'
-
-/** An approval as the admin API shows it. */
-interface ListedApproval extends Omit<PendingApproval, 'by'> {
-  readonly mayAnswer: boolean
-}
 
 interface ListOptions extends RunningGatewayOptions {
   readonly follow?: boolean
@@ -32,7 +21,7 @@ export async function listApprovals(shell: Shell, options: ListOptions, clock: C
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
   if (options.follow) return follow(gateway, shell, output, clock)
-  const approvals = await fetchApprovals(gateway, shell.interrupted)
+  const approvals = await fetchApprovals(gateway)
   if (options.json) output.value({ approvals })
   else if (approvals.length === 0) output.note('No calls are waiting for approval.')
   else for (const approval of approvals) print(approval, output, clock)
@@ -45,11 +34,7 @@ export const allowApproval = (shell: Shell, id: string, options: AllowOptions): 
 export const denyApproval = (shell: Shell, id: string, options: DenyOptions): Promise<ExitCode> =>
   answer(shell, id, options, { decision: 'deny', reason: options.reason })
 
-async function fetchApprovals(gateway: RunningGateway, signal: AbortSignal): Promise<readonly ListedApproval[]> {
-  const approvals = await gateway.get<readonly ListedApproval[]>('approvals', signal)
-  if (Array.isArray(approvals)) return approvals
-  throw new NoGateway(`${gateway.url} responded, but not with approvals.`)
-}
+const fetchApprovals = ({ get }: RunningGateway) => get<readonly ApprovalView[]>('approvals')
 
 /** How often `--follow` asks for new approvals. */
 const followMs = 1_000
@@ -57,7 +42,7 @@ const followMs = 1_000
 /** Prints each approval once, until interrupted. */
 async function follow(gateway: RunningGateway, shell: Shell, output: Output, clock: Clock): Promise<ExitCode> {
   let seen: ReadonlySet<string> = new Set()
-  const fetch = () => fetchApprovals(gateway, shell.interrupted)
+  const fetch = () => fetchApprovals(gateway)
   for await (const approvals of poll(fetch, followMs, { shell, output, clock })) {
     for (const approval of approvals.filter(({ id }) => !seen.has(id))) {
       if (output.json) output.value(approval)
@@ -69,7 +54,7 @@ async function follow(gateway: RunningGateway, shell: Shell, output: Output, clo
 }
 
 /** One approval with all its arguments: a person must see what they approve. */
-function print(approval: ListedApproval, { print, paint }: Output, clock: Clock): void {
+function print(approval: ApprovalView, { print, paint }: Output, clock: Clock): void {
   const { id, agent, principal, server, tool, rule, until, mayAnswer } = approval
   const left = took(Math.max(0, until - clock.now()))
   print(`${paint('bold', id.slice(0, 8))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
@@ -78,17 +63,15 @@ function print(approval: ListedApproval, { print, paint }: Output, clock: Clock)
   if (!mayAnswer) print(paint('dim', '  another person must answer (approvals.by)'))
 }
 
-type Answered = Pick<PendingApproval, 'id' | 'call' | 'server' | 'tool'> & Pick<ApprovalAnswer, 'decision'>
-
 async function answer(
   shell: Shell,
   id: string,
   options: RunningGatewayOptions,
-  given: Omit<ApprovalAnswer, 'by'>,
+  given: AnswerApproval,
 ): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
-  const found = (await fetchApprovals(gateway, shell.interrupted)).filter((one) => one.id.startsWith(id))
+  const found = (await fetchApprovals(gateway)).filter((one) => one.id.startsWith(id))
   const [approval] = found
   if (!approval || id === '') {
     const hint = 'It was answered or timed out, or its call has ended. `toolway approvals` lists what waits.'
@@ -97,7 +80,7 @@ async function answer(
   if (found.length > 1)
     throw new UsageError(`${found.length} approvals start with ${id}. Enter more characters of the ID.`)
   const path = `approvals/${encodeURIComponent(approval.id)}`
-  const answered = await gateway.post<Answered>(path, given, shell.interrupted)
+  const answered = (await gateway.ask(path, JSON.stringify(given))).value as AnsweredApproval
   const { server, tool, decision } = answered
   const done = { once: 'Allowed', session: 'Allowed for this session:', deny: 'Denied' }[decision]
   if (options.json) output.value(answered)

@@ -16,20 +16,20 @@ import {
   type Shell,
 } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { openBriefly } from '../open.ts'
+import { openForCommand } from '../open.ts'
+import type { OfflineOptions } from '../running-gateway.ts'
 import { printable, sizeText } from '../table.ts'
 
-interface CallOptions extends CommonOptions {
+interface CallOptions extends CommonOptions, OfflineOptions {
   readonly args?: string
   readonly out?: string
   readonly timeout?: number
   readonly wait: number
-  readonly agent?: string
 }
 
 export async function callTool(shell: Shell, name: string, words: string[], options: CallOptions): Promise<ExitCode> {
   const base = await argumentsOption(options.args, shell)
-  await using gateway = await openBriefly(shell, options)
+  await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)
   const result = await answer()
   const output = createOutput(shell, options.json)

@@ -5,7 +5,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 import { inbox } from '../../serve/admin/views.fixture.ts'
-import { folder } from '../folder.fixture.ts'
+import { announcedIn, folder } from '../folder.fixture.ts'
 import { recordedShell, toolway } from '../kit.fixture.ts'
 import { inbox as inboxCommand } from './inbox.ts'
 
@@ -20,6 +20,7 @@ async function gateway(...views: readonly [InboxView, ...InboxView[]]) {
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const { port } = server.address() as AddressInfo
   const at = await folder({ 'toolway.json': { server: { port }, stores: { path: './state' } } })
+  await announcedIn(at, port)
   return {
     ...at,
     asked,

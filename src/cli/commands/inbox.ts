@@ -1,35 +1,12 @@
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { shellQuote } from '../../lib/shell-words.ts'
+import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import {
-  findRunningGateway,
-  NoGateway,
-  poll,
-  type RunningGateway,
-  type RunningGatewayOptions,
-} from '../running-gateway.ts'
+import { findRunningGateway, poll, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 
 interface InboxOptions extends RunningGatewayOptions {
   readonly follow?: boolean
-}
-
-/** The members of the inbox of the admin API that are shown here. */
-interface ListedInbox {
-  readonly items: readonly ListedItem[]
-  readonly dismissed: number
-  readonly left: number
-}
-
-interface ListedItem {
-  readonly id: string
-  readonly kind: string
-  readonly severity: keyof typeof colours
-  readonly title: string
-  readonly detail: string
-  readonly since: number
-  readonly until?: number
-  readonly link?: string | null
 }
 
 /** What an item is printed with: the command as the user calls it, and the gateway's address. */
@@ -46,22 +23,16 @@ export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = 
   const gateway = await findRunningGateway(shell, options)
   const context = { ...output, command: shell.command, url: gateway.url }
   if (options.follow) return follow(gateway, shell, context, clock)
-  const view = await fetchInbox(gateway, shell.interrupted)
+  const view = await gateway.get<InboxView>('inbox')
   if (options.json) output.value(view)
   else print(view, context)
   return exit.ok
 }
 
-async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise<ListedInbox> {
-  const view = await gateway.get<ListedInbox>('inbox', signal)
-  if (Array.isArray(view?.items)) return view
-  throw new NoGateway(`${gateway.url} responded, but not with an inbox.`)
-}
-
 /** Prints each item once, and again when it changes, until interrupted. With --json, one line per item. */
 async function follow(gateway: RunningGateway, shell: Shell, context: PrintContext, clock: Clock): Promise<ExitCode> {
   let known = new Map<string, string>()
-  const fetch = () => fetchInbox(gateway, shell.interrupted)
+  const fetch = () => gateway.get<InboxView>('inbox')
   for await (const { items } of poll(fetch, pollMs, { shell, output: context, clock })) {
     for (const item of items.toReversed()) {
       if (known.get(item.id) === textOf(item)) continue
@@ -74,10 +45,10 @@ async function follow(gateway: RunningGateway, shell: Shell, context: PrintConte
 }
 
 /** Without numbers: a count that grows, such as that of refused requests, does not print an item again. */
-const textOf = ({ severity, title, detail }: ListedItem): string =>
+const textOf = ({ severity, title, detail }: InboxItem): string =>
   JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
 
-function print({ items, dismissed, left }: ListedInbox, context: PrintContext): void {
+function print({ items, dismissed, left }: InboxView, context: PrintContext): void {
   const { note } = context
   if (items.length === 0) note('Nothing needs attention.')
   for (const item of items) printItem(item, context)
@@ -101,7 +72,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 const colours = { critical: 'red', warning: 'yellow', info: 'dim' } as const
 
 /** Prints an item with the commands for it, and its page in the dashboard, which has the other actions. */
-function printItem({ id, kind, severity, title, detail, since, until, link }: ListedItem, context: PrintContext): void {
+function printItem({ id, kind, severity, title, detail, since, until, link }: InboxItem, context: PrintContext): void {
   const { print, paint, command, url } = context
   const at = new Date(since).toISOString()
   print(`${paint(colours[severity], severity.padEnd(8))}  ${visible(title)}  ${paint('dim', at)}`)

@@ -13,6 +13,7 @@ import { currentWorker } from '../../runtime/workers/worker.ts'
 import { createOutput, type ExitCode, exit, type Output, type Paint, relativeTo, type Shell } from '../kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
 import { limitMemory } from '../memory.ts'
+import { announce } from '../running-gateway.ts'
 
 interface ServeOptions extends CommonOptions {
   readonly host?: string
@@ -40,6 +41,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   if (server === undefined) return exit.failed
   const { url, port, retire } = server
   const facts: StartFacts = { port, token: gateway.token ?? null, banner: bannerFacts(gateway, url, shell) }
+  using _announced = worker ? undefined : announce(gateway.loaded.config, url)
   if (worker) worker.listening(facts)
   else {
     printStart(shell, options, facts)
@@ -64,12 +66,16 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   const { runWorkers } = await import('../../runtime/workers/primary.ts')
   const { shutdownGrace } = loaded.config.server
   shell.interrupted.addEventListener('abort', () => printStopping(shell, options), { once: true })
+  using open = new DisposableStack()
   const code = await runWorkers({
     workers: options.workers ?? 1,
     interrupted: shell.interrupted,
     stopTimeoutMs: shutdownGrace + killAfterMs,
     replaceTimeoutMs: leaveMs + shutdownGrace + shutdownGrace + killAfterMs,
-    listening: (facts) => printStart(shell, options, facts as StartFacts),
+    listening(facts) {
+      open.use(announce(loaded.config, (facts as StartFacts).banner.url))
+      printStart(shell, options, facts as StartFacts)
+    },
     clock: systemClock,
     log: openLog(shell, options.log ?? loaded.config.telemetry.log),
   })

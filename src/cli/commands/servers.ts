@@ -1,33 +1,33 @@
 import { systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
-import type { Health, ServerSummary, SourceStatus } from '../../core/source-status.ts'
-import type { Gateway } from '../../runtime/gateway.ts'
+import { type Health, isSilent, type ServerSummary, type SourceStatus } from '../../core/source-status.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { openBriefly } from '../open.ts'
+import { openForCommand } from '../open.ts'
+import type { CommandGateway, OfflineOptions } from '../running-gateway.ts'
 
-interface ServersOptions extends CommonOptions {
+interface ServersOptions extends CommonOptions, OfflineOptions {
   readonly timeout: number
 }
 
 /** Connects to every server and shows its state. */
 export async function servers(shell: Shell, options: ServersOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  await using gateway = await openBriefly(shell, { ...options, wait: options.timeout })
+  await using gateway = await openForCommand(shell, { ...options, wait: options.timeout })
   await refreshAll(gateway, options.timeout, shell)
   const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
-  else print(summaries, output, `no response within ${options.timeout / 1000} s (--timeout). ${longer(shell)}`)
+  else print(summaries, output, gateway.url ? '' : silence(shell, options))
   return exit.ok
 }
 
 /** Advice for servers that did not respond: the first start with `npx`, `uvx` or `docker` may take minutes. */
-const longer = ({ command }: Shell): string =>
-  `The first start may have to download the program: \`${command} servers --timeout 5m\` waits longer. ` +
+const silence = ({ command }: Shell, { timeout }: ServersOptions): string =>
+  `no response within ${timeout / 1000} s (--timeout). The first start may have to download the program: \`${command} servers --timeout 5m\` waits longer. ` +
   `Otherwise, \`${command} doctor\` shows the server's output.`
 
 /** Waits until every server has responded or failed, or the time is up. */
-async function refreshAll(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {
+async function refreshAll(gateway: CommandGateway, timeoutMs: number, shell: Shell): Promise<void> {
   using progress = createProgress(shell)
   using limit = deadline(systemClock, timeoutMs, () => new Error('no time left'), shell.interrupted)
   const show = () => progress.show(`Waiting for ${waiting(gateway).join(', ') || 'tool lists'} …`)
@@ -36,14 +36,11 @@ async function refreshAll(gateway: Gateway, timeoutMs: number, shell: Shell): Pr
   await waitFor(gateway.refresh(), limit.signal).catch(() => shell.interrupted.throwIfAborted())
 }
 
-const waiting = (gateway: Gateway) =>
+const waiting = (gateway: CommandGateway) =>
   gateway
     .servers()
-    .filter(({ status }) => isSilent(status))
+    .filter(({ status }) => isSilent(status.health))
     .map(({ name }) => name)
-
-/** Whether the server has not responded yet. */
-const isSilent = ({ health }: Pick<SourceStatus, 'health'>) => health === 'stale' || health === 'starting'
 
 const asJson = ({ name, tools, status: { health, since, findings = [], ...status } }: ServerSummary) => ({
   name,
@@ -68,7 +65,7 @@ function print(summaries: readonly ServerSummary[], output: Output, silence: str
   const { print, paint } = output
   const problem = ({ health, reason }: SourceStatus) => {
     if (health === 'disabled') return ''
-    return isSilent({ health }) ? silence : reason
+    return (isSilent(health) && silence) || reason
   }
   output.table<ServerSummary>(summaries, [
     { title: 'NAME', value: ({ name }) => name, whole: true },

@@ -1,18 +1,20 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { createBudgets } from '../../core/budgets.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
 import { canErase, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
+import { load, openLog } from '../load.ts'
 import {
   findRunningGateway,
-  NoGateway,
+  noteAsked,
+  type OfflineOptions,
   poll,
-  type RunningGateway,
   type RunningGatewayOptions,
 } from '../running-gateway.ts'
 import { table } from '../table.ts'
 
-interface StatsOptions extends RunningGatewayOptions {
+interface StatsOptions extends RunningGatewayOptions, OfflineOptions {
   /** The grouping to show; undefined for all but tools (G9). */
   readonly by?: By
   /** The period to show, in milliseconds; undefined for everything that is kept. */
@@ -22,33 +24,47 @@ interface StatsOptions extends RunningGatewayOptions {
   readonly every: number
 }
 
-/** Shows the running gateway's statistics (G9). */
+/** Shows the running gateway's statistics, or those that are kept in the state folder (G9). */
 export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<ExitCode> {
   if (options.watch && options.output !== undefined)
     throw new UsageError('--watch and --output cannot be used together.')
   const output = createOutput(shell, options.json)
-  const gateway = await findRunningGateway(shell, options)
-  if (options.watch) await watch(gateway, options, shell, output, clock)
-  else await once(gateway, options, shell, output)
+  await using open = new AsyncDisposableStack()
+  const ask = await (options.offline ? keptStats(shell, options, open) : gatewayStats(shell, options))
+  const fetch = () => {
+    const from = options.last === undefined ? undefined : Math.max(0, systemClock.now() - options.last)
+    return Promise.all((options.by ? [options.by] : defaultTables).map((by) => ask(by, from)))
+  }
+  if (options.watch) await watch(fetch, options, shell, output, clock)
+  else await once(await fetch(), options, shell, output)
   return exit.ok
 }
 
 const defaultTables: readonly By[] = ['agent', 'server', 'operation', 'agent-operation']
 
-function fetchTables(gateway: RunningGateway, { by, last }: StatsOptions, signal: AbortSignal): Promise<StatsTable[]> {
-  const wanted = by === undefined ? defaultTables : [by]
-  const range = last === undefined ? '' : `&from=${Math.max(0, systemClock.now() - last)}`
-  return Promise.all(
-    wanted.map(async (one) => {
-      const stats = await gateway.get<StatsTable>(`stats?by=${one}${range}`, signal)
-      if (Array.isArray(stats?.rows)) return stats
-      throw new NoGateway(`${gateway.url} responded, but not with statistics.`)
-    }),
-  )
+type AskStats = (by: By, from?: number) => Promise<StatsTable>
+
+async function gatewayStats(shell: Shell, options: StatsOptions): Promise<AskStats> {
+  const { get, url } = await findRunningGateway(shell, options)
+  noteAsked(shell, url)
+  return (by, from) => get<StatsTable>(`stats?by=${by}&from=${from ?? ''}`)
 }
 
-async function once(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output): Promise<void> {
-  const tables = await fetchTables(gateway, options, shell.interrupted)
+async function keptStats(shell: Shell, options: StatsOptions, open: AsyncDisposableStack): Promise<AskStats> {
+  const { openHistory } = await import('../../runtime/history.ts')
+  const { config } = await load(shell, options)
+  const log = openLog(shell, options.log ?? 'error')
+  const kept = { budgets: createBudgets(), captures: { find: () => undefined }, redact: String }
+  const history = open.use(openHistory(config, { ...kept, clock: systemClock, log }))
+  return async (by, from = 0) => {
+    const to = systemClock.now()
+    return (await history?.past.stats(by, { from, to })) ?? { by, since: to, to, rows: [] }
+  }
+}
+
+type Tables = readonly StatsTable[]
+
+async function once(tables: Tables, options: StatsOptions, shell: Shell, output: Output): Promise<void> {
   const { output: file } = options
   if (file === undefined) return show(tables, output)
   // Output to a file has the full width and no colours.
@@ -60,7 +76,7 @@ async function once(gateway: RunningGateway, options: StatsOptions, shell: Shell
   output.note(`Wrote ${file}.`)
 }
 
-function show(tables: readonly StatsTable[], output: Output): void {
+function show(tables: Tables, output: Output): void {
   if (output.json) output.value({ stats: tables })
   else for (const line of statsLines(tables, output)) output.print(line)
 }
@@ -68,8 +84,7 @@ function show(tables: readonly StatsTable[], output: Output): void {
 const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
 
 /** Refreshes until interrupted. */
-async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
-  const fetch = () => fetchTables(gateway, options, shell.interrupted)
+async function watch(fetch: () => Promise<Tables>, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
   for await (const tables of poll(fetch, options.every, { shell, output, clock })) {
     if (canErase(shell.stdout, shell.env) && !output.json) shell.stdout.write(clearScreen)
     show(tables, output)

@@ -2,28 +2,29 @@ import { linesOf } from '../../catalog/pins/definition-diff.ts'
 import { findingText, visible } from '../../catalog/scan/escape-invisible.ts'
 import { ToolNames } from '../../catalog/scan/lookalike-names.ts'
 import { scanAmong } from '../../catalog/scan/scan.ts'
-import type { Exposure, Served, View } from '../../core/access.ts'
+import type { Exposure, Served } from '../../core/access.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { metaSource } from '../../core/source.ts'
+import { isSilent } from '../../core/source-status.ts'
 import { costOf, exposures, tokensOf } from '../../core/tokens.ts'
 import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { properties } from '../arguments.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { openBriefly } from '../open.ts'
+import { openForCommand } from '../open.ts'
+import type { CommandView, OfflineOptions } from '../running-gateway.ts'
 import { firstSentence, oneLine, printable, table } from '../table.ts'
 
-interface ToolsOptions extends CommonOptions {
+interface ToolsOptions extends CommonOptions, OfflineOptions {
   readonly server?: string
   readonly wait: number
-  readonly agent?: string
 }
 
 /** Lists the tools under the names that clients see. */
 export async function listTools(shell: Shell, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  await using gateway = await openBriefly(shell, options)
+  await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
   await waitForTools(view, shell, options.wait, options.server)
@@ -39,8 +40,8 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   else printTools(tools, output)
   for (const [{ name }, problem] of problems) output.warn(`${name} cannot be used: ${problem}`)
   for (const { name, status } of silent) {
-    const isStarting = status.health === 'stale' || status.health === 'starting'
-    const longer = isStarting ? '; use --wait 5m to leave time for downloading its program' : ''
+    const longer =
+      isSilent(status.health) && !gateway.url ? '; use --wait 5m to leave time for downloading its program' : ''
     output.warn(`${name} has no tools: ${status.reason}${longer}`)
   }
   const more = `Tools that are not shown to the agent (expose) but can be called by name: ${hidden}.`
@@ -52,21 +53,22 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
 async function unusableIn(tools: readonly Served[]): Promise<Map<Served, string>> {
   const problems = new Map<Served, string>()
   for (const tool of tools) {
-    const { checksItself, definition } = tool.entry
-    const reason = checksItself || !definition.inputSchema ? undefined : await schemaProblem(definition.inputSchema)
+    const { entry, definition } = tool
+    const reason =
+      entry.checksItself || !definition.inputSchema ? undefined : await schemaProblem(definition.inputSchema)
     if (reason !== undefined) problems.set(tool, `its input schema cannot be compiled (${reason})`)
   }
   return problems
 }
 
-async function waitForTools(view: View, shell: Shell, wait: number, server?: string): Promise<void> {
+async function waitForTools(view: CommandView, shell: Shell, wait: number, server?: string): Promise<void> {
   using progress = createProgress(shell)
   progress.show('Waiting for the servers …')
   const ready = server === undefined ? view.ready() : view.started(server, { timeoutMs: wait })
   await waitFor(ready, shell.interrupted)
 }
 
-function requireServer(view: View, server: string): void {
+function requireServer(view: CommandView, server: string): void {
   const refusal = view.refusal(server, 'tool')
   if (refusal) throw refusal
   const names = view.servers().map(({ name }) => name)
@@ -96,7 +98,7 @@ const flagsOf = ({ definition }: Served): readonly string[] =>
 
 export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  await using gateway = await openBriefly(shell, options)
+  await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)
   const lookup = { operation: 'find', signal: shell.interrupted, timeoutMs: options.wait, timeoutKey: '--wait' }
   const served = await gateway.view(caller).resolve('tool', name, lookup)
@@ -119,8 +121,8 @@ export async function showTool(shell: Shell, name: string, options: ToolsOptions
 function findingsIn(tool: Served, tools: readonly Served[]): readonly string[] {
   const { entry } = tool
   const names = new ToolNames()
-  for (const { entry: other } of tools)
-    if (other.server !== entry.server) names.add(other.server, other.name, other.definition.description)
+  for (const { entry: other, definition } of tools)
+    if (other.server !== entry.server) names.add(other.server, other.name, definition.description)
   const findings = scanAmong(names, entry, entry.verbatim ?? entry.definition)
   return findings.filter(({ kind }) => flagsOf(tool).includes(kind)).map(findingText)
 }
@@ -173,7 +175,7 @@ interface CostOptions extends ToolsOptions {
 /** Shows how much context the tools use, in each exposure mode, by server and by tool (B8). */
 export async function showCost(shell: Shell, options: CostOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  await using gateway = await openBriefly(shell, options)
+  await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
   await waitForTools(view, shell, options.wait)
@@ -184,7 +186,7 @@ export async function showCost(shell: Shell, options: CostOptions): Promise<Exit
   return exit.ok
 }
 
-function costFor(agent: string, view: View, { server, top }: CostOptions) {
+function costFor(agent: string, view: CommandView, { server, top }: CostOptions) {
   const wanted = (tools: readonly Served[]) =>
     server === undefined ? tools : tools.filter(({ entry }) => entry.server === server)
   const inMode = (mode: Exposure) => {

@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Why } from '../../policy/explanation.ts'
-import type { Gateway } from '../../runtime/gateway.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { openBriefly } from '../open.ts'
+import { openForCommand } from '../open.ts'
+import type { CommandGateway, OfflineOptions } from '../running-gateway.ts'
 import { oneLine } from '../table.ts'
 
-interface WhyOptions extends CommonOptions {
+interface WhyOptions extends CommonOptions, OfflineOptions {
   readonly wait: number
   readonly anonymous?: boolean
 }
@@ -16,7 +16,7 @@ interface WhyOptions extends CommonOptions {
 /** Shows whether an agent may use a tool, which rule decides, and every rule that was considered. */
 export async function why(shell: Shell, agent: string, tool: string, options: WhyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  await using gateway = await openBriefly(shell, options)
+  await using gateway = await openForCommand(shell, options)
   const authenticated = await waitFor(gateway.why(agent, tool), shell.interrupted)
   const open = gateway.token === undefined
   const anonymous = open || options.anonymous ? await withoutCredential(gateway, authenticated, tool) : undefined
@@ -34,7 +34,7 @@ export async function why(shell: Shell, agent: string, tool: string, options: Wh
 }
 
 /** The decision for a caller without a credential. Such a caller might not be allowed to act as this agent. */
-async function withoutCredential(gateway: Gateway, known: Why, tool: string): Promise<Why> {
+async function withoutCredential(gateway: CommandGateway, known: Why, tool: string): Promise<Why> {
   try {
     return await gateway.why(known.agent, tool, { authenticated: false })
   } catch (thrown) {

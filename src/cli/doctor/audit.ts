@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { readdir, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { listLanes, listSegments, publicKeyFile, readLines } from '../../audit/log-files.ts'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/record.ts'
@@ -20,7 +20,6 @@ import {
   problem,
   warning,
 } from './finding.ts'
-import { procRows, programOf } from './port.ts'
 
 /** How far in the future a record's time may be. Two readings of the same machine's clock differ by less. */
 const toleranceMs = 2_000
@@ -137,7 +136,8 @@ const lockStart = 0x40000000
 /** The process that holds a lane's lock. Taken from the kernel: opening the file could lock out a starting gateway. */
 function holderOf(path: string): number | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino
-  for (const row of procRows('/proc/locks')) {
+  const rows = existsSync('/proc/locks') ? readFileSync('/proc/locks', 'latin1').split('\n') : []
+  for (const row of rows) {
     const [, , , , pid, file = '', start] = row.split(/\s+/)
     if (file.split(':')[2] === `${inode}` && Number(start) >= lockStart) return Number(pid)
   }
@@ -145,7 +145,8 @@ function holderOf(path: string): number | undefined {
 }
 
 async function holderFinding(lane: string, pid: number): Promise<CheckFinding | undefined> {
-  const program = await programOf(pid)
+  // Unknown if the process has exited or belongs to another user.
+  const program = await readlink(`/proc/${pid}/exe`).then(basename, () => undefined)
   if (program === basename(process.execPath)) return undefined
   const who = program === undefined ? `process ${pid}, which is not Toolway` : `${program} (process ${pid})`
   return warning(`lane ${lane} is locked by ${who}; Toolway writes to another lane`, `ps -fp ${pid}`)

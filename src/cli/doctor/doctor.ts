@@ -16,6 +16,7 @@ import {
   UsageError,
 } from '../kit.ts'
 import { type CommonOptions, openLog } from '../load.ts'
+import { askRunning, type OfflineOptions, type RunningGateway } from '../running-gateway.ts'
 import { took } from '../table.ts'
 import { auditChecks, auditLockCheck } from './audit.ts'
 import {
@@ -41,7 +42,7 @@ import { portCheck } from './port.ts'
 import { agentCheck, serverChecks } from './servers.ts'
 import { postgresChecks, redisChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
 
-interface DoctorOptions extends CommonOptions {
+interface DoctorOptions extends CommonOptions, OfflineOptions {
   readonly server?: string
   /** For each server. */
   readonly timeout: number
@@ -66,6 +67,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
   })
   const probes: Probes = {
     servers: prober,
+    running: context.loaded && (await askRunning(shell, context.loaded.config, options)),
     plugins: (paths) => probePlugins(paths, { conceal: redactor.line, clock: systemClock, log }),
   }
   const found = await runWithProgress(checksFor(context, probes, log, shell, options), shell)
@@ -83,12 +85,14 @@ async function runWithProgress(checks: readonly DoctorCheck[], shell: Shell): Pr
 
 interface Probes {
   readonly servers: ServerProber
+  /** Knows servers that need not be started again. */
+  readonly running: RunningGateway | undefined
   plugins(paths: readonly string[]): Promise<readonly string[]>
 }
 
 function checksFor(
   context: DoctorContext,
-  { servers: prober, plugins }: Probes,
+  { servers: prober, running, plugins }: Probes,
   log: Log,
   shell: Shell,
   { server: only, timeout: withinMs }: DoctorOptions,
@@ -96,7 +100,7 @@ function checksFor(
   const { loaded } = context
   if (only !== undefined) requireServer(only, context)
   const { command, env } = shell
-  const servers = serverChecks({ context, only, prober, withinMs, env, command })
+  const servers = serverChecks({ context, only, prober, running, withinMs, env, command })
   const first = [nodeCheck, configurationCheck(context, shell)]
   if (only !== undefined) return [...first, ...servers.checks]
   if (loaded === undefined) return [...first, skippedChecks, ...servers.checks, clientCheck(shell)]

@@ -1,14 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { clientKinds } from '../../config/import/client-kind.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Isolation } from '../../core/executor.ts'
 import { pluralize } from '../../lib/message-text.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
-import { packageFile } from '../../runtime/package-paths.ts'
 import { stateOf } from '../commands/client-state.ts'
 import type { Shell } from '../kit.ts'
-import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
+import { type DoctorCheck, ok, problem, warning } from './finding.ts'
 
 const isolation = {
   bwrap: 'in bwrap, with separate namespaces',
@@ -61,21 +58,8 @@ async function allowing(kernel: Kernel): Promise<string | undefined> {
 
 const titles = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' } as const
 
-export const nodeCheck: DoctorCheck = {
-  name: 'node',
-  run: async () => {
-    const { engines } = jsonValue(readFileSync(packageFile('package.json'), 'utf8')) as { engines: { node: string } }
-    return nodeFinding(process.versions.node, engines.node)
-  },
-}
-
-/** Compares the Node version with the required one; `wanted` is always a minimum. */
-export function nodeFinding(running: string, wanted: string): CheckFinding {
-  const min = wanted.replace(/^>=\s*/, '')
-  const isNewEnough = running.localeCompare(min, 'en', { numeric: true }) >= 0
-  if (isNewEnough) return ok(`Node ${running} (required: ${wanted})`)
-  return problem(`Node ${running} is too old (required: ${wanted})`, `nvm install ${min.split('.')[0]}`)
-}
+/** Reports the version of Node. An older one than Toolway needs does not get this far (`main.ts`). */
+export const nodeCheck: DoctorCheck = { name: 'node', run: async () => ok(`Node ${process.versions.node}`) }
 
 /** A gateway's open files apart from its servers, with a few clients. */
 const ownFiles = 50

@@ -1,14 +1,13 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { unusedPort } from '../../../tests/fixtures/listening.ts'
 import { version } from '../../runtime/package-paths.ts'
+import { announcedIn } from '../folder.fixture.ts'
 import { checkup, configured } from './checkup.fixture.ts'
-import { portHolder } from './port.ts'
 
 /** Something that listens where the configuration says that the gateway is. */
-async function taken(answer: RequestListener) {
+async function taken(answer: RequestListener, announced?: object) {
   const seen: (string | undefined)[] = []
   const server = createServer((request, response) => {
     seen.push(`${request.url} ${request.headers.authorization}`)
@@ -17,6 +16,7 @@ async function taken(answer: RequestListener) {
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const { port } = server.address() as AddressInfo
   const at = await configured({ server: { port } })
+  if (announced) await announcedIn(at, port, announced)
   return {
     ...at,
     port,
@@ -52,26 +52,32 @@ test('B11: a free port and port 0 are fine', async () => {
   ])
 })
 
-test('B11: a port in use by another program is a problem that names its process', async () => {
+test('B11, B6: a port in use by another program is a problem, and that program gets no token', async () => {
   await using at = await taken((_, response) => response.end('<h1>It works</h1>'))
   const { code, of } = await checkup(at)
   expect(code).toBe(5)
-  const [finding] = of('port')
-  expect(finding).toMatchObject({ status: 'problem', message: expect.stringContaining('which is not Toolway') })
-  expect(finding?.message).toContain(`process ${process.pid}`)
-  expect(finding?.remedy).toContain(`ps -fp ${process.pid}`)
+  expect(of('port')).toMatchObject([
+    {
+      status: 'problem',
+      message: expect.stringContaining('another program'),
+      remedy: expect.stringContaining(`lsof -nP -iTCP:${at.port}`),
+    },
+  ])
+  await using other = await taken(telling({ info: { title: 'Toolway admin API' } }))
+  expect((await checkup(other)).of('port')).toMatchObject([
+    { status: 'problem', message: expect.stringContaining('another state folder') },
+  ])
+  for (const { seen } of [at, other]) expect(new Set(seen)).toEqual(new Set(['/admin/api/openapi.json undefined']))
 })
 
 test('B11: the state of our own gateway is fetched', async () => {
-  await using at = await taken(telling(overview))
+  await using at = await taken(telling(overview), {})
   const { of } = await checkup(at)
   expect(of('port')).toMatchObject([{ status: 'ok', message: expect.stringMatching(/3 hours: 5 servers, 48 tools$/) }])
-  // Nobody has made a token yet, and asking makes none.
-  expect(at.seen).toEqual(['/admin/api/overview undefined'])
+  expect(of('port')[0]?.message).toContain(`process ${process.pid}`)
 })
 
 test.each([
-  ['is of another version', { version: '0.0.1-other' }, /0\.0\.1-other .*; this command is/],
   [
     'could not take over the configuration',
     { reload: { lastError: 'prot is unknown' } },
@@ -79,14 +85,21 @@ test.each([
   ],
   ['has sick servers', { servers: { healthy: 1, 'needs-auth': 1 }, unhealthy: 1 }, /2 servers \(1 not healthy\)/],
 ])('B11: a gateway that %s is a warning', async (_, more, message) => {
-  await using at = await taken(telling({ ...overview, ...more }))
+  await using at = await taken(telling({ ...overview, ...more }), {})
   expect((await checkup(at)).of('port')).toMatchObject([{ status: 'warning', message: expect.stringMatching(message) }])
 })
 
-test('B11: a gateway that rejects our token is a problem', async () => {
-  await using at = await taken(telling({ error: { code: 'AUTH_REQUIRED', message: 'Show a credential.' } }, 401))
+test('B11: a gateway of another version is a warning, and one that does not answer a problem', async () => {
+  await using at = await taken(telling(overview), { version: '0.0.1-other' })
   expect((await checkup(at)).of('port')).toMatchObject([
-    { status: 'problem', message: expect.stringMatching(/another Toolway .*rejects our token: Show a credential\./) },
+    { status: 'warning', message: expect.stringMatching(/0\.0\.1-other .*; this command is/) },
+  ])
+  await using silent = await taken(
+    telling({ error: { code: 'AUTH_REQUIRED', message: 'Show a credential.' } }, 401),
+    {},
+  )
+  expect((await checkup(silent)).of('port')).toMatchObject([
+    { status: 'problem', message: expect.stringMatching(/Show a credential\./) },
   ])
 })
 
@@ -95,11 +108,4 @@ test('B11: an address that this machine does not have is a problem', async () =>
   expect((await checkup(at)).of('port')).toMatchObject([
     { status: 'problem', message: expect.stringContaining('no such address'), remedy: 'server.host: 127.0.0.1' },
   ])
-})
-
-test('B11: the process that listens on a port is found', async () => {
-  await using at = await taken(telling({}))
-  const { pid, program } = (await portHolder(at.port)) ?? {}
-  expect([pid, program]).toEqual([process.pid, process.execPath.split(join('/')).at(-1)])
-  expect(await portHolder(await unusedPort())).toBeUndefined()
 })

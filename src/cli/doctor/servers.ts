@@ -5,6 +5,8 @@ import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
 import { isThisGateway } from '../../runtime/upstream-servers.ts'
+import type { ServerDetail, ToolPage } from '../../serve/admin/contract.ts'
+import type { RunningGateway } from '../running-gateway.ts'
 import { took } from '../table.ts'
 import type { DoctorContext } from './configuration.ts'
 import { type CheckFinding, type DoctorCheck, diagnose, ok, type ProbedServer, problem, warning } from './finding.ts'
@@ -16,10 +18,12 @@ interface ServerCheckOptions extends Pick<ProbedServer, 'withinMs' | 'env' | 'co
   /** Probe only this server. */
   readonly only: string | undefined
   readonly prober: ServerProber
+  /** Is asked first, so that no server that works is started again. */
+  readonly running: RunningGateway | undefined
 }
 
 /** One check per server: connect, initialize, fetch the lists, disconnect. */
-export function serverChecks({ context, only, prober, ...how }: ServerCheckOptions) {
+export function serverChecks({ context, only, prober, running, ...how }: ServerCheckOptions) {
   const { understood, unset, loaded } = context
   const servers = understood?.mcpServers ?? {}
   const names = Object.keys(servers).filter((name) => only === undefined || name === only)
@@ -38,6 +42,9 @@ export function serverChecks({ context, only, prober, ...how }: ServerCheckOptio
     if (variable !== undefined) {
       return problem(`not checked: the variable ${variable} in its configuration is not set`, `export ${variable}=…`)
     }
+    const inUse = running && (await askGateway(running, name))
+    if (inUse) known.set(name, inUse.tools)
+    if (inUse) return inUse.finding
     const result = await prober.probe(name, server, how.withinMs, signal)
     const served = result.tools?.filter((tool) => isServed(server, tool))
     if (served) known.set(name, served)
@@ -55,6 +62,15 @@ export function serverChecks({ context, only, prober, ...how }: ServerCheckOptio
   )
   // Once all servers have been probed, `tools` resolves to the tools of every server that responded.
   return { checks, tools: tools.promise }
+}
+
+/** A server that the running gateway uses without any problem; undefined for one that has to be probed. */
+async function askGateway({ get }: RunningGateway, name: string) {
+  const found = await get<ServerDetail>(`servers/${encodeURIComponent(name)}`).catch(() => undefined)
+  const { tools } = await get<ToolPage>(`tools?${new URLSearchParams({ server: name, limit: '500' })}`)
+  if (found?.health !== 'healthy' || found.findings.length > 0 || tools.length === 0) return undefined
+  const about = `${pluralize(tools.length, 'tool')}; ${found.protocolVersion} (${found.era}) over ${found.transport}`
+  return { tools: tools.map(({ tool }) => tool), finding: ok(`${about}; in use by the running gateway`) }
 }
 
 const isServed = ({ tools: { include, exclude } }: ServerConfig, tool: string): boolean =>

@@ -69,7 +69,7 @@ export async function whyFor({ access, why }: AdminContext, caller: Caller, para
   // Non-admins find a tool as for a call: failures are counted and audited, and hidden denials stay hidden.
   const lookUp = () => access.view({ ...caller, agent }).resolve('tool', params.tool, { operation: 'find' })
   const meant = caller.admin ? params.tool : (await lookUp()).name
-  const authenticated = caller.admin || caller.authenticated
+  const authenticated = caller.admin ? params.anonymous === undefined : caller.authenticated
   const { server, tool, decision, considered, ...found } = await why(agent, meant, { authenticated })
   const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}: ${decision.rule}.` : decision.reason
   return {
@@ -79,6 +79,7 @@ export async function whyFor({ access, why }: AdminContext, caller: Caller, para
     allowed: decision.allowed,
     rule: decision.rule,
     sentence,
-    considered: considered.map(({ step, rule, outcome, note }) => ({ rule, text: `${step}: ${note} (${outcome})` })),
+    decision: { ...decision },
+    considered: considered.map((one) => ({ ...one, text: `${one.step}: ${one.note} (${one.outcome})` })),
   }
 }

@@ -76,11 +76,12 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       const input = { arguments: args, meta: {}, ...(captured.uri !== undefined && { uri: captured.uri }) }
       return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive })
     },
-    async tryTool(caller, name, { arguments: args, agent }, signal) {
+    async tryTool(caller, name, { arguments: args, agent, timeoutMs }, signal) {
       const acting = { ...caller, agent: resolveAgent(access, caller, agent) }
       const { entry } = await access.view(acting).resolve('tool', name)
       const input = { arguments: args, meta: {} }
-      return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive })
+      const limit = { timeoutMs, timeoutKey: 'timeoutMs' }
+      return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive, ...limit })
     },
   }
 

@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import type { Access, Served } from '../../core/access.ts'
-import type { Caller, Input, Peer } from '../../core/call.ts'
+import type { Access } from '../../core/access.ts'
+import type { Call, Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { TryResult } from '../../serve/admin/contract.ts'
 
 /** A short id with 62 random bits. */
 export const callId = (): string => randomUUID().slice(19)
 
-interface Performed extends Pick<Served, 'entry'> {
+interface Performed extends Omit<Call, 'id'> {
   readonly id?: string
-  readonly caller: Caller
-  readonly input: Input
-  readonly signal: AbortSignal
-  readonly peer: Peer
 }
 
 /** Makes a call for the dashboard. Policy, limits and audit apply as they do to any other call. */
@@ -35,12 +31,13 @@ export async function perform(access: Access, { id = callId(), ...call }: Perfor
 /** The error to show in the call's result. Unexpected errors are thrown instead, so that they are logged. */
 function errorOf(thrown: unknown): TryResult['error'] {
   if (thrown instanceof ServerError) {
-    const { code, message } = thrown.error.value
-    return { code: `rpc ${code}`, message }
+    const { code, message, data } = thrown.error.value
+    return { code: `rpc ${code}`, message, data }
   }
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') throw thrown
-  return { code: error.code, message: error.message, rule: error.details.rule }
+  const { code, ...details } = error.data
+  return { code, message: error.message, ...details }
 }
 
 /** The requests from servers that a person at the dashboard can answer. */

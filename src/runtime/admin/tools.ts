@@ -1,4 +1,4 @@
-import type { Served } from '../../core/access.ts'
+import type { Exposure, Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { refusalOf } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
@@ -13,7 +13,7 @@ import type { VisibleFigures } from './figures.ts'
 import { askable } from './perform.ts'
 import { selectTools, visibleTools } from './visibility.ts'
 
-type ToolsAdmin = Pick<AdminService, 'tools' | 'tool'>
+type ToolsAdmin = Pick<AdminService, 'agentTools' | 'tools' | 'tool'>
 
 export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures): ToolsAdmin {
   /** Finds a tool by any spelling of its name. For non-admins, the policy applies as it does to a call. */
@@ -50,8 +50,26 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
       return {
         ...viewOf(served, generation),
         definition,
+        verbatim: caller.admin ? entry.verbatim : undefined,
         agents: permissions(caller, entry, generation),
         calls: figures.of(caller, 'tool', `${entry.server}.${entry.name}`),
+      }
+    },
+    async agentTools(caller, server, timeoutMs) {
+      const view = access.view(caller)
+      await (server === undefined ? view.ready() : view.started(server, { timeoutMs }))
+      const listed = (tools: readonly Served[]) =>
+        tools.map(({ name, definition, entry: { server, name: tool, checksItself } }) => {
+          return { name, definition, entry: { server, name: tool, checksItself } }
+        })
+      const shown = (mode: Exposure) => listed(view.shown(mode))
+      const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
+      return {
+        all: listed(view.list('tool')),
+        shown: { direct: shown('direct'), meta: shown('meta'), both: shown('both'), code: shown('code') },
+        expose: current().policy.exposureOf(caller.agent),
+        servers: view.servers().map(({ name, tools, status }) => ({ name, tools, status: { ...status } })),
+        refusal: refusal ? { ...refusal.data, message: refusal.message } : null,
       }
     },
   }

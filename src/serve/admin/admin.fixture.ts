@@ -155,6 +155,7 @@ function createTestAdmin() {
     chain: () => views.chain,
     verifyChain: () => ({ ...views.chain, state: 'checking' }),
     agents: () => [views.agent],
+    agentTools: async () => views.agentTools,
     matrix: () => ({
       agents: ['dev'],
       rows: [{ server: 'files', tool: 'read', allowed: [true] }],
@@ -163,7 +164,8 @@ function createTestAdmin() {
     }),
     why: async (_, { agent = 'default', tool }) => ({
       ...{ agent, server: 'files', tool, allowed: true, rule: 'r', sentence: 'Yes.' },
-      considered: [{ rule: 'r', text: 'allows' }],
+      decision: { allowed: true, rule: 'r' },
+      considered: [{ step: 'agent', rule: 'r', outcome: 'allows', note: 'it may', text: 'agent: it may (allows)' }],
     }),
     policySettings: async () => views.policySettings,
     async previewPolicy(given) {

@@ -81,7 +81,10 @@ describe('G10, S6: the chat of the dashboard', () => {
     })
     const { api } = await open(chat)
     const early = await api('chat', { body: { messages } })
-    expect([early.status, early.json]).toEqual([429, { error: { code: 'RATE_LIMITED', message: 'Slow down.' } }])
+    expect([early.status, early.json]).toEqual([
+      429,
+      { error: { code: 'RATE_LIMITED', message: 'Slow down.', retryAfterMs: 1 } },
+    ])
     chat.script = async function* () {
       yield { kind: 'text', text: 'Hel' }
       throw new ToolwayError('TIMEOUT', 'Late.')

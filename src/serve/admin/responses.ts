@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Log } from '../../core/log.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { type HttpError, toHttpError } from '../errors.ts'
 import { sendJson } from '../http/response.ts'
 import type { AdminError } from './contract.ts'
@@ -20,7 +21,9 @@ export function answerJson(response: ServerResponse, value: unknown): void {
 }
 
 export function errorBody(refusal: HttpError): Buffer {
-  const error: AdminError = { error: { code: codeOf(refusal), message: refusal.message } }
+  const error: AdminError = {
+    error: { code: codeOf(refusal), message: refusal.message, ...asRecord(refusal.details.data) },
+  }
   return Buffer.from(JSON.stringify(error))
 }
 

@@ -50,6 +50,8 @@ export interface AdminService
   verifyChain(): view.ChainView
   agents(): readonly view.AgentView[]
   matrix(asked: view.ToolsQuery): view.Matrix
+  /** The tools of the caller's agent. Waits for servers that are starting. */
+  agentTools(caller: Caller, server?: string, timeoutMs?: number): Promise<view.AgentTools>
   why(caller: Caller, asked: view.WhyParams): Promise<view.WhyView>
   config(): view.ConfigView
   lastReload(): view.ReloadEvent | undefined
@@ -154,4 +156,5 @@ export interface TryToolInput {
   /** The arguments with their original bytes. */
   readonly arguments: Json<Record<string, unknown>>
   readonly agent?: string | undefined
+  readonly timeoutMs?: number | undefined
 }

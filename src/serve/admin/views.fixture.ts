@@ -1,4 +1,5 @@
 import type {
+  AgentTools,
   AgentView,
   ApprovalView,
   CallDetail,
@@ -71,6 +72,11 @@ export const serverDetail: ServerDetail = {
 export const tool: ToolView = {
   ...{ name: 'files__read', server: 'files', tool: 'read', title: null, description: 'Reads', access: 'read' },
   ...{ tokens: 12, pin: 'approved', quarantined: false, flags: [] },
+}
+
+export const agentTools: AgentTools = {
+  ...{ all: [], shown: { direct: [], meta: [], both: [], code: [] } },
+  ...{ expose: 'both', servers: [], refusal: null },
 }
 
 export const toolDetail: ToolDetail = {

@@ -4,6 +4,7 @@ import { fuzzyScore } from '../../../src/lib/similar-text.ts'
 import { createTestConfigEditing } from '../../../src/serve/admin/config-edit.fixture.ts'
 import type { CallView, ReloadEvent, ServerDetail, ServerView, ToolView } from '../../../src/serve/admin/contract.ts'
 import type { AdminService } from '../../../src/serve/admin/service.ts'
+import { agentTools } from '../../../src/serve/admin/views.fixture.ts'
 import { callPosition, comparePositions, fits } from '../../../src/telemetry/calls/call-records.ts'
 import { answerOf } from './answers.ts'
 import { searched } from './audit.ts'
@@ -184,6 +185,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       }))
       return { agents: scene.agents, rows, total: found.length, nextCursor }
     },
+    agentTools: async () => agentTools,
     why: async (_, { agent = 'default', tool }) => {
       const [server = '', ...rest] = tool.split('.')
       const allowed = agent === 'default'
@@ -191,10 +193,13 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       return {
         ...{ agent, server, tool: rest.join('.'), allowed, rule },
         sentence: allowed ? 'It may be used.' : `The agent ${agent} may not use ${tool}: a rule denies it.`,
+        decision: { allowed, rule },
         considered: [
-          { rule: 'policy.blockedTools', text: 'passes: it is not blocked' },
-          { rule: 'policy.allowedServers[0]', text: 'passes: the server is allowed' },
-          { rule, text: allowed ? 'allows: the server is allowed' : 'denies: "write_*" fits the name of the tool' },
+          considered('policy.blockedTools', 'passes', 'it is not blocked'),
+          considered('policy.allowedServers[0]', 'passes', 'the server is allowed'),
+          allowed
+            ? considered(rule, 'allows', 'the server is allowed')
+            : considered(rule, 'denies', '"write_*" fits the name of the tool'),
         ],
       }
     },
@@ -219,3 +224,8 @@ export const createFailingAdmin = (admin: AdminService): AdminService =>
       throw new ToolwayError('INTERNAL', 'The store of the gateway is damaged; its log has the cause.')
     },
   })
+
+const considered = (rule: string, outcome: 'allows' | 'denies' | 'passes', note: string) => ({
+  ...{ step: 'agent', rule, outcome, note },
+  text: `${outcome}: ${note}`,
+})

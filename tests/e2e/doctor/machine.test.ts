@@ -56,7 +56,7 @@ test('B11: a running gateway is recognised and queried, and keeps running', asyn
   expect((await readdir(join(folder.path, 'state', 'audit'))).filter((name) => /^\d+$/.test(name))).toEqual(['1'])
 })
 
-test('B11, S7: a port in use is reported with its process, and the sandbox is checked', async () => {
+test('B11, S7: a port in use is reported with the command that shows its process, and the sandbox is checked', async () => {
   await using folder = await temporaryFolder()
   const other = createServer((socket) => socket.destroy())
   await new Promise<void>((ready) => other.listen(0, '127.0.0.1', ready))
@@ -64,7 +64,7 @@ test('B11, S7: a port in use is reported with its process, and the sandbox is ch
   await writeConfig(folder.path, { server: { port } }, 'doctor')
   const { code, of } = await runDoctor({ cwd: folder.path, commands })
   expect(code).toBe(5)
-  expect(of('port')).toMatchObject({ status: 'problem', message: expect.stringContaining(`process ${process.pid}`) })
+  expect(of('port')).toMatchObject({ status: 'problem', remedy: expect.stringContaining(`lsof -nP -iTCP:${port}`) })
   expect(of('sandbox')).toMatchObject({ status: 'ok', message: expect.stringMatching(/^code in JavaScript.* runs /) })
   await new Promise((closed) => other.close(closed))
 })

@@ -33,7 +33,7 @@ export const servers = {
       'mcpServers.*.headers',
       'retry',
     ],
-    commands: ['toolway servers', 'toolway servers --log debug'],
+    commands: ['toolway servers', 'toolway servers --offline --log debug'],
     related: ['SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OUTCOME_UNKNOWN'],
   },
   SERVER_UNHEALTHY: {

@@ -16,6 +16,11 @@ export const policyRoutes: readonly Route[] = [
     answer: catalog.matrix,
     run: ({ query }, { admin }) => admin.matrix(query),
   }),
+  adminRoute('GET', 'agents/tools', "The tools of the request's agent, with their definitions", {
+    query: z.strictObject({ server: z.string().optional(), timeoutMs: z.coerce.number().int().min(0).optional() }),
+    answer: catalog.agentTools,
+    run: ({ caller, query }, { admin }) => admin.agentTools(caller, query.server, query.timeoutMs),
+  }),
   adminRoute('GET', 'policy', 'Agents, rules, limits and guards as the configuration file defines them', {
     answer: policy.policySettings,
     run: (_, { admin }) => admin.policySettings(),

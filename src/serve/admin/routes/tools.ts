@@ -19,10 +19,11 @@ export const toolsRoutes: readonly Route[] = [
     body: z.strictObject({
       arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
       agent: z.string().optional().describe("The agent to act as. Default: the credential's agent."),
+      timeoutMs: z.int().min(1).optional().describe("The call's time limit. Default: as configured."),
     }),
     answer: catalog.tryResult,
-    run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
-      return admin.tryTool(caller, target, { arguments: argumentsOf(bytes), agent }, signal)
+    run({ caller, target, body, bytes, signal }, { admin }) {
+      return admin.tryTool(caller, target, { ...body, arguments: argumentsOf(bytes) }, signal)
     },
   }),
 ]

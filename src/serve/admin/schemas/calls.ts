@@ -190,6 +190,7 @@ export type ToolsQuery = ViewOf<typeof toolsQuery>
 export type ToolOrder = (typeof toolOrders)[number]
 
 export const whyQuery = z.strictObject({
+  anonymous: z.literal('true').optional().describe('For callers without a credential. Admins only.'),
   agent: text("The agent to check. Default: the credential's agent."),
   tool: z.string().min(1).max(maxText).describe('The name of the tool, such as server.tool or server__tool.'),
 })

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { serverFindingKinds } from '../../../core/source-status.ts'
-import { breakerState, figures, health, named, tokenAccount, type ViewOf } from './figures.ts'
+import { exposures } from '../../../core/tokens.ts'
+import { breakerState, failure, figures, health, named, tokenAccount, type ViewOf } from './figures.ts'
 import { pinWord } from './pins.ts'
 
 const serverFinding = named(
@@ -103,16 +104,26 @@ export type ToolPermission = ViewOf<typeof permission>
 export const toolDetail = named('ToolDetail', 'A tool, its definition and the agents that may use it.', {
   ...toolFields,
   definition: anything,
+  verbatim: anything.optional().describe('The definition with its hidden characters, if it has any; admins only.'),
   agents: z.array(permission).describe('All agents for admins, otherwise those that the user may act as.'),
   calls: figures,
 })
 export type ToolDetail = ViewOf<typeof toolDetail>
 
+export const agentTools = named('AgentTools', 'The tools that an agent may use: `name`, `definition`, `entry`.', {
+  all: z.array(anything),
+  shown: z.record(z.enum(exposures), z.array(anything)).describe('Those that each exposure mode lists.'),
+  expose: z.enum(exposures).describe("The agent's mode."),
+  servers: z.array(anything),
+  refusal: failure.nullable().describe('Why the agent may use no tool of `server`.'),
+})
+export type AgentTools = ViewOf<typeof agentTools>
+
 export const tryResult = named('TryResult', 'The result of a tool call, or why it failed.', {
   call: z.string().describe('The id of the call, for GET calls/ID.'),
   ms: z.number().min(0),
   result: anything.nullable(),
-  error: z.strictObject({ code: z.string(), message: z.string(), rule: z.string().optional() }).nullable(),
+  error: failure.nullable(),
 })
 export type TryResult = ViewOf<typeof tryResult>
 
@@ -149,7 +160,8 @@ export const whyView = named('WhyView', 'Whether an agent may use a tool, and th
   allowed: z.boolean(),
   rule: z.string(),
   sentence: z.string(),
-  considered: z.array(z.strictObject({ rule: z.string(), text: z.string() })),
+  decision: anything.describe('With the error code and the reason of a refusal.'),
+  considered: z.array(z.looseObject({ rule: z.string(), text: z.string() })).describe('With step, outcome and note.'),
 })
 export type WhyView = ViewOf<typeof whyView>
 

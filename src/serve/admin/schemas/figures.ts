@@ -179,7 +179,10 @@ export const configView = named('ConfigView', 'The effective configuration witho
 })
 export type ConfigView = ViewOf<typeof configView>
 
-export const adminError = named('AdminError', 'Why a request failed.', {
-  error: z.strictObject({ code: z.string(), message: z.string() }),
-})
+export const failure = z
+  .looseObject({ code: z.string(), message: z.string() })
+  .describe('Why something failed. May have the `rule` and the `server`, and `retryAfterMs`.')
+export type Failure = ViewOf<typeof failure>
+
+export const adminError = named('AdminError', 'Why a request failed.', { error: failure })
 export type AdminError = ViewOf<typeof adminError>
