@@ -18,7 +18,7 @@ function lengthOf(schema: Definition['inputSchema']): number {
   return length
 }
 
-export const exposures = ['direct', 'meta', 'both', 'code'] as const satisfies readonly Exposure[]
+export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']
 
 const known = new WeakMap<readonly Served[], number>()
 

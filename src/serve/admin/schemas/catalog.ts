@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import { serverFindingKinds } from '../../../core/source-status.ts'
-import { exposures } from '../../../core/tokens.ts'
 import { breakerState, failure, figures, health, named, tokenAccount, type ViewOf } from './figures.ts'
 import { pinWord } from './pins.ts'
 
@@ -110,10 +109,12 @@ export const toolDetail = named('ToolDetail', 'A tool, its definition and the ag
 })
 export type ToolDetail = ViewOf<typeof toolDetail>
 
+const exposure = z.enum(['direct', 'meta', 'both', 'code'])
+
 export const agentTools = named('AgentTools', 'The tools that an agent may use: `name`, `definition`, `entry`.', {
   all: z.array(anything),
-  shown: z.record(z.enum(exposures), z.array(anything)).describe('Those that each exposure mode lists.'),
-  expose: z.enum(exposures).describe("The agent's mode."),
+  shown: z.record(exposure, z.array(anything)).describe('Those that each exposure mode lists.'),
+  expose: exposure.describe("The agent's mode."),
   servers: z.array(anything),
   refusal: failure.nullable().describe('Why the agent may use no tool of `server`.'),
 })
