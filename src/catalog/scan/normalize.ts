@@ -95,10 +95,11 @@ type StandIn = readonly [name: string, sign: RegExp, pattern: RegExp]
  * is a file known for its secrets, URL an external address, NAME an argument or a tool.
  */
 const standIns: readonly StandIn[] = [
+  [' PIPED ', /\|/, /(?:\b(?:curl|wget)\b [^\n|]{0,160})?\| ?(?:sudo )?(?:ba|z)?sh\b/g],
   [
     ' CMD ',
     /[-|$/] ?[\w(]|sudo/,
-    /\b(?:curl|wget)\b [^\n]{0,80}(?:https?:\/\/|\| ?|-[a-z])[^\s'"`]{0,80}(?: ?\| ?(?:sudo )?(?:ba|z)?sh\b)?|\brm -[rf]+\b|\bsudo \w+|\bchmod (?:\+|[0-7]{3})|\| ?(?:ba|z)?sh\b|\b(?:ba|z)?sh -[ci]\b|\b(?:python3?|node|perl) -[ce]\b|\/dev\/tcp\/|\bnc -\w|\bpowershell\b[^\n]{0,20} -e|\bbase64 (?:-d|--decode)|\becho \$|\$\((?:whoami|id|date|cat|env)/g,
+    /\b(?:curl|wget)\b [^\n]{0,80}(?:https?:\/\/|-[a-z])[^\s'"`]{0,80}|\brm -[rf]+\b|\bsudo (?!to\b|is\b|or\b|and\b|if\b|access|rights|privil)\w+|\bchmod (?:\+|[0-7]{3})|\b(?:ba|z)?sh -[ci]\b|\b(?:pip3?|npm|npx|uvx?|gem) install\b[^\n]{0,60}(?:--index-url|--registry|https?:)|\b(?:python3?|node|perl) -[ce]\b|\/dev\/tcp\/|\bnc -\w|\bpowershell\b[^\n]{0,20} -e|\bbase64 (?:-d|--decode)|\becho \$|\$\((?:whoami|id|date|cat|env)/g,
   ],
   [' BEACON ', /!\[/, /!\[[^\]\n]{0,200}\]\([^)\n]{0,20}:\/\/[^)\n]{0,300}[?&][^)\n]{0,80}=[^)\n]{0,200}\)/g],
   [' URL ', /:\/\//, /\b(?:https?|ftp|wss?):\/\/[^\s)'"`<>]+/g],

@@ -1,10 +1,9 @@
 import type { Sentence } from '../normalize.ts'
-import { consentRules } from './consent.ts'
 import { exfiltrationRules } from './exfiltration.ts'
 import { overrideRules, structureRules } from './instruction.ts'
 import { languageRules } from './languages.ts'
 import { type Rule, sufficient } from './rule.ts'
-import { secrecyRules } from './secrecy.ts'
+import { consentRules, secrecyRules } from './secrecy.ts'
 import { shadowingRules } from './shadowing.ts'
 import { signals } from './signals.ts'
 
@@ -29,9 +28,10 @@ const passage = 3
 
 /** A sentence that reports what others write ("detects prompts that ignore …", "expected output: ignore …"). */
 const report =
-  /^(?:[\w-]+ ){0,5}(?:returns?|analy[sz]es|checks?|detects?|flags|compares|classifies|blocks|scans|identif(?:y|ies)|explain(?:s|ing)|describ(?:es|ing)|serves|finds|recogni[sz]es|reports?|removes) .{0,80}?\b(?:that|whether|who|which|when|text|such as|like|for|against|tries|attempts?|prompts?|how|phrases?)\b|\b(?:expected|mock|sample|example|training|test|illustrative|canned|simulated|fixture|returned|input)\b[^:]{0,24}: |\b(?:attack(?:er)?s?|phrases?|that says|injections?)\b.{0,60}["'“]/u
+  /^(?:[\w-]+ ){0,5}(?:returns?|analy[sz]es|checks?|detects?|flags|compares|classifies|blocks|scans|identif(?:y|ies)|explain(?:s|ing)|describ(?:es|ing)|serves|finds|recogni[sz]es|reports?|removes|warns|lints|rejects|decides|redacts|validates) .{0,80}?\b(?:that|whether|who|which|when|text|such as|like|for|against|tries|attempts?|prompts?|how|phrases?|if|as in)\b|^(?:should|if) (?:an?|the|any) (?:\w+ )?(?:page|result|document|text|e-?mail|file|content)s? (?:tell|ask)s? (?:you|the model)|\b(?:expected|mock|sample|example|training|test|illustrative|canned|simulated|fixture|returned|input)\b[^:]{0,24}: |\b(?:attacks?|attackers?|phrases?|that says|injections?) .{0,60}["'“]/u
+const obedience = /\b(?:obey|carry out)\b/u
 /** How much the words of others weigh, and the files, addresses and commands in them. */
-const reported = { words: 0.4, deeds: 0.7 }
+const reported = { words: 0.4, deeds: 0.6 }
 const whole = { words: 1, deeds: 1 }
 /** What makes a weak sign mean the opposite ("does not send …"). */
 const negation =
@@ -67,7 +67,7 @@ export function hitsIn(sentences: readonly Sentence[], suspicion = 0): Hit[] {
 
 function signsIn(sentences: readonly Sentence[], index: number): (readonly [RegExp, Weighed])[] {
   const { text, code } = sentences[index] as Sentence
-  const factors = report.test(text) ? reported : whole
+  const factors = report.test(text) && !obedience.test(text) ? reported : whole
   const found: (readonly [RegExp, Weighed])[] = []
   for (const { kind, weight, pattern, near, unless } of rules) {
     const at = pattern.exec(code)?.index
@@ -76,7 +76,8 @@ function signsIn(sentences: readonly Sentence[], index: number): (readonly [RegE
     const around = near && sentences.slice(Math.max(0, index - 1), index + 2).map((each) => each.code)
     if (around && !near.test(around.join(' | '))) continue
     const factor = kind === 'exfiltration' ? factors.deeds : factors.words
-    found.push([pattern, { kind, sentence: text, weight: weight * factor, sure: weight >= sufficient }])
+    const sure = weight >= sufficient || factor === reported.words
+    found.push([pattern, { kind, sentence: text, weight: weight * factor, sure }])
   }
   return found
 }

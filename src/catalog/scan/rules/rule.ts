@@ -42,11 +42,13 @@ export const put = any(
   'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
   'deposit, add, copy, embed, transmit, forward, upload, carry, deliver, email, e-mail, mail, post, slip, relay, enter',
   'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
+  'envoie, envoyez, mets, mettez, ajoute, sende, sendet, schicke, füge, invia, inviare, envía, envíalo, enviar, envie, manda, stuur',
 )
 
 export const take = any(
   'read, open, load, cat, get, fetch, retrieve, extract, collect, gather, copy, peek, look, include, attach, grab',
   'obtain, find, dump, print, harvest, access, locate, search, take, scan, view, consult, examine, inspect, pull, steal',
+  'lis, lisez, lee, leer, lese, leggi, leia, lees',
 )
 
 export const secret = any(
