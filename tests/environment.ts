@@ -5,13 +5,15 @@ import { builtinEnvironments, type Environment } from 'vitest/runtime'
  * The environment of test workers: that of Node, and imports are resolved here. Vitest would send a message for each of
  * them, tens of thousands in all, to a module graph that only its watch mode uses.
  */
-export default {
+const environment: Environment = {
   ...builtinEnvironments.node,
   setup(global, options) {
     registerHooks({ resolve })
     return builtinEnvironments.node.setup(global, options)
   },
-} satisfies Environment
+}
+
+export default environment
 
 type Resolve = NonNullable<Parameters<typeof registerHooks>[0]['resolve']>
 

@@ -20,7 +20,8 @@ const typeCheck = (name: string, ...more: string[]): string[] => [
 
 // Each checker of the compiler checks the types of libraries again, and the other commands use the other cores.
 const commands = [
-  typeCheck('program', '--checkers', '1'),
+  // With declarations, as the build writes them: an exported function may use a type that cannot be named elsewhere.
+  typeCheck('program', '--declaration', '--checkers', '1'),
   typeCheck('web', '-p', 'web', '--singleThreaded'),
   ['biome', 'check', '--error-on-warnings', '.'],
   ['knip', '--cache', '--cache-location', join(cache, 'knip')],

@@ -33,7 +33,7 @@ export interface ProposalRequest {
   readonly key: string
 }
 
-interface EditSummary extends Omit<Additions, 'changes'>, Pick<EditProposal, 'added' | 'allowable'> {}
+export interface EditSummary extends Omit<Additions, 'changes'>, Pick<EditProposal, 'added' | 'allowable'> {}
 
 /** What an edit of the admin API would change, whichever way it says what to add, and who may use what it adds. */
 export async function proposeEdit(request: ProposalRequest): Promise<Proposal & EditSummary> {

@@ -136,7 +136,7 @@ const listening = (lastEventId: string | undefined): Headers => ({
 
 type Headers = Record<string, string | undefined>
 
-interface RawOptions {
+export interface RawOptions {
   readonly method?: 'POST' | 'GET' | 'DELETE' | 'PUT' | 'OPTIONS' | 'HEAD'
   readonly path?: string
   readonly headers?: Headers

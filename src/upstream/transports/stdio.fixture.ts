@@ -10,7 +10,7 @@ import type { Transport } from './transport.ts'
 /** The path of a server that misbehaves on command. */
 export const rogue = serverProgram('rogue-stdio')
 export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
-export const never = new AbortController().signal
+export const never: AbortSignal = new AbortController().signal
 
 /** Creates a transport to that server, for one test. */
 export function make(options: Partial<StdioTransportOptions> = {}): Transport {
