@@ -20,6 +20,9 @@ const bygone = any(
   'previous, prior, earlier, above, preceding, initial, original, existing, former, developer, system, everything, other, old, user, users, operator, safety, content',
 )
 const reply = any('answers?, repl(?:y|ies), responses?, messages?, summary, output')
+const authority = any(
+  '\\w*system, override, secret, hidden, important, critical, \\w*instructions?, admin, global, internal, developer, assistant',
+)
 const control = any(
   'firewall, audit(?:ing|s)?, (?:audit )?log(?:ging|s)?, confirmations?, approvals?, permissions?, consent, safety, (?:content |safety )filter(?:s|ing)?, filters?, all checks, security (?:checks?|restrictions?|controls?|validation), access controls?, saniti[sz]ation, antivirus, sandbox, protections?, safeguards?, alarms?, backups?, guard\\w*, (?:confirmation|approval) (?:dialog|step|prompt)',
 )
@@ -71,16 +74,16 @@ export const signals: readonly Rule[] = [
     faint`\b(?:for|to (?:maintain|ensure|comply|meet|guarantee)|as (?:part of|required by)|per) (?:\w+ ){0,3}(?:compliance|regulatory|regulations?|audit(?:ing)?|integrity|security|governance|legal|verification|validation|optimal|quality assurance)\b`,
     fair`\b(?:this|it|that|which)(?: \w+){0,3} (?:is|are) (?:a )?(?:mandatory|required|crucial|necessary|essential|needed|compulsory)\b.{0,20}\b(?:for (?:all|every|any|each|proper|maintaining)|to (?:maintain|ensure|comply)|promotional|in order)\b|\brequired to (?:finali[sz]e|complete|proceed|continue)\b|\bas a (?:precondition|prerequisite)\b|\b(?:required|needed) before (?:the |each |every |any )?(?:first )?(?:use|call)\b`,
     // Voices that are not the description's own.
-    clear`<!--|<[a-z_]{3,24}>[^<]{12,}</[a-z_]{3,24}>`,
-    fair`[<[#{]{1,2} ?[/#]?[\w -]{0,24}(?:system|override|secret|hidden|important|critical|instructions?|admin|global|internal|developer|assistant|model|inst)\b[\w -]{0,24}[>\]:}]`,
+    clear`<!--|</[\w -]{0,24}(?:${authority}|rules?|notice|priority|attention|warning)\b[\w -]{0,24}>`,
+    fair`[<[#{]{1,2} ?[/#]?[\w -]{0,24}(?:${authority}|model|inst)\b[\w -]{0,24}[>\]:}]`,
     fair`\b(?:for|to|attention|note|hidden|secret|llm|ai|model|assistant|agent)[- ](?:to )?(?:the )?(?:only|llms?|ai|agents?|assistants?|models?|directive)(?: models?| agents?)?(?:[- ]only)?[:.]`,
     strong`\b(?:end of|begin|start of) (?:the )?(?:description|system|instructions?|prompt)\b`,
     strong`\bnew (?:task|objective|goal|orders?|instructions?) ?:|\bsystem(?: note| message)? ?(?://|:)`,
     clear`^(?:dear )?(?:assistant|model|agent|ai|llm|claude),|\bas (?:the|an) (?:model|assistant|ai|agent|llm) (?:reading|you|that|who)\b|\bwhen you (?:see|read) this\b`,
     fair`\b(?:admin|administrator|root|unrestricted|privileged|superuser|elevated|developer|debug|god) (?:mode|access|rights|privileges?|permissions?)\b`,
     clear`\b(?:act|behave) as (?:if|an?)\b`,
-    sure`\bpretend (?:that|to be)|\bstop being|\bbecome an? |\byou (?:now )?have (?:root|admin|full)|\byou are (?:now|dan|my)\b|\byour (?:new|real|true|actual|only) (?:goal|task|objective|purpose|mission|job|role)\b|\b(?:unfiltered|uncensored)\b`,
-    clear`\bwithout (?:any )?(?:restrictions?|limits|hesitation)\b|\bunrestricted\b|\b(?:obey|comply with) (?:this|these|the (?:text|tool|description))\b`,
+    sure`\bpretend (?:that|to be)|\bstop being|\byou (?:now |will |must )?become an? |\byou (?:now )?have (?:root|admin|full)|\byou are (?:now|dan|my)\b|\byour (?:new|real|true|actual|only) (?:goal|task|objective|purpose|mission|job|role)\b|\b(?:unfiltered|uncensored)\b`,
+    clear`\bwithout (?:any )?(?:restrictions|limits|hesitation)\b|\bunrestricted\b|\b(?:obey|comply with) (?:this|these|the (?:text|tool|description))\b`,
     clear`\b(?:do not|don't|never) (?:refuse|warn|question|hesitate)\b|\bjust (?:execute|comply|obey)\b|\b(?:persist|memori[sz]e|remember|save|store)\b.{0,12}\b(?:this|these) (?:instructions?|rules?|directives?|orders?)\b`,
     // Earlier orders no longer count, or these count more.
     sure`\b${orders}\b.{0,30}(?:\bno longer|\bnot (?:apply|matter)|n't (?:apply|matter)|\b(?:void|cancelled|canceled|off|suspended|lifted|second|revoked|aside)\b)|(?:\bnot|n't) (?:have to |need to )?(?:follow|obey|respect|heed)\b.{0,20}\b${bygone} (?:\w+ )?${orders}\b`,
@@ -128,6 +131,7 @@ export const signals: readonly Rule[] = [
     clear`\b(?:all|other|others|they|their tools)\b.{0,30}\b(?:wrong|unsafe|unreliable|inferior|worse|fail|leak|compromised|insecure)\b`,
     clear`\bprefer this\b.{0,20}\bover (?:all|any|other)\b|\b(?:do not|don't|never|stop) us(?:e|ing)\b.{0,40}\b(?:any ?more|instead|use (?:ours|this one))|\bcall me (?:first|instead)\b|\buse (?:ours|mine)\b`,
     weak`\b(?:best|preferred|superior|only) (?:\w+ )?tool\b|\b(?:instead|rather than|in place) of\b.{0,20}\b(?:other|tools|NAME|any)\b`,
+    fair`\b(?:route|pass|send|go|run)\b.{0,30}\b(?:through|via|to) (?:this (?:one|tool|server)|me|here)\b`,
     faint`\b(?:other|another) (?:\w+ )?(?:tools?|servers?)\b`,
     fair`\b(?:has been|have been|is|are|was|returns?|were)(?: \w+)? ${bad}\b`,
     weak`\b(?:due to|because of|following|pending)\b.{0,40}\b(?:updates?|maintenance|vulnerabilit(?:y|ies)|breach|incident|audit|migration)\b`,
@@ -161,6 +165,7 @@ export const signals: readonly Rule[] = [
     faint`\b${whose} (?:\w+ ){0,2}${goods}\b|\b${secret} (?:that )?(?:you|they|found|seen)\b`,
     weak`\b(?:${put}|remember|save|store|hold|needs)\b.{0,40}\b(?:${goods}|FILE)\b`,
     faint`\b(?:${take}|reads|collects|grabs|opens)\b.{0,30}\b(?:${secret}|FILE|chat)\b`,
+    faint`\b${take}\b.{0,30}\bFILE\b`,
     weak`\b(?:${goods}|FILE)\b.{0,40}\b(?:in|into|as) (?:the |this |a )?(?:NAME \S+|(?:\w+ )?(?:arguments?|parameters?|fields?|header|query|notes?|metadata))\b`,
     weak`\b${thing}\b.{0,16}\b(?:in|into|as|to|through|via|with) (?:the |this |a )?(?:NAME \S+|(?:\w+ )?(?:arguments?|parameters?|fields?|header|query|tag|body|notes?|metadata|request|url))\b|\bNAME \S+ with\b|\b(?:pass|put|hand|give|add|include|attach|save) (?:it|them|that|those)\b`,
     clear`\b(?:reads|collects|gathers|copies|grabs|logs)\b.{0,40}\b(?:ssh keys?|private keys?|keystrokes)\b`,
