@@ -14,7 +14,7 @@ function nodeProblem({ version, platform, arch, isMusl }) {
   const place = `${platform === 'win32' ? 'win' : platform}-${arch}`
   const hasBundle = !musl && `node-${place}` in optionalDependencies
   const remedy = hasBundle
-    ? 'Run `npm ci` without --omit=optional, which installs Node 24 in this folder.'
+    ? 'Run `npm ci` without options such as --omit=optional or --os: it installs Node 24 in this folder.'
     : `There is no bundled Node for ${place}${musl ? ' with musl' : ''}: install Node 24 (https://nodejs.org), then run \`npm ci\` again.`
   return `Toolway needs Node 24: this is Node ${version}. ${remedy}`
 }

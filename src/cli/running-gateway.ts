@@ -72,7 +72,8 @@ export async function findRunningGateway(shell: Shell, options: RunningGatewayOp
   const { host = config.server.host, port = config.server.port } = options
   const isNamed = options.host !== undefined || options.port !== undefined
   const own = isNamed ? undefined : await announced(config)
-  if (!own && !isNamed) await noteForeign(shell, config)
+  if (own) noteAsked(shell, own.origin)
+  else if (!isNamed) await noteForeign(shell, config)
   const configured = { ...config, server: { ...config.server, host, port } }
   return runningGateway(configured, shell.interrupted, { origin: own?.origin })
 }
@@ -97,16 +98,16 @@ export async function askRunning(shell: Shell, config: Config, { agent, offline 
     const gateway = await runningGateway(config, shell.interrupted, { origin: own.origin, agent })
     const session = await gateway.get<contract.SessionView>('session', briefMs)
     if (!session.admin) return refuse(`${own.origin} gives no admin rights to this command (auth.token).`)
-    noteAsked(shell, own.origin)
+    noteAsked(shell, own.origin, '; --offline does without it')
     return { ...gateway, session }
   } catch (thrown) {
     return refuse((thrown as Error).message)
   }
 }
 
-export function noteAsked(shell: Shell, origin: string): void {
+function noteAsked(shell: Shell, origin: string, more = ''): void {
   const { note, paintNote } = createOutput(shell)
-  note(paintNote('dim', `Asking the gateway at ${origin}; --offline does without it.`))
+  note(paintNote('dim', `Asking the gateway at ${origin}${more}`))
 }
 
 /** Notes that a gateway with another state folder listens on the configured port. */

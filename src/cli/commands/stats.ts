@@ -5,13 +5,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
 import { canErase, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { load, openLog } from '../load.ts'
-import {
-  findRunningGateway,
-  noteAsked,
-  type OfflineOptions,
-  poll,
-  type RunningGatewayOptions,
-} from '../running-gateway.ts'
+import { findRunningGateway, type OfflineOptions, poll, type RunningGatewayOptions } from '../running-gateway.ts'
 import { table } from '../table.ts'
 
 interface StatsOptions extends RunningGatewayOptions, OfflineOptions {
@@ -45,8 +39,7 @@ const defaultTables: readonly By[] = ['agent', 'server', 'operation', 'agent-ope
 type AskStats = (by: By, from?: number) => Promise<StatsTable>
 
 async function gatewayStats(shell: Shell, options: StatsOptions): Promise<AskStats> {
-  const { get, url } = await findRunningGateway(shell, options)
-  noteAsked(shell, url)
+  const { get } = await findRunningGateway(shell, options)
   return (by, from) => get<StatsTable>(`stats?by=${by}&from=${from ?? ''}`)
 }
 

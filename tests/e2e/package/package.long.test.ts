@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, glob, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { publint } from 'publint'
@@ -157,6 +157,23 @@ describe.concurrent('the package', () => {
       }
     },
   )
+
+  test('B6: what is installed has no install script, and says where its source, its page and its issues are', async () => {
+    const manifest = async (file: string) => JSON.parse(await readFile(file, 'utf8'))
+    const own = await manifest(join(root, 'package.json'))
+    const installed = await Array.fromAsync(glob('node_modules/{*,@*/*}/package.json', { cwd: empty }), (file) =>
+      manifest(join(empty, file)),
+    )
+    expect(installed.map(({ name }) => name)).toEqual(expect.arrayContaining(['toolway', 'zod']))
+    for (const { name, scripts = {} } of installed)
+      expect([name, ...Object.keys(scripts).filter((script) => /^(pre|post)?install$|^prepare$/.test(script))]).toEqual(
+        [name],
+      )
+    const { repository, homepage, bugs } = installed.find(({ name }) => name === 'toolway')
+    expect({ repository, homepage, bugs }).toEqual({
+      ...{ repository: own.repository, homepage: own.homepage, bugs: own.bugs },
+    })
+  })
 
   test('publint reports no problems', async () => {
     const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
