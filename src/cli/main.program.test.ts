@@ -168,7 +168,7 @@ test.skipIf(process.platform !== 'linux').each([
   const child = spawn('sh', ['-c', script, process.execPath, toolwayMain], { cwd: place.cwd, env, stdio: 'pipe' })
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   expect(code).toBe(1)
-  expect(stderr).toContain(`toolway ${remedy}\n`)
+  expect(stderr).toContain(` ${remedy}\n`)
 })
 
 test.skipIf(process.platform === 'win32').each([
