@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Caller, Peer } from '../core/call.ts'
+import { type Caller, type Peer, quietPeer } from '../core/call.ts'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts'
 import { Json } from '../core/json.ts'
 
@@ -125,23 +125,14 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
 }
 
 /** A peer that passes approval questions to `approve` instead of to a client. */
-function peerOf(approve: Choices['approve']): Peer {
-  return {
-    rounds: false,
-    logLevel: undefined,
-    notify() {},
-    async ask(method, params) {
-      const { message, requestedSchema } = params.value as {
-        message?: string
-        requestedSchema?: { properties?: object }
-      }
-      // Only approvals can be answered here; decline every other question.
-      const isForYes = method === 'elicitation/create' && 'approve' in (requestedSchema?.properties ?? {})
-      const isAllowed = isForYes && approve !== undefined && (await approve(message ?? ''))
-      return Json.of(isAllowed ? { action: 'accept', content: { approve: true } } : { action: 'decline' })
-    },
-  }
-}
+const peerOf = (approve: Choices['approve']): Peer =>
+  quietPeer(async (method, params) => {
+    const { message, requestedSchema } = params.value as { message?: string; requestedSchema?: { properties?: object } }
+    // Only approvals can be answered here; decline every other question.
+    const isForYes = method === 'elicitation/create' && 'approve' in (requestedSchema?.properties ?? {})
+    const isAllowed = isForYes && approve !== undefined && (await approve(message ?? ''))
+    return Json.of(isAllowed ? { action: 'accept', content: { approve: true } } : { action: 'decline' })
+  })
 
 interface ChatGateway {
   /** Answers questions. If no models are configured, every question fails with an explanation. */

@@ -17,7 +17,7 @@ export interface ImportOptions {
   /** Replaces references by what they refer to, where possible, to compare servers by their secrets. */
   readonly resolve: (definition: ServerDefinition) => ServerDefinition
   /** The names of servers that are added even if they are already configured. */
-  readonly copies?: readonly string[]
+  readonly copies?: readonly string[] | undefined
 }
 
 export interface PlannedServer extends MergedServer {

@@ -49,20 +49,14 @@ export interface Trail {
   /** The steps, in the order in which they began. */
   readonly steps: TrailStep[]
   readonly trace?: TraceContext
-  /** The trail of the call that made this one and waits while this one does. */
+  /** The trail of the call that made this one, which waits while this one does. */
   outer?: Trail
-  waits?: Waits
+  /** How long the call has waited for people and its client, and how many such waits are open since when. */
+  waits?: { endedMs: number; open: number; since: number }
 }
 
-/** How long a call has waited for people and for answers of its client. The latency of a call leaves it out. */
-export interface Waits {
-  endedMs: number
-  /** How many waits are open, because several can overlap, and when the first of them began. */
-  open: number
-  since: number
-}
-
-export const waitedMs = ({ waits }: Pick<Trail, 'waits'>, now: number): number =>
+/** The part of a call's duration that is not latency, because it waited for people. */
+export const waitedMs = ({ waits }: Pick<Trail, 'waits'> = {}, now: number = performance.now()): number =>
   waits === undefined ? 0 : waits.endedMs + (waits.open > 0 ? now - waits.since : 0)
 
 export interface TrailStep {
@@ -124,6 +118,16 @@ export interface Peer {
   /** Runs work with the call's timeout paused, for at most the time that a person may take to answer a question. */
   readonly paused?: (<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal) => Promise<T>) | undefined
 }
+
+/** A peer without a session of its own: `ask` answers or refuses its requests, and it is told of progress at most. */
+export const quietPeer = (ask: Peer['ask'], onProgress?: (params: Json) => void): Peer => ({
+  rounds: false,
+  logLevel: undefined,
+  notify(method, params) {
+    if (method === 'notifications/progress') onProgress?.(params)
+  },
+  ask,
+})
 
 /** A peer that forwards everything to another one, except what `changes` replaces. */
 export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask' | 'rounds' | 'paused'>>): Peer => ({

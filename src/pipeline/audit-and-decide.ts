@@ -97,11 +97,8 @@ export function endingOf(thrown: unknown): Ending {
   return { decision, reason: auditReason, rule, code, is_error: true }
 }
 
-/** The latency since `start`, without the time in which a call waited for people. */
-function since(start: number, call?: Call): number {
-  const now = performance.now()
-  return Math.round((now - start - (call?.trail ? waitedMs(call.trail, now) : 0)) * 1000) / 1000
-}
+const since = (start: number, call?: Call): number =>
+  Math.round((performance.now() - start - waitedMs(call?.trail)) * 1000) / 1000
 
 /** Counts a refusal and returns the note for its record. Refusals for the operator's own credential are not limited. */
 const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin ? {} : refusals.admit(who))

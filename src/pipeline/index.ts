@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Access } from '../core/access.ts'
 import type { Audit, Operation } from '../core/audit.ts'
-import { type Call, type Caller, compose, type Handler, type Interceptor, type Peer, runEntry } from '../core/call.ts'
+import { type Call, type Caller, compose, type Handler, type Interceptor, quietPeer, runEntry } from '../core/call.ts'
 import type { ChatRequest } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
@@ -197,9 +197,4 @@ const subscribing = (caller: Caller, entry: Entry, uri: string): Call => ({
   peer: caller.peer ?? silentPeer,
 })
 
-const silentPeer: Peer = {
-  rounds: false,
-  logLevel: undefined,
-  notify() {},
-  ask: () => Promise.reject(new Error('a subscription cannot send requests to the client')),
-}
+const silentPeer = quietPeer(() => Promise.reject(new Error('a subscription cannot send requests to the client')))

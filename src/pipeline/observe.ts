@@ -1,5 +1,5 @@
 import type { Operation } from '../core/audit.ts'
-import { type Interceptor, type Trail, type TrailStep, type Waits, waitedMs } from '../core/call.ts'
+import { type Interceptor, type Trail, type TrailStep, waitedMs } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { CallOutcome, Observer, Tracing } from '../core/observer.ts'
@@ -92,7 +92,7 @@ const maxAsks = 100
 
 /** Waits for a person or the client: in this step, the call and those that made it have no latency. */
 export async function waitStep<T>(trail: Trail | undefined, name: 'approve' | 'ask', work: Promise<T>): Promise<T> {
-  const waiting: Waits[] = []
+  const waiting: NonNullable<Trail['waits']>[] = []
   for (let one = trail; one; one = one.outer) {
     one.waits ??= { endedMs: 0, open: 0, since: 0 }
     if (one.waits.open++ === 0) one.waits.since = performance.now()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Access, Served } from '../core/access.ts'
-import type { Caller, Peer } from '../core/call.ts'
+import { type Caller, type Peer, quietPeer } from '../core/call.ts'
 import { abortWith, waitFor } from '../core/deadline.ts'
 import type { Definition } from '../core/entry.ts'
 import { invalidArguments, ServerError, ToolwayError } from '../core/errors.ts'
@@ -245,19 +245,12 @@ async function report(onProgress: CallOptions['onProgress'], progress: Progress,
   }
 }
 
-const peerFor = (onProgress: CallOptions['onProgress'], log: Log): Peer => ({
-  rounds: false,
-  logLevel: undefined,
-  notify(method, params) {
-    if (method !== 'notifications/progress') return
-    const { progressToken, ...progress } = params.value as Progress & { progressToken?: unknown }
-    void report(onProgress, progress, log)
-  },
-  ask: (method) =>
-    Promise.reject(
-      new ToolwayError(
-        'INVALID_ARGUMENTS',
-        `${method} cannot be sent to a program: it declares no client capabilities.`,
-      ),
-    ),
-})
+const peerFor = (onProgress: CallOptions['onProgress'], log: Log): Peer =>
+  quietPeer(
+    (method) =>
+      Promise.reject(invalidArguments(`${method} cannot be sent to a program: it declares no client capabilities.`)),
+    (params) => {
+      const { progressToken, ...progress } = params.value as Progress & { progressToken?: unknown }
+      void report(onProgress, progress, log)
+    },
+  )

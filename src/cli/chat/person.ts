@@ -1,4 +1,4 @@
-import type { Caller, Peer } from '../../core/call.ts'
+import { type Caller, type Peer, quietPeer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { isYes } from '../kit.ts'
@@ -33,15 +33,10 @@ export function personAt(caller: Caller, question: AskPerson | undefined): { cal
 
   return {
     caller: question ? { ...caller, capabilities: { ...caller.capabilities, elicitation: {} } } : caller,
-    peer: {
-      rounds: false,
-      logLevel: undefined,
-      notify() {},
-      async ask(method, params, signal) {
-        if (!question || method !== 'elicitation/create') throw cannotAnswer(method)
-        return Json.of(await inTurn(() => elicit(question, params.value as Elicitation, signal)))
-      },
-    },
+    peer: quietPeer(async (method, params, signal) => {
+      if (!question || method !== 'elicitation/create') throw cannotAnswer(method)
+      return Json.of(await inTurn(() => elicit(question, params.value as Elicitation, signal)))
+    }),
   }
 }
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Peer } from '../../core/call.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { type Peer, quietPeer } from '../../core/call.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import type { Content, Result, ResultBody } from '../../core/result.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { argumentsOption, readArguments } from '../arguments.ts'
@@ -64,19 +64,14 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
 }
 
 /** The peer for calls from the terminal: it shows progress but cannot answer sampling or elicitation requests. */
-const peerFor = (name: string, progress: ProgressLine): Peer => ({
-  rounds: false,
-  logLevel: undefined,
-  notify(method, params) {
-    if (method !== 'notifications/progress') return
-    const { progress: done, total, message } = params.value as { progress?: number; total?: number; message?: string }
-    progress.show(`${name}: ${done}${total === undefined ? '' : ` of ${total}`} ${message ?? ''}`)
-  },
-  ask: (method) =>
-    Promise.reject(
-      new ToolwayError('INVALID_ARGUMENTS', `The command line cannot answer ${method}; use a client that can.`),
-    ),
-})
+const peerFor = (name: string, progress: ProgressLine): Peer =>
+  quietPeer(
+    (method) => Promise.reject(invalidArguments(`The command line cannot answer ${method}; use a client that can.`)),
+    ({ value }) => {
+      const { progress: done, total, message } = value as { progress?: number; total?: number; message?: string }
+      progress.show(`${name}: ${done}${total === undefined ? '' : ` of ${total}`} ${message ?? ''}`)
+    },
+  )
 
 async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Shell): Promise<string | undefined> {
   if (file === undefined) return undefined

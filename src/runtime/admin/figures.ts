@@ -1,10 +1,18 @@
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
+import type { Run } from '../../core/history.ts'
 import { statisticsOperation } from '../../core/observer.ts'
 import { hourMs } from '../../lib/duration.ts'
+import { createLatencies, latencyBucket } from '../../lib/latency-histogram.ts'
 import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
-import { withGaps } from '../../telemetry/stats/stats.ts'
+import {
+  count,
+  noCounts,
+  pointOf,
+  seriesOf as seriesOfPoints,
+  figuresOf as totalOf,
+} from '../../telemetry/stats/stats.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 
@@ -61,7 +69,7 @@ export function createFigures(context: AdminContext): VisibleFigures {
       const matching = known.filter(
         (call) => (server ?? call.server) === call.server && (name ?? call.name) === call.name,
       )
-      return withGaps(seriesOf(matching, from, to), [[startedAt, clock.now()]])
+      return seriesOf(matching, from, to, [startedAt, clock.now()])
     },
     async stats(caller, { by, from, to = clock.now() }) {
       if (from !== undefined) checkRange(from, to)
@@ -83,51 +91,27 @@ function checkRange(from: number, to: number): void {
   if (from >= to) throw invalidArguments('`from` must be before `to`.')
 }
 
-/** Computes figures from a list of calls, for callers who may see only their own agent's calls. */
-export function figuresOf(calls: readonly CallView[], ms: number): Figures {
-  const over = calls.filter(({ outcome }) => outcome !== 'running')
-  const denials = over.filter(({ outcome }) => outcome === 'denied').length
-  // Denials and cache hits take hardly any time and would hide how long the servers take.
-  const isTimed = ({ outcome, cache }: CallView) => outcome !== 'denied' && cache !== 'hit'
-  const times = over.flatMap((call) => (isTimed(call) && call.ms !== null ? [call.ms] : [])).sort(ascending)
-  const at = (part: number) => times[Math.ceil(times.length * part) - 1] ?? null
-  return {
-    calls: over.length,
-    errors: over.filter(({ outcome }) => outcome === 'failed' || outcome === 'tool_error').length,
-    denials,
-    perSecond: ms > 0 ? (over.length * 1000) / ms : 0,
-    averageMs: times.length === 0 ? null : times.reduce((sum, time) => sum + time, 0) / times.length,
-    p50Ms: at(0.5),
-    p95Ms: at(0.95),
-    p99Ms: at(0.99),
+function tallyOf(calls: readonly CallView[]) {
+  const counts = noCounts()
+  const latencies = createLatencies()
+  for (const { outcome, cache, ms } of calls) {
+    if (outcome === 'running' || ms === null) continue
+    const bucket = latencyBucket(ms)
+    if (count(counts, outcome, cache ?? undefined, ms)) latencies[bucket] = (latencies[bucket] as number) + 1
   }
+  return [counts, latencies] as const
 }
 
-const ascending = (one: number, another: number) => one - another
+/** Computes figures from a list of calls, for callers who may see only their own agent's calls. */
+export const figuresOf = (calls: readonly CallView[], ms: number): Figures => totalOf(...tallyOf(calls), ms)
 
 const maxPoints = 200
 const minStepMs = 1_000
 
-export function seriesOf(calls: readonly CallView[], from: number, to: number): Series {
+export function seriesOf(calls: readonly CallView[], from: number, to: number, run: Run): Series {
   const stepMs = Math.max(minStepMs, Math.ceil((to - from) / maxPoints / minStepMs) * minStepMs)
-  const first = Math.floor(from / stepMs) * stepMs
   const steps = Map.groupBy(calls, ({ at }) => Math.floor(at / stepMs) * stepMs)
-  const count = Math.ceil((to - first) / stepMs)
-  const points = Array.from({ length: count }, (_, index) => {
-    const at = first + index * stepMs
-    const within = steps.get(at) ?? []
-    const cached = (kind: CallView['cache']) => within.filter(({ cache }) => cache === kind)
-    const hits = cached('hit')
-    return {
-      at,
-      ...figuresOf(within, stepMs),
-      toolErrors: within.filter(({ outcome }) => outcome === 'tool_error').length,
-      cacheHits: hits.length,
-      cacheMisses: cached('miss').length,
-      hitMs: hits.length === 0 ? null : hits.reduce((sum, { ms }) => sum + (ms ?? 0), 0) / hits.length,
-    }
-  })
-  return { from, to, stepMs, points }
+  return seriesOfPoints({ from, to }, stepMs, [run], (at) => pointOf(at, ...tallyOf(steps.get(at) ?? []), stepMs))
 }
 
 const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {

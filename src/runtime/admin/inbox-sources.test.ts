@@ -196,12 +196,12 @@ describe('V7: the sources of the inbox', () => {
     const ids = () => items().map(({ id }) => id.replace(/:[0-9a-f]{16}$/, ''))
     const others = ['server:broken', 'server:a', 'server:b', 'server:c']
     expect(ids()).toEqual(['servers', 'servers', ...others])
-    expect(items()[0]).toMatchObject({ kind: 'server', severity: 'info', since: 5, actions: [], link: '/servers' })
+    expect(items()[0]).toMatchObject({ kind: 'server', severity: 'warning', since: 5, actions: [], link: '/servers' })
     expect(items()[0]?.detail).toContain(late('s0'))
     state.busy = true
     expect(ids()).toEqual(['servers', ...others])
     const [item] = items()
-    expect(item?.title).toBe('This machine is overloaded: 22 servers do not answer in time')
+    expect(item?.title).toBe('22 servers do not answer in time, because this machine is overloaded')
     expect(item?.detail).toContain('s0, s1, s2, ')
     // One server more or less is no news.
     state.servers = state.servers.slice(1)

@@ -153,7 +153,6 @@ const minTogether = 3
 const slowness = /\bwithin [\d.]+ m?s\b|to a health check|^Circuit breaker/
 /** For how long a busy machine counts as the cause: servers need time to recover. */
 const overloadMs = 60_000
-const overload = 'overload'
 
 function loadReading(): () => boolean {
   let before = performance.eventLoopUtilization()
@@ -169,7 +168,7 @@ function serverSource({ current, clock, isBusy = loadReading() }: InboxContext):
   let overloadedUntil = Number.NEGATIVE_INFINITY
   const causeOf = ({ id, kind, detail }: InboxEntry): string => {
     if (kind !== 'server') return id
-    if (clock.monotonic() < overloadedUntil && slowness.test(detail)) return overload
+    if (clock.monotonic() < overloadedUntil && slowness.test(detail)) return 'overload'
     return detail.replaceAll(nameOf(id), '').replace(/\d+/g, '')
   }
   return {
@@ -185,22 +184,17 @@ const serverId = (name: string): string => `server:${name}`
 const nameOf = (id: string): string => id.slice(serverId('').length)
 
 function commonItem(cause: string, items: readonly InboxEntry[]): InboxEntry {
-  const count = items.length
-  const severity = items.some((item) => item.severity === 'warning') ? 'warning' : 'info'
-  const [title, detail] =
-    cause === overload
-      ? [
-          `This machine is overloaded: ${count} servers do not answer in time`,
-          'Stop other programs, turn servers off, or give Toolway more cores.',
-        ]
-      : [`${count} servers have the same problem`, items[0]?.detail]
+  const isOverload = cause === 'overload'
+  const what = isOverload ? 'do not answer in time, because this machine is overloaded' : 'have the same problem'
+  const detail = isOverload ? 'Stop other programs, or turn servers off.' : items[0]?.detail
   return {
     id: `servers:${createHash('sha256').update(cause).digest('hex').slice(0, 16)}`,
-    ...{ kind: 'server', severity, title, link: '/servers', actions: [] },
+    ...{ kind: 'server', severity: 'warning', link: '/servers', actions: [] },
+    title: `${items.length} servers ${what}`,
     detail: `${detail} Servers: ${items.map(({ id }) => nameOf(id)).join(', ')}.`,
     since: Math.min(...items.map(({ since = 0 }) => since)),
     // Show a dismissed item again when twice as many servers have the problem.
-    revision: `${severity} ${Math.floor(Math.log2(count))}`,
+    revision: String(Math.floor(Math.log2(items.length))),
   }
 }
 

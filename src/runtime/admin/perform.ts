@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Access } from '../../core/access.ts'
-import type { Call, Peer } from '../../core/call.ts'
+import { type Call, quietPeer, type Trail, waitedMs } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { TryResult } from '../../serve/admin/contract.ts'
 
@@ -14,14 +14,15 @@ interface Performed extends Omit<Call, 'id'> {
 /** Makes a call for the dashboard. Policy, limits and audit apply as they do to any other call. */
 export async function perform(access: Access, { id = callId(), ...call }: Performed): Promise<TryResult> {
   const start = performance.now()
+  const trail: Trail = { steps: [] }
   const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
     call: id,
-    ms: Math.round((performance.now() - start) * 100) / 100,
+    ms: Math.round((performance.now() - start - waitedMs(trail)) * 100) / 100,
     result,
     error,
   })
   try {
-    const { body } = await access.handle({ id, ...call })
+    const { body } = await access.handle({ id, trail, ...call })
     return outcome(body.exact, null)
   } catch (thrown) {
     return outcome(null, errorOf(thrown))
@@ -47,9 +48,6 @@ export const askable = { elicitation: { form: {}, url: {} }, sampling: {} }
  * A peer for calls without a stream: it cannot answer requests from servers. Calls that need approval wait for people
  * elsewhere.
  */
-export const nonInteractive: Peer = {
-  rounds: false,
-  logLevel: undefined,
-  notify() {},
-  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests from a tool.')),
-}
+export const nonInteractive = quietPeer(() =>
+  Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests from a tool.')),
+)

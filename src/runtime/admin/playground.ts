@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Served } from '../../core/access.ts'
-import type { Caller, Input, Peer } from '../../core/call.ts'
+import { type Caller, type Input, type Peer, quietPeer } from '../../core/call.ts'
 import { invalidArguments, type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { progressValues } from '../../core/waiting.ts'
@@ -80,15 +80,11 @@ export function createPlayground(context: AdminContext): { readonly admin: Playg
     })
   }
 
-  const peerOf = (principal: string, stream: PlaygroundStream): Peer => ({
-    rounds: false,
-    logLevel: undefined,
-    notify(method, params) {
-      if (method !== 'notifications/progress') return
-      stream.send({ kind: 'progress', ...progressValues(params) })
-    },
-    ask: async (...asked) => ask(principal, stream, ...asked),
-  })
+  const peerOf = (principal: string, stream: PlaygroundStream): Peer =>
+    quietPeer(
+      async (...asked) => ask(principal, stream, ...asked),
+      (params) => stream.send({ kind: 'progress', ...progressValues(params) }),
+    )
 
   const resolve = async (caller: Caller, given: PlaygroundInput): Promise<{ served: Served; input: Input }> => {
     const view = access.view(caller)

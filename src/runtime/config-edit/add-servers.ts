@@ -1,13 +1,6 @@
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
-import {
-  adaptServer,
-  called,
-  type FoundServer,
-  type ImportOptions,
-  type ImportPlan,
-  planImport,
-} from '../../clients/import-plan.ts'
+import { adaptServer, called, type FoundServer, planImport } from '../../clients/import-plan.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { invalidArguments } from '../../core/errors.ts'
@@ -33,7 +26,7 @@ export interface ProposalRequest {
   readonly key: string
 }
 
-export interface EditSummary extends Omit<Additions, 'changes'>, Pick<EditProposal, 'added' | 'allowable'> {}
+export type EditSummary = Pick<EditProposal, 'notes' | 'present' | 'added' | 'allowable'>
 
 /** What an edit of the admin API would change, whichever way it says what to add, and who may use what it adds. */
 export async function proposeEdit(request: ProposalRequest): Promise<Proposal & EditSummary> {
@@ -42,18 +35,17 @@ export async function proposeEdit(request: ProposalRequest): Promise<Proposal & 
   const history = createEditHistory(folder)
   const editor = createConfigEditor({ source, redactor: () => redactor, history, key, now: () => 0 })
   const { add, import: choices, changes, text, was, undo = '', copies, allow = [] } = edit
-  const added = add ? await additionOf(add, source, copies) : choices && (await importOf(choices, source, copies))
+  const from = { ...source, copies }
+  const added = add ? await additionOf(add, from) : choices && (await importOf(choices, from))
   const { notes = [], present = [], changes: wanted = changes } = added ?? {}
   if (!wanted) {
     const proposal = await editor.propose(text === undefined ? { undo } : { text, was })
     return { ...proposal, notes, present, added: [], allowable: [] }
   }
   const { values } = await editor.content()
-  const names = wanted.flatMap(({ path, rename, ...change }) => {
-    const [section, name, ...rest] = path
-    const isAdded = section === 'mcpServers' && rest.length === 0 && ('value' in change || 'yaml' in change)
-    return isAdded && name !== undefined && valueAt(values, path) === undefined ? [String(name)] : []
-  })
+  const isNew = ({ path, value, yaml }: ConfigChange) =>
+    path[0] === 'mcpServers' && path.length === 2 && (value ?? yaml) !== undefined && !valueAt(values, path)
+  const names = wanted.filter(isNew).map(({ path }) => String(path[1]))
   const allowing = allow.map((agent) => allowingChange(agent, names, values))
   const proposal = await editor.propose({ changes: [...wanted, ...allowing] })
   return {
@@ -84,7 +76,10 @@ export function agentsOf({ loaded }: Pick<Proposal | Draft, 'loaded'>, server: s
   return [...rules.agents].filter((agent) => !rules.closed({ agent, authenticated: true }, server))
 }
 
-type Additions = Pick<ImportPlan, 'notes' | 'present'> & { readonly changes: readonly ConfigChange[] }
+/** Where servers are added, and the names of those that are added even if they are there already. */
+type AddSource = ConfigSource & Pick<ConfigEdit, 'copies'>
+
+type Additions = Pick<EditProposal, 'notes' | 'present'> & { readonly changes: readonly ConfigChange[] }
 
 /** A server in a client's file. */
 export interface ImportChoice {
@@ -95,15 +90,14 @@ export interface ImportChoice {
 /** The changes that add pasted servers; those in `oauth` with OAuth. */
 export async function additionOf(
   { oauth = [], ...pasted }: Pasted & { readonly oauth?: readonly string[] | undefined },
-  source: ConfigSource,
-  copies?: readonly string[],
+  source: AddSource,
 ): Promise<Additions> {
   const { path, known } = await target(source)
   if (pasted.name !== undefined && known.has(pasted.name)) {
     throw invalidArguments(`There is already a server named ${pasted.name}.`)
   }
   const found = await readPasted(pasted, source, path)
-  const added = await additions(found.map(renamed(known)), { known, copies }, source, () => undefined)
+  const added = await additions(found.map(renamed(known)), known, source, () => undefined)
   const auth = { type: 'oauth' }
   const changes = added.changes.map((change) =>
     oauth.includes(String(change.path[1])) ? { ...change, value: { ...asRecord(change.value), auth } } : change,
@@ -112,11 +106,7 @@ export async function additionOf(
 }
 
 /** The changes that add servers from the files of MCP clients. */
-export async function importOf(
-  choices: readonly ImportChoice[],
-  source: ConfigSource,
-  copies?: readonly string[],
-): Promise<Additions> {
+export async function importOf(choices: readonly ImportChoice[], source: AddSource): Promise<Additions> {
   const { path, known } = await target(source)
   const files = await clientServers(source)
   const found = choices.map(({ file, name }): FoundServer => {
@@ -128,12 +118,7 @@ export async function importOf(
     if (problem) throw invalidArguments(`${name} cannot be imported: ${problem.message}.`)
     return adaptServer(server, from, path)
   })
-  return additions(
-    found,
-    { known, copies },
-    source,
-    (server) => `from ${[...new Set(server.origins.map(called))].join(', ')}`,
-  )
+  return additions(found, known, source, (server) => `from ${[...new Set(server.origins.map(called))].join(', ')}`)
 }
 
 /** The files of the MCP clients on this machine. */
@@ -158,14 +143,14 @@ type Planned = Parameters<typeof asWritten>[0]
 
 async function additions(
   found: readonly FoundServer[],
-  among: Pick<ImportOptions, 'known' | 'copies'>,
-  { env }: ConfigSource,
+  known: ReadonlyMap<string, ServerDefinition>,
+  { env, copies }: AddSource,
   origin: (server: Planned) => string | undefined,
 ): Promise<Additions> {
   // Secrets stay inline here; the editor moves them to private files.
   const keep = async (secret: string) => secret
   const plan = await planImport(found, {
-    ...among,
+    ...{ known, copies },
     find: () => [],
     keep,
     missing: missingIn(env),

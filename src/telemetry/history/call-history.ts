@@ -12,7 +12,7 @@ import {
   noCounts,
   pointOf,
   type StatsTable,
-  withGaps,
+  seriesOf,
 } from '../stats/stats.ts'
 import type { HistoryRecorder } from './history-recorder.ts'
 
@@ -44,17 +44,14 @@ export function createCallHistory({ store, recorder, clock, redact }: CallHistor
   return {
     async series(filter) {
       await recorder.flush()
-      const { from, to } = filter
       const found = await store.sums({ ...filter, maxSteps: maxPoints })
       if (!found) return undefined
       const { stepMs, sums, runs } = found
       const byStep = new Map(sums.map((sum) => [sum.at, sum]))
-      const points: CallSeries['points'][number][] = []
-      for (let at = Math.floor(from / stepMs) * stepMs; at < to; at += stepMs) {
+      return seriesOf(filter, stepMs, [...runs, [startedAt, clock.now()]], (at) => {
         const sum = byStep.get(at)
-        points.push(pointOf(at, sum?.counts ?? noCounts(), sum ? latenciesOf(sum) : none, stepMs))
-      }
-      return withGaps({ from, to, stepMs, points }, [...runs, [startedAt, clock.now()]])
+        return pointOf(at, sum?.counts ?? noCounts(), sum ? latenciesOf(sum) : none, stepMs)
+      })
     },
     async stats(by, filter) {
       await recorder.flush()

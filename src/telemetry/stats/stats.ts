@@ -93,7 +93,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
       // Shortly after the start, do not count the time before the start as idle.
       return history.figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
     },
-    series: (from, to) => withGaps(history.series(from, to, clock.now()), [[since, clock.now()]]),
+    series: (from, to) => history.series(from, to, clock.now(), since),
   }
 }
 
@@ -187,14 +187,20 @@ export interface Point extends CallFigures {
   readonly gap?: true
 }
 
-/** Marks the steps without calls in which no process ran. */
-export const withGaps = <T extends { readonly stepMs: number; readonly points: readonly Point[] }>(
-  series: T,
+/** A series with a point for each step. Those without calls in which no process ran are gaps. */
+export function seriesOf(
+  { from, to }: Pick<CallSeries, 'from' | 'to'>,
+  stepMs: number,
   runs: readonly Run[],
-): T => {
-  const isKnown = ({ at, calls }: Point) =>
-    calls > 0 || runs.some(([startedAt, seenAt]) => startedAt < at + series.stepMs && at <= seenAt)
-  return { ...series, points: series.points.map((point) => (isKnown(point) ? point : { ...point, gap: true })) }
+  pointAt: (at: number) => Point,
+): CallSeries {
+  const points: Point[] = []
+  for (let at = Math.floor(from / stepMs) * stepMs; at < to; at += stepMs) {
+    const point = pointAt(at)
+    const isKnown = point.calls > 0 || runs.some(([startedAt, seenAt]) => startedAt < at + stepMs && at <= seenAt)
+    points.push(isKnown ? point : { ...point, gap: true })
+  }
+  return { from, to, stepMs, points }
 }
 
 const second = 1000
@@ -214,18 +220,16 @@ export function createHistory() {
       for (const ring of rings) ring.add(now, observed, bucket)
     },
     /** A series at the finest resolution that is still available, with at most `maxPoints` points. */
-    series(from: number, to: number, now: number): CallSeries {
+    series(from: number, to: number, now: number, since = Number.NEGATIVE_INFINITY): CallSeries {
       const ring = ringFor(from, now)
       const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / maxPoints))
       const latencies = createLatencies()
-      const points: Point[] = []
-      for (let at = Math.floor(from / stepMs) * stepMs; at < to; at += stepMs) {
+      return seriesOf({ from, to }, stepMs, [[since, now]], (at) => {
         const step = noCounts()
         latencies.fill(0)
         ring.collect(at, at + stepMs, step, latencies)
-        points.push(pointOf(at, step, latencies, stepMs))
-      }
-      return { from, to, stepMs, points }
+        return pointOf(at, step, latencies, stepMs)
+      })
     },
     /** The figures for the last `ms`, in whole steps. The rate is the average over `duringMs`. */
     figures(ms: number, now: number, duringMs: number): CallFigures {

@@ -1,5 +1,5 @@
 import type { Access } from '../../core/access.ts'
-import type { Call, Peer } from '../../core/call.ts'
+import { type Call, quietPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { abortWith, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -205,9 +205,6 @@ const cannotAsk = 'A program cannot ask a person. Call this tool directly, not f
  * The peer for a program's calls. A program has no user to ask, so a call that needs approval waits for people who can
  * answer elsewhere, but only until the program's time is over.
  */
-const unasked: Peer = {
-  rounds: false,
-  logLevel: undefined,
-  notify() {},
-  ask: () => Promise.reject(new ToolwayError('DENIED_BY_POLICY', cannotAsk, { auditReason: 'not_approved' })),
-}
+const unasked = quietPeer(() =>
+  Promise.reject(new ToolwayError('DENIED_BY_POLICY', cannotAsk, { auditReason: 'not_approved' })),
+)

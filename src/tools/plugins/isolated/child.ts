@@ -1,4 +1,4 @@
-import type { Call, Peer } from '../../../core/call.ts'
+import { type Call, quietPeer } from '../../../core/call.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { Json } from '../../../core/json.ts'
@@ -58,12 +58,9 @@ function callOf(asked: Extract<ToChild, { kind: 'call' }>, tool: Tool, signal: A
   }
 }
 
-const mute: Peer = {
-  rounds: false,
-  logLevel: undefined,
-  notify() {},
-  ask: () => Promise.reject(new ToolwayError('INTERNAL', 'An isolated tool cannot send requests to its caller.')),
-}
+const mute = quietPeer(() =>
+  Promise.reject(new ToolwayError('INTERNAL', 'An isolated tool cannot send requests to its caller.')),
+)
 
 function sent(thrown: unknown): SentError {
   const { code, message, details } = ToolwayError.from(thrown)
