@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
-import { pluralize } from '../lib/message-text.ts'
-import { commandLine } from '../lib/shell-words.ts'
+import { commandLine, pluralize } from '../lib/message-text.ts'
 import { span, took } from './table.ts'
 
 test('B11: numbers and times are printed in words', () => {

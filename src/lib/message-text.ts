@@ -29,3 +29,9 @@ export function thrownText(thrown: unknown): string {
 
 /** Formats a number with a noun: `1 server`, `3 servers`. */
 export const pluralize = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
+
+/** A word, quoted for a POSIX shell if necessary. */
+export const shellQuote = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
+export const commandLine = (words: readonly string[]): string => words.map(shellQuote).join(' ')

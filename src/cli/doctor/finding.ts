@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
-import { shellQuote } from '../../lib/shell-words.ts'
+import { shellQuote } from '../../lib/message-text.ts'
 import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 
 export type CheckStatus = 'ok' | 'warning' | 'problem'

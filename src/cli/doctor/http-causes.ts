@@ -1,4 +1,4 @@
-import { shellQuote } from '../../lib/shell-words.ts'
+import { shellQuote } from '../../lib/message-text.ts'
 import type { FailedProbe, RecogniseCause, RemoteServer } from './finding.ts'
 
 /** A URL without query and fragment, which often contain secrets. */

@@ -16,7 +16,6 @@ import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
-import { commandLine } from '../../lib/shell-words.ts'
 import type { ConfigEdit, ConfigEditRecord, EditProposal, ReloadEvent, ServerTest } from '../../serve/admin/contract.ts'
 import type { ConfigEditService } from '../../serve/admin/service.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
@@ -29,7 +28,7 @@ import { createRegistryClient } from '../config-edit/registry.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import { createServerProber, type ProbeResult } from '../probe-server.ts'
 import type { ThreadMethods } from './admin-thread.ts'
-import { redactConfig } from './config.ts'
+import { redactConfig, targetOf } from './config.ts'
 import { type AdminContext, audited } from './context.ts'
 import { createThreadClient } from './thread-client.ts'
 
@@ -316,13 +315,6 @@ function changedServers({ paths, loaded }: Pick<Proposal, 'paths' | 'loaded'>): 
       )
     }),
   )
-}
-
-const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
-  const address = url ?? serverUrl ?? httpUrl
-  if (typeof address === 'string') return address
-  const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
-  return commandLine(words)
 }
 
 /** Starts each server once. No process is left behind. */

@@ -5,6 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { commandLine } from '../../lib/message-text.ts'
 import type { ReloadEvent } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import type { ReloadOutcome } from '../reload.ts'
@@ -71,6 +72,14 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
     return isRecord(value) ? mapped(value, (part, key) => show(part, [...path, key])) : value
   }
   return mapped(config, (part, key) => show(part, [key]))
+}
+
+/** The command line or URL of a server. */
+export const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
+  const address = url ?? serverUrl ?? httpUrl
+  if (typeof address === 'string') return address
+  const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
+  return commandLine(words)
 }
 
 const withoutSpans = (text: string, spans: readonly TextSpan[]): string =>

@@ -5,14 +5,14 @@ import { settles } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { costOf } from '../../core/tokens.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
-import { commandLine } from '../../lib/shell-words.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import type { GrantView, ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
 import type { Generation } from '../generation.ts'
-import { redactConfig } from './config.ts'
+import { redactConfig, targetOf } from './config.ts'
 import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers, visibleTools } from './visibility.ts'
@@ -178,11 +178,8 @@ function internals(name: string, { servers, loaded, redactor }: Generation): Int
 function launchOf(name: string, config: Config, redactor: Redactor): string | null {
   const server = config.mcpServers[name]
   if (!server) return null
-  const shown = (redactConfig({ ...config, mcpServers: { [name]: server } }, redactor).mcpServers ?? {}) as {
-    readonly [name: string]: { readonly url?: string; readonly command?: string; readonly args?: readonly string[] }
-  }
-  const { url, command = '', args = [] } = shown[name] ?? {}
-  return url ?? commandLine([command, ...args])
+  const { mcpServers } = redactConfig({ ...config, mcpServers: { [name]: server } }, redactor)
+  return targetOf(asRecord(asRecord(mcpServers)[name]))
 }
 
 /** The resources, resource templates and prompts of a server that the caller may see. */

@@ -1,3 +1,4 @@
+import type { ChatEnd, ChatEvent } from '../../core/chat-events.ts'
 import type { ApprovalView, CallView } from './schemas/calls.ts'
 import type { ServerView, TryResult } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
@@ -44,44 +45,8 @@ export type ReplayStreamEvent =
 export type ChatStreamEvent =
   /** `id` identifies the answer. In the audit log, it is the parent of the calls made for the answer. */
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
-  /**
-   * `atMs` is the time since the answer began, `usage` the tokens used so far: what a stage took is the difference to the
-   * next stage or to the end.
-   */
-  | {
-      readonly kind: 'stage'
-      readonly stage: ChatStageName
-      readonly round: number
-      readonly atMs?: number
-      readonly usage?: ChatUsage
-    }
-  /** `id` identifies the call in the call log and in the audit log; `call` is the model's id. */
-  | {
-      readonly kind: 'call'
-      readonly call: string
-      readonly id?: string
-      readonly name: string
-      readonly server: string
-      readonly arguments: unknown
-    }
-  | {
-      readonly kind: 'result'
-      readonly call: string
-      readonly isError: boolean
-      readonly durationMs: number
-      readonly text: string
-    }
-  | { readonly kind: 'text' | 'thinking'; readonly text: string }
-  | {
-      readonly kind: 'end'
-      readonly reason: string
-      readonly model: string
-      readonly usage: ChatUsage
-      /** The duration of the answer. */
-      readonly durationMs?: number
-      /** Fallbacks that were used, one sentence each. */
-      readonly notes: readonly string[]
-    }
+  | Exclude<ChatEvent, ChatEnd>
+  | Omit<ChatEnd, 'handed'>
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
 
 /** Events on the POST playground stream: `start` first, `end` or `error` last. Closing the stream cancels the call. */
@@ -108,9 +73,6 @@ export type PlaygroundEvent =
   | { readonly kind: 'end'; readonly outcome: TryResult }
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
 
-export interface ChatUsage {
-  readonly promptTokens: number
-  readonly completionTokens: number
-}
+export type ChatUsage = ChatEnd['usage']
 
-export type ChatStageName = 'discover' | 'select' | 'call' | 'execute' | 'interpret' | 'answer'
+export type { ChatStage as ChatStageName } from '../../core/chat-events.ts'

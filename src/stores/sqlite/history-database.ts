@@ -234,12 +234,11 @@ function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): Tal
   return { since, stepMs: width, sums: packed, runs: maxSteps === undefined ? [] : runsIn(database, query) }
 }
 
-const maxRuns = 1_000
-
+/** The latest runs in a range of time. */
 const runsIn = (database: DatabaseSync, { from, to }: TallyQuery): Run[] =>
   database
-    .prepare('SELECT * FROM runs WHERE seenAt >= ? AND startedAt < ? ORDER BY startedAt DESC LIMIT ?')
-    .all(from, to, maxRuns)
+    .prepare('SELECT * FROM runs WHERE seenAt >= ? AND startedAt < ? ORDER BY startedAt DESC LIMIT 1000')
+    .all(from, to)
     .map(({ startedAt, seenAt }) => [Number(startedAt), Number(seenAt)])
 
 function oldestOf(database: DatabaseSync): number | undefined {
