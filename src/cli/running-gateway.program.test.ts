@@ -217,6 +217,21 @@ describe('V19: commands do without a gateway that cannot answer them', () => {
     expect(await strange.call(version)).toMatchObject({ code: 0, stderr: expect.stringMatching(/not a Toolway/) })
   })
 
+  test('F12: a call whose answer is lost has an unknown outcome', async () => {
+    await using at = await place({ mcpServers: {} })
+    const tool = { name: 'hash', server: 'native', tool: 'hash', definition: { name: 'hash' }, flags: [] }
+    const server = createServer(({ url = '' }, response) => {
+      if (url.endsWith('/call')) response.destroy()
+      else response.end(JSON.stringify(url.endsWith('/session') ? { admin: true, agent: 'main' } : tool))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    await announcedIn(at, (server.address() as AddressInfo).port)
+    const { code, stdout } = await toolway(['call', 'native.hash', 'data=x', '--json'], at)
+    expect([code, JSON.parse(stdout).error.code]).toEqual([1, 'OUTCOME_UNKNOWN'])
+    server.closeAllConnections()
+    server.close()
+  })
+
   test('B6: a gateway with another state folder is named, and gets no token', async () => {
     await using other = await announced({ info: { title: 'Toolway admin API' } })
     const { code, stderr } = await other.call()

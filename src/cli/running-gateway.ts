@@ -75,7 +75,7 @@ export async function findRunningGateway(shell: Shell, options: RunningGatewayOp
   if (own) noteAsked(shell, own.origin)
   else if (!isNamed) await noteForeign(shell, config)
   const configured = { ...config, server: { ...config.server, host, port } }
-  return runningGateway(configured, shell.interrupted, { origin: own?.origin })
+  return runningGateway(configured, shell.interrupted, own?.origin)
 }
 
 export interface OfflineOptions {
@@ -95,7 +95,7 @@ export async function askRunning(shell: Shell, config: Config, { agent, offline 
   }
   if (own.version !== version) return refuse(`${own.origin} is Toolway ${own.version}, this command is ${version}.`)
   try {
-    const gateway = await runningGateway(config, shell.interrupted, { origin: own.origin, agent })
+    const gateway = await runningGateway(config, shell.interrupted, own.origin, agent)
     const session = await gateway.get<contract.SessionView>('session', briefMs)
     if (!session.admin) return refuse(`${own.origin} gives no admin rights to this command (auth.token).`)
     noteAsked(shell, own.origin, '; --offline does without it')
@@ -127,22 +127,19 @@ export async function isGateway(origin: string, interrupted: AbortSignal): Promi
 
 /** A gateway that is running in another process. */
 export async function runningGateway(
-  { server, auth, stores }: Config,
+  config: Config,
   signal: AbortSignal,
-  to: { origin?: string | undefined; agent?: string | undefined } = {},
+  origin = originOf(config.server),
+  agent = '',
 ) {
-  const { origin = originOf(server), agent } = to
-  if (origin.endsWith(':0')) {
-    throw new UsageError(
-      "The gateway's port is unknown: server.port is 0 (any free port).",
-      'Use --port to pass the port that the gateway printed when it started.',
-    )
-  }
+  if (origin.endsWith(':0'))
+    throw new UsageError('No gateway uses this state folder, and server.port is 0.', 'Use --port to name a gateway.')
+  const { auth, stores } = config
   const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
   const headers = {
     'content-type': 'application/json',
     ...(token !== 'none' && { authorization: `Bearer ${token}` }),
-    ...(agent !== undefined && { 'toolway-agent': agent }),
+    ...(agent !== '' && { 'toolway-agent': agent }),
   }
   /** Calls the admin API: with a body, posts it. Throws NoGateway if the gateway is not running. */
   const ask = async (path: string, body?: string, limitMs = usualMs): Promise<Json> => {
@@ -179,8 +176,6 @@ export interface CommandGateway
   extends Pick<Gateway, 'handle' | 'localAs' | 'onChange' | 'refresh' | 'servers' | 'token' | 'why'>,
     AsyncDisposable {
   view(caller: Caller): CommandView
-  /** Set if it is the running gateway. */
-  readonly url?: string
 }
 
 /** The running gateway for a command; undefined if the command has to do without it. */
@@ -191,7 +186,7 @@ export async function findForCommand(
 ): Promise<CommandGateway | undefined> {
   const running = await askRunning(shell, config, options)
   if (!running) return undefined
-  const { url, session, ask, get } = running
+  const { session, ask, get } = running
   let servers: readonly ServerSummary[] = []
   let found: contract.AgentTools | undefined
   /** The name under which the tool to call is served. */
@@ -218,7 +213,6 @@ export async function findForCommand(
     },
   }
   return {
-    url,
     token: 'as configured',
     view: () => view,
     localAs: () => ({ ...session, session: 'local', capabilities: {} }),
@@ -240,7 +234,10 @@ export async function findForCommand(
       const limit = timeoutMs === undefined ? '' : `,"timeoutMs":${timeoutMs}`
       const body = `{"arguments":${input.arguments.bytes}${limit}}`
       const path = `tools/${encodeURIComponent(name)}/call`
-      const answer = await ask(path, body, maxMs)
+      const answer = await ask(path, body, maxMs).catch((thrown: unknown) => {
+        if (!(thrown instanceof NoGateway)) throw thrown
+        throw new ToolwayError('OUTCOME_UNKNOWN', `The answer was lost, so the tool may have run: ${thrown.message}`)
+      })
       const { error, result } = answer.value as contract.TryResult
       if (error) throw reportedError({ ...error, message: error.message.replaceAll('timeoutMs', '--timeout') })
       return { body: answer.member('result') as Json<ResultBody>, isError: result?.isError === true }

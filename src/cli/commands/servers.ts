@@ -17,13 +17,13 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
   await refreshAll(gateway, options.timeout, shell)
   const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
-  else print(summaries, output, gateway.url ? '' : silence(shell, options))
+  else print(summaries, output, `no response within ${options.timeout / 1000} s (--timeout). ${longer(shell)}`)
   return exit.ok
 }
 
 /** Advice for servers that did not respond: the first start with `npx`, `uvx` or `docker` may take minutes. */
-const silence = ({ command }: Shell, { timeout }: ServersOptions): string =>
-  `no response within ${timeout / 1000} s (--timeout). The first start may have to download the program: \`${command} servers --timeout 5m\` waits longer. ` +
+const longer = ({ command }: Shell): string =>
+  `The first start may have to download the program: \`${command} servers --timeout 5m\` waits longer. ` +
   `Otherwise, \`${command} doctor\` shows the server's output.`
 
 /** Waits until every server has responded or failed, or the time is up. */
@@ -65,7 +65,7 @@ function print(summaries: readonly ServerSummary[], output: Output, silence: str
   const { print, paint } = output
   const problem = ({ health, reason }: SourceStatus) => {
     if (health === 'disabled') return ''
-    return (isSilent(health) && silence) || reason
+    return isSilent(health) ? silence : reason
   }
   output.table<ServerSummary>(summaries, [
     { title: 'NAME', value: ({ name }) => name, whole: true },

@@ -182,7 +182,7 @@ test('G9: a gateway on any free port needs --port', async () => {
   await using any = await folder({ 'toolway.json': { server: { port: 0 }, stores: { path: './state' } } })
   const { code, stderr } = await toolway(['stats'], any)
   expect(code).toBe(2)
-  expect(stderr).toMatch(/server\.port.*\n.*--port/)
+  expect(stderr).toMatch(/server\.port is 0.*\n.*--port/)
   expect(await toolway(['stats', '--port', `${at.port}`], any)).toMatchObject({ code: 0 })
 })
 

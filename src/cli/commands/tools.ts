@@ -40,8 +40,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   else printTools(tools, output)
   for (const [{ name }, problem] of problems) output.warn(`${name} cannot be used: ${problem}`)
   for (const { name, status } of silent) {
-    const longer =
-      isSilent(status.health) && !gateway.url ? '; use --wait 5m to leave time for downloading its program' : ''
+    const longer = isSilent(status.health) ? '; use --wait 5m to leave time for downloading its program' : ''
     output.warn(`${name} has no tools: ${status.reason}${longer}`)
   }
   const more = `Tools that are not shown to the agent (expose) but can be called by name: ${hidden}.`

@@ -53,7 +53,7 @@ async function portTaken(config: Config, { command, clock }: CheckContext, signa
   if (own.version !== version)
     return warning(`${place} is served by ${who}; this command is ${version}`, `kill ${own.pid}; ${command} serve`)
   try {
-    const { get } = await runningGateway(config, signal, { origin: own.origin })
+    const { get } = await runningGateway(config, signal, own.origin)
     return ourFinding(await get<Overview>('overview'), `${place} is served by ${who}`, command, clock)
   } catch (thrown) {
     signal.throwIfAborted()
