@@ -36,7 +36,8 @@ const summary = ({ name, status, tools }: ServerSummary) => ({
   description: status.description,
   status: status.health,
   tools,
-  ...(tools === 0 && status.reason !== '' && { reason: status.reason }),
+  // A server that is up and has nothing to show looks like success without a reason.
+  ...(status.health === 'healthy' && tools === 0 && status.reason !== '' && { reason: status.reason }),
 })
 
 const withMetadata = (server: ServerSummary) => ({
