@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../tests/fixtures/any-character.ts'
 import { runs } from '../../tests/fixtures/runs.ts'
 import type { AuditEnd } from '../core/audit.ts'
-import { jsonValue } from '../lib/parse-json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { beginOf, endOf } from './audit.fixture.ts'
 import {
   argumentsJson,

@@ -11,10 +11,10 @@ import {
 } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { archiveNames } from '../core/audit-archive.ts'
-import { canonical, defaultMaxDepth, TooLong } from '../lib/canonical-json.ts'
+import { canonical, defaultMaxDepth, TooLong } from '../json/canonical-json.ts'
+import { parseJson } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { memoize } from '../lib/memoize.ts'
-import { parseJson } from '../lib/parse-json.ts'
 
 export interface ChainedRecord {
   /** ISO 8601 in UTC, with milliseconds. */

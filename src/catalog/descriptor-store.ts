@@ -2,9 +2,9 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Log, silentLog } from '../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
+import { parseJson } from '../json/parse-json.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { parseJson } from '../lib/parse-json.ts'
 import { fileName } from './pins/pin-files.ts'
 
 /** The record format version. Increment it when the format changes, so that other versions ignore the files. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 import { approve } from '../pipeline/approve.ts'
 import { approvalBy } from '../pipeline/pipeline.fixture.ts'
 import { mutePeer, user } from '../tools/access.fixture.ts'

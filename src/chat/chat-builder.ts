@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Caller, type Peer, quietPeer } from '../core/call.ts'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts'
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 
 /** A complete answer, with the tool calls made for it. */
 export interface ChatAnswer extends Omit<ChatEnd, 'kind'> {

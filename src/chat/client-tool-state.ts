@@ -1,7 +1,7 @@
 import { type Caller, ownerKey } from '../core/call.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
 import type { TtlStore } from '../core/stores.ts'
-import { jsonValue } from '../lib/parse-json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FunctionCall } from '../core/chat.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 import type { ArgumentCheck } from './chat-run.ts'
 import { isSchemaObject as isObject, type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
 import { functionCall, maxCalls } from './constrain/stage-schemas.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 import { readArguments } from './arguments.ts'
 
 const schema = {

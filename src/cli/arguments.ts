@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
 import { ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import { requiredNames } from '../core/schema-keywords.ts'
-import { parseExactly } from '../lib/exact-number.ts'
+import { parseExactly } from '../json/exact-number.ts'
+import { Json } from '../json/json.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { readNamedFile, type Shell, UsageError } from './kit.ts'
 

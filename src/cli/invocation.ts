@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs'
 import { delimiter, dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandLine } from '../lib/message-text.ts'
-import { findProgram } from '../lib/programs.ts'
+import { findProgram } from '../process/programs.ts'
 import { moduleFile, packageFile, version } from '../runtime/package-paths.ts'
 
 /** How Toolway can be started again in the way in which it was started. */

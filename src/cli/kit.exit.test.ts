@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 import { report } from './failure.ts'
 import { recordedShell } from './kit.fixture.ts'
 import { createOutput, exit, exitCodeHelp, exitCodeOf, relativeTo, UsageError } from './kit.ts'

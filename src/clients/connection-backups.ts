@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from '../config/edit/file.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
-import { jsonValue } from '../lib/parse-json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { clientText, ownName } from './entry.ts'
 
 /** A record of Toolway's change to a client's file, needed to undo it. */

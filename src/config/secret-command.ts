@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { findProgram, isExecutable, isFile, ownGroup, signalGroup, spawnArguments } from '../lib/programs.ts'
+import { findProgram, isExecutable, isFile, ownGroup, signalGroup, spawnArguments } from '../process/programs.ts'
 import { type EnvVars, interpolate, type RunCommand } from './interpolate.ts'
 import { type BranchNode, mapLeaves } from './tree.ts'
 

@@ -1,6 +1,6 @@
+import { Json } from '../json/json.ts'
 import type { Call } from './call.ts'
 import type { Entry } from './entry.ts'
-import { Json } from './json.ts'
 import { textResult } from './result.ts'
 
 /** An entry that returns its own name, unless `changes` replaces its handler. */

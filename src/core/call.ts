@@ -1,7 +1,7 @@
+import type { Json } from '../json/json.ts'
 import { asRecord } from '../lib/is-record.ts'
 import type { ApprovalRecord } from './approval.ts'
 import type { Entry } from './entry.ts'
-import type { Json } from './json.ts'
 import type { Result } from './result.ts'
 import type { TraceContext } from './trace-context.ts'
 

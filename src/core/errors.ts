@@ -1,4 +1,4 @@
-import type { Json } from './json.ts'
+import type { Json } from '../json/json.ts'
 
 /** How an error code maps to each protocol. This table is the only place that maps codes to numbers. */
 interface ErrorKind {

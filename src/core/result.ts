@@ -1,6 +1,6 @@
-import { jsonValue, wellFormedJson } from '../lib/parse-json.ts'
+import { Json } from '../json/json.ts'
+import { jsonValue, wellFormedJson } from '../json/parse-json.ts'
 import type { ToolwayError } from './errors.ts'
-import { Json } from './json.ts'
 
 /** The result of a call. A tool that reports a failure (`isError`) also returns a result. */
 export interface Result {

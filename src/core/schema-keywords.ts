@@ -1,4 +1,4 @@
-import { ExactNumber } from '../lib/exact-number.ts'
+import { ExactNumber } from '../json/exact-number.ts'
 import { isRecord } from '../lib/is-record.ts'
 
 type Fields = Readonly<Record<string, unknown>>

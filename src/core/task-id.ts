@@ -1,4 +1,4 @@
-import { jsonValue } from '../lib/parse-json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 
 /** A task id as callers see it: the tool that started the task, and the server's own id, sealed for this caller. */
 export interface TaskId {

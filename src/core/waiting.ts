@@ -1,7 +1,7 @@
+import { Json } from '../json/json.ts'
 import { asRecord } from '../lib/is-record.ts'
 import type { Peer } from './call.ts'
 import type { Clock } from './clock.ts'
-import { Json } from './json.ts'
 
 export interface Wait {
   readonly signal?: AbortSignal

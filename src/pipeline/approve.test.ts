@@ -6,7 +6,7 @@ import { until } from '../../tests/fixtures/until.ts'
 import { createBudgets } from '../core/budgets.ts'
 import { callOf } from '../core/call.fixture.ts'
 import type { Call } from '../core/call.ts'
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 import { type Approvals, createApprovals } from './approvals.ts'
 import { approvalBy, openPipeline } from './pipeline.fixture.ts'
 

@@ -3,9 +3,9 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import type { Observer } from '../core/observer.ts'
 import { resultOf, textResult } from '../core/result.ts'
+import { Json } from '../json/json.ts'
 import { emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture.ts'
 
 const reading = { readOnly: true, idempotent: true, timeoutMs: 30_000 }

@@ -2,10 +2,10 @@ import { type Call, type Handler, type Interceptor, wrapPeer } from '../core/cal
 import type { CapturedCall, CapturedProgress, CapturedText, CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import type { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import type { Result } from '../core/result.ts'
 import { progressValues } from '../core/waiting.ts'
+import type { Json } from '../json/json.ts'
 
 export interface CaptureOptions {
   /** Whether the operator opted in to capturing this call. */

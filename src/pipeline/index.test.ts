@@ -7,9 +7,9 @@ import { systemClock } from '../core/clock.ts'
 import { endWith } from '../core/deadline.ts'
 import type { Decide } from '../core/decision.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import type { Observed } from '../core/observer.ts'
 import { textResult } from '../core/result.ts'
+import { Json } from '../json/json.ts'
 import { approvalBy, keptAudit, openPipeline } from './pipeline.fixture.ts'
 
 const deny: Decide = () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' })

@@ -7,10 +7,10 @@ import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
 import { metaSource } from '../core/source.ts'
+import { Json } from '../json/json.ts'
 import { type ApproveOptions, approve } from './approve.ts'
 import {
   auditAndDecide,

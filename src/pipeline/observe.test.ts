@@ -3,10 +3,10 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Call, compose, type Handler } from '../core/call.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import type { Observed, Observer, Tracing } from '../core/observer.ts'
 import { resultOf, textResult } from '../core/result.ts'
 import type { TraceContext } from '../core/trace-context.ts'
+import { Json } from '../json/json.ts'
 import { attempt, observe } from './observe.ts'
 
 const clock = createManualClock()

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import { textResult } from '../core/result.ts'
+import { Json } from '../json/json.ts'
 import { approvalBy, openPipeline, unchanged } from './pipeline.fixture.ts'
 
 const denial = { allowed: false, code: 'DENIED_BY_POLICY', rule: 'agents.a.deny.servers[0]', reason: 'No.' } as const

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Call, Handler } from '../core/call.ts'
-import { Json } from '../core/json.ts'
 import { textResult } from '../core/result.ts'
+import { Json } from '../json/json.ts'
 import { timeout } from './timeout.ts'
 
 const deaf: Handler = () => new Promise(() => {})

@@ -1,5 +1,5 @@
+import { resolveReference } from '../json/json-pointer.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { resolveReference } from '../lib/json-pointer.ts'
 
 /** Whether one of the schemas declares a member. Also looks in schemas that they refer to or combine. */
 export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { jsonValue } from '../lib/parse-json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 
 /**
  * Resolves paths in the installed package. Only this module does so: builds put bundles at the top of `dist/`, so

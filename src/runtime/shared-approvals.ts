@@ -4,8 +4,8 @@ import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { listen } from '../lib/listen.ts'
-import { jsonValue } from '../lib/parse-json.ts'
 import type { ApprovalEvent, Approvals, SessionGrant } from '../pipeline/approvals.ts'
 
 /** All approvals that wait in this process and in other workers and replicas. */

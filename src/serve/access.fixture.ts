@@ -3,8 +3,8 @@ import { entryOf } from '../core/call.fixture.ts'
 import { type Call, type Caller, type Handler, logLevels } from '../core/call.ts'
 import type { Definition, Kind } from '../core/entry.ts'
 import { type ErrorCode, type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import { type Result, resultOf, textResult } from '../core/result.ts'
+import { Json } from '../json/json.ts'
 
 /** A small catalog in memory, whose tools do what a test tells them to. */
 export interface TestAccess extends Access {

@@ -3,8 +3,8 @@ import { createKeptLog } from '../../tests/fixtures/log.ts'
 import type { Access, Served, View } from '../core/access.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import { type Result, resultOf, textResult } from '../core/result.ts'
+import { Json } from '../json/json.ts'
 import { programAccess } from './program-access.ts'
 
 const caller: Caller = {

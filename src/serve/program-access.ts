@@ -4,11 +4,11 @@ import { type Caller, type Peer, quietPeer } from '../core/call.ts'
 import { abortWith, waitFor } from '../core/deadline.ts'
 import type { Definition } from '../core/entry.ts'
 import { invalidArguments, ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, ResultBody } from '../core/result.ts'
+import { Json } from '../json/json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { jsonValue } from '../lib/parse-json.ts'
 import { toolwayError } from './errors.ts'
 
 /** Access for the program that embeds the gateway. Its calls go through the same pipeline as other callers' calls. */

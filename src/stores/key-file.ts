@@ -2,9 +2,9 @@ import { hash, randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
+import { parseJson } from '../json/parse-json.ts'
 import { makeFolder, writeAtomic } from '../lib/atomic-write.ts'
 import { lockFile } from '../lib/file-lock.ts'
-import { parseJson } from '../lib/parse-json.ts'
 
 const storedKey = z.strictObject({
   id: z.string().min(1),

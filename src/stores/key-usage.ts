@@ -3,10 +3,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { parseJson } from '../json/parse-json.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { parseJson } from '../lib/parse-json.ts'
 
 /** When each key was last used, in milliseconds since the epoch. */
 export interface LastUses {

@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts'
 import type { LoginStore, StoredLogin } from '../core/history.ts'
 import type { TtlStore } from '../core/stores.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { hourMs } from '../lib/duration.ts'
-import { jsonValue } from '../lib/parse-json.ts'
 
 /** How many bytes one process may store, in memory or in Redis. */
 export const ttlStoreBytes = 32 * 1024 * 1024

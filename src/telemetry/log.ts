@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import type { Log } from '../core/log.ts'
 import type { Observed, Observer } from '../core/observer.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
-import { jsonValue } from '../lib/parse-json.ts'
 
 export interface LogOptions {
   readonly level: string

@@ -2,7 +2,6 @@ import type * as z from 'zod'
 import { type Call, type Caller, type Handler, type LogLevel, logLevels } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import {
   type Content,
   type Result,
@@ -13,6 +12,7 @@ import {
   textResult,
 } from '../core/result.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import { Json } from '../json/json.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { thrownText } from '../lib/message-text.ts'
 import { nearMiss } from '../lib/similar-text.ts'

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { jsonValue } from '../lib/parse-json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 
 /** Collects bytes that arrive in chunks. Large chunks are copied only once, at the end. */
 export interface ByteCollector {

@@ -1,8 +1,8 @@
+import { elements, members, repeatsKey, walk } from '../json/json-text.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { elements, members, repeatsKey, walk } from '../lib/json-text.ts'
 import { foldName } from '../lib/lookalikes.ts'
 import { quoteAscii } from '../lib/message-text.ts'
-import { jsonValue } from '../lib/parse-json.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
 /** Determines what a message may contain: its protocol revision, and the extensions that both sides declared. */

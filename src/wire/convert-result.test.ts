@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../tests/fixtures/any-character.ts'
-import { jsonValue } from '../lib/parse-json.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { joined } from './bytes.ts'
 import { toLegacy, toModern } from './convert-result.ts'
 

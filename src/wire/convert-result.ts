@@ -1,5 +1,5 @@
+import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../json/json-text.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../lib/json-text.ts'
 import { type Pieces, splice } from './bytes.ts'
 import { metaKeys } from './revisions.ts'
 

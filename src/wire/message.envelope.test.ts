@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
+import { members } from '../json/json-text.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { asRecord } from '../lib/is-record.ts'
-import { members } from '../lib/json-text.ts'
-import { jsonValue } from '../lib/parse-json.ts'
 import { readEnvelope } from './message.ts'
 
 const notesOf = (result: string) => readEnvelope(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`))?.notes

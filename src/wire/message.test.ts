@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../tests/fixtures/any-character.ts'
 import { runs } from '../../tests/fixtures/runs.ts'
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 import { errorBytes, type Message, notificationBytes, readMessage, requestBytes, resultBytes } from './message.ts'
 
 const read = (json: string): Message => readMessage(Buffer.from(json))

@@ -1,4 +1,4 @@
-import { Json } from '../core/json.ts'
+import { Json } from '../json/json.ts'
 import {
   CLOSE_ARRAY,
   COMMA,
@@ -14,8 +14,8 @@ import {
   skipValue,
   spells,
   wordsOf,
-} from '../lib/json-text.ts'
-import { jsonValue } from '../lib/parse-json.ts'
+} from '../json/json-text.ts'
+import { jsonValue } from '../json/parse-json.ts'
 import { hasLineBreak, type Pieces, replaceLineBreaks, toUtf8 } from './bytes.ts'
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'

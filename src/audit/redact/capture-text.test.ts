@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { captureJson, createRedactor } from './redactor.ts'
 
 const secret = 'correct-horse-battery'

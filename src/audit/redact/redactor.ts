@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { CapturedText } from '../../core/captures.ts'
-import type { Json } from '../../core/json.ts'
-import { ExactNumber } from '../../lib/exact-number.ts'
-import { maxDepth, repeatsKey } from '../../lib/json-text.ts'
-import { parseJson } from '../../lib/parse-json.ts'
+import { ExactNumber } from '../../json/exact-number.ts'
+import type { Json } from '../../json/json.ts'
+import { maxDepth, repeatsKey } from '../../json/json-text.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import {
   concealAssignments,
   createKeyMatcher,

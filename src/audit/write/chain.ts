@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ChainEnd } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
-import { canonical } from '../../lib/canonical-json.ts'
+import { canonical } from '../../json/canonical-json.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { firstSeqOf, segmentFileName } from '../log-files.ts'
 import {

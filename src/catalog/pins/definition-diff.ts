@@ -1,4 +1,4 @@
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { visible } from '../scan/escape-invisible.ts'
 import { definitionText } from './definition-snapshot.ts'
 

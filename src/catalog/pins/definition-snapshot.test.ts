@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Definition } from '../../core/entry.ts'
-import { canonical } from '../../lib/canonical-json.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { canonical } from '../../json/canonical-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { hashOf, pinnedPart } from './definition-snapshot.ts'
 
 const definitions = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pageOf } from '../../core/apps.ts'
 import type { Definition } from '../../core/entry.ts'
-import { canonical } from '../../lib/canonical-json.ts'
+import { canonical } from '../../json/canonical-json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { define } from '../item.ts'
 import type { ScanFinding } from '../scan/finding.ts'

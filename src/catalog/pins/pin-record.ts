@@ -3,8 +3,8 @@ import { basename } from 'node:path'
 import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
 import { isRandom } from '../../core/secret-name.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { asRecord } from '../../lib/is-record.ts'
-import { parseJson } from '../../lib/parse-json.ts'
 
 /**
  * The file format version. Increment it with each change, so that an older Toolway does not overwrite newer files. Files

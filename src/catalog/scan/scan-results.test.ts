@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { callOf, entryOf } from '../../core/call.fixture.ts'
 import type { Trail } from '../../core/call.ts'
-import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
+import { Json } from '../../json/json.ts'
 import { findingsKey, scanResults } from './scan-results.ts'
 
 async function scanned(mode: 'warn' | 'strip', json: string, server = 'files') {

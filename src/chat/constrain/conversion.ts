@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { escapeStep } from '../../lib/json-pointer.ts'
+import { escapeStep } from '../../json/json-pointer.ts'
 import { setBounded } from '../../lib/memoize.ts'
 
 /** Thrown if a schema cannot be expressed as a grammar or a strict schema. */

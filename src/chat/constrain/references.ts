@@ -1,4 +1,4 @@
-import { resolveReference } from '../../lib/json-pointer.ts'
+import { resolveReference } from '../../json/json-pointer.ts'
 import { CannotExpress, type WorkBudget } from './conversion.ts'
 import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
 

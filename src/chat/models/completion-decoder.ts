@@ -1,5 +1,5 @@
 import type { FunctionCall, Reasoning } from '../../core/chat.ts'
-import { jsonValue, parseJson } from '../../lib/parse-json.ts'
+import { jsonValue, parseJson } from '../../json/parse-json.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { asFunctionCalls, functionCall } from '../constrain/stage-schemas.ts'
 import { newCallId } from '../conversation.ts'

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../core/chat.ts'
-import { parseJson } from '../../lib/parse-json.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { contentHash, isInexpressible, memoizeByContent } from '../constrain/conversion.ts'
 import { flatRoot } from '../constrain/flat-root.ts'
 import { bestGrammar } from '../constrain/gbnf/grammar.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { parseObject } from '../parse-answer.ts'
 import { documents, flawed, pairs } from './flaws.fixture.ts'
 import type { RepairResult } from './reader.ts'

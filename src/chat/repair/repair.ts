@@ -1,5 +1,5 @@
+import { parseJson } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { parseJson } from '../../lib/parse-json.ts'
 import {
   budgetFor,
   maxDepth,

@@ -1,6 +1,6 @@
 import { type Caller, type Peer, quietPeer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { isYes } from '../kit.ts'
 import { oneLine } from '../table.ts'
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { commandLine, shellQuote } from '../../lib/message-text.ts'
-import { findProgram, isExecutable, isFile } from '../../lib/programs.ts'
+import { findProgram, isExecutable, isFile } from '../../process/programs.ts'
 import type { RecogniseCause, StdioServer } from './finding.ts'
 
 /** Programs that download a package before they run it, each with a command that downloads the package beforehand. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
 import { syntaxOf } from '../parse/document.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'

@@ -14,7 +14,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
 import { removeItem } from './list-items.ts'

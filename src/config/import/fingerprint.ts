@@ -1,4 +1,4 @@
-import { canonical } from '../../lib/canonical-json.ts'
+import { canonical } from '../../json/canonical-json.ts'
 
 /** Keys that are ignored when servers are compared. */
 const besides = ['disabled', 'timeout', 'startTimeout', 'description', 'session']

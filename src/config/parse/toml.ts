@@ -1,5 +1,5 @@
 import { parse, TomlError } from 'smol-toml'
-import { parseJson } from '../../lib/parse-json.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type SourceLocation } from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 

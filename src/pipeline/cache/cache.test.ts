@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { entryOf } from '../../core/call.fixture.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
+import { Json } from '../../json/json.ts'
 import { answerOf, asking, openCache, readTool, textOf } from './cache.fixture.ts'
 
 const text = (said: string) => ({ content: [{ type: 'text', text: said }] })

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../tests/fixtures/any-character.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { Json } from '../../core/json.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { Json } from '../../json/json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { canonical, canonicalValue } from './key.ts'
 
 const written = (text: string) => canonical(Json.raw(Buffer.from(text)))

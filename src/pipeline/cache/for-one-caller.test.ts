@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { answerOf, asking, openCache, openHeldBack, readTool, settled, textOf } from './cache.fixture.ts'
 
 const answer = answerOf({ content: [{ type: 'text', text: 'the answer' }] })

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { entryOf } from '../../core/call.fixture.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import {
   answerOf,
   asking,

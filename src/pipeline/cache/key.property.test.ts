@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Entry } from '../../core/entry.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { type Asked, asking, openCache, readTool, settled, textOf } from './cache.fixture.ts'
 
 // Few values of each, some that are easily taken for one another.

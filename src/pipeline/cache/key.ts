@@ -8,9 +8,9 @@ import {
   ownerKey,
   profileOf,
 } from '../../core/call.ts'
-import type { Json } from '../../core/json.ts'
-import { decimalForm, ExactNumber } from '../../lib/exact-number.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { decimalForm, ExactNumber } from '../../json/exact-number.ts'
+import type { Json } from '../../json/json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import type { Plan } from './rules.ts'
 
 /** Maximum length of a key. Longer ones are replaced by their SHA-256 hash, which practically never collides. */

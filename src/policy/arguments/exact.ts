@@ -1,6 +1,6 @@
 import type { Ajv, FuncKeywordDefinition } from 'ajv'
 import { _, type Code } from 'ajv/dist/compile/codegen/index.js'
-import { type Decimal, decimalForm, decimalOf, ExactNumber } from '../../lib/exact-number.ts'
+import { type Decimal, decimalForm, decimalOf, ExactNumber } from '../../json/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { budget, charge, chargeForWhole, stepsPerCheck } from './keyword-checks.ts'
 import { wholeKeyword } from './prepare.ts'

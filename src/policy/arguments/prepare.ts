@@ -6,9 +6,9 @@ import {
   requiredNames,
   withNumericBounds,
 } from '../../core/schema-keywords.ts'
-import { ExactNumber } from '../../lib/exact-number.ts'
+import { ExactNumber } from '../../json/exact-number.ts'
+import { escapeStep, unescapeStep } from '../../json/json-pointer.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { escapeStep, unescapeStep } from '../../lib/json-pointer.ts'
 import { quote } from '../../lib/message-text.ts'
 import { decodePercent } from '../../lib/url.ts'
 

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv'
-import { unescapeStep } from '../../lib/json-pointer.ts'
+import { unescapeStep } from '../../json/json-pointer.ts'
 import { pluralize, quote, shorten } from '../../lib/message-text.ts'
 import { nearMiss } from '../../lib/similar-text.ts'
 import { wholeKeyword } from './prepare.ts'

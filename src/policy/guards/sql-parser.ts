@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 
 /** A parsed statement: an object whose only member is named after its kind and holds the syntax tree node. */
 export type Statement = Readonly<Record<string, unknown>>

@@ -5,9 +5,9 @@ import { shown } from '../../../tests/abuse/case.ts'
 import { honestUrls, names, urlAttacks } from '../../../tests/abuse/urls.ts'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { rangeOf } from '../../egress/addresses.ts'
 import { compileGuards } from './index.ts'
 import { type Lookup, systemLookup, UnsafeUrl, vetUrl } from './url.ts'
-import { rangeOf } from './url-addresses.ts'
 
 const asked: string[] = []
 const lookup: Lookup = async (host) => {

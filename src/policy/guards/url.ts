@@ -2,8 +2,8 @@ import { lookup as resolve } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
+import { type AddressRange, rangeOf } from '../../egress/addresses.ts'
 import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
-import { type AddressRange, rangeOf } from './url-addresses.ts'
 
 export interface Address {
   readonly address: string

@@ -6,11 +6,11 @@ import { visible } from '../../catalog/scan/escape-invisible.ts'
 import type { Clock } from '../../core/clock.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { listen } from '../../lib/listen.ts'
 import { shorten } from '../../lib/message-text.ts'
-import { parseJson } from '../../lib/parse-json.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 
 /** An item as its source reports it. */

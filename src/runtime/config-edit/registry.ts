@@ -3,8 +3,8 @@ import { plainName } from '../../config/validate.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
-import { parseJson } from '../../lib/parse-json.ts'
 import { basicAuthOf } from '../../lib/url.ts'
 
 /** A server in a registry, with the ways to run or reach it. */
@@ -78,7 +78,7 @@ async function fetchList(address: URL, clock: Clock, signal: AbortSignal): Promi
     ...(authorization !== undefined && { authorization }),
   }
   const tooLarge = () => failure(`sent more than ${maxBytes / 1024 / 1024} MiB`)
-  const { createHttpClient } = await import('../../lib/http-client.ts')
+  const { createHttpClient } = await import('../../egress/http-client.ts')
   await using client = createHttpClient(address, { connections: 1 })
   const path = address.pathname + address.search
   const request = { method: 'GET', path, headers, signal: limit.signal } as const

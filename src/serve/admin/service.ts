@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/call.ts'
-import type { Json } from '../../core/json.ts'
+import type { Json } from '../../json/json.ts'
 import type * as view from './contract.ts'
 
 /**

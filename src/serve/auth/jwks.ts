@@ -2,8 +2,8 @@ import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jos
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
-import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { createHttpClient, type HttpClient } from '../../egress/http-client.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { isProtected } from '../../lib/url.ts'
 import { cannotVerify } from './challenge.ts'
 

@@ -1,5 +1,5 @@
 import { type Capabilities, type LogLevel, logLevels, profileOf } from '../../core/call.ts'
-import type { Json } from '../../core/json.ts'
+import type { Json } from '../../json/json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { tasksExtension } from '../../wire/defined-members.ts'
 import { modernErrors } from '../../wire/revisions.ts'

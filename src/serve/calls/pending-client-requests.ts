@@ -1,7 +1,7 @@
 import type { Budget } from '../../core/budgets.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { Json } from '../../json/json.ts'
 import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'
 import { answers, errorMembers, type MemberRules } from '../../wire/defined-members.ts'
 import { notificationBytes, requestBytes } from '../../wire/message.ts'

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { Json } from '../../core/json.ts'
 import { notifyWaiting } from '../../core/waiting.ts'
+import { Json } from '../../json/json.ts'
 import { openTestServer } from '../http/server.fixture.ts'
 import { openStatelessServer } from '../mcp-stateless/stateless.fixture.ts'
 import { CallProgress, checkProgressToken } from './operations.ts'

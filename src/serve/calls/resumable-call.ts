@@ -1,6 +1,6 @@
 import type { Capabilities, LogLevel } from '../../core/call.ts'
 import { ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
 import type { Params } from '../inbound-message.ts'

@@ -1,8 +1,8 @@
 import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
+import { resolveReference } from '../../json/json-pointer.ts'
+import { elements, members } from '../../json/json-text.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { resolveReference } from '../../lib/json-pointer.ts'
-import { elements, members } from '../../lib/json-text.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
 /** Converted pages, keyed by the original page. */

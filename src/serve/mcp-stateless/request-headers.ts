@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Json } from '../../core/json.ts'
-import { decimalForm, ExactNumber } from '../../lib/exact-number.ts'
+import { decimalForm, ExactNumber } from '../../json/exact-number.ts'
+import type { Json } from '../../json/json.ts'
 import { quote } from '../../lib/message-text.ts'
 import {
   declaredParamHeaders,

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import type { ChatRequest } from '../../core/chat.ts'
+import { extentOf, maxDepth } from '../../json/json-text.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { extentOf, maxDepth } from '../../lib/json-text.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
 import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'
 

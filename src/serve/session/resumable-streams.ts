@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import type { InboundRequest } from '../inbound-message.ts'
 import type { SessionEvents } from './event-store.ts'
 

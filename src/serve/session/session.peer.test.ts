@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { UnsupportedRequest } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { createSessionPeer } from './session.ts'
 
 test('V1: a session asks its client only for methods of the protocol that the client has declared', async () => {

@@ -1,5 +1,5 @@
 import { type HistoryBatch, type StoredCall, type StoredStep, type Tally, tallyNumbers } from '../../core/history.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 
 /** The columns of a call, in the order in which they are stored. */
 export const callColumns = [

@@ -3,12 +3,12 @@ import { gzip } from 'node:zlib'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import type { HttpClient } from '../../egress/http-client.ts'
+import { ProxyError } from '../../egress/proxy.ts'
+import { readBeginning } from '../../egress/read-bounded.ts'
 import { retryAfterMs } from '../../lib/backoff.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
-import type { HttpClient } from '../../lib/http-client.ts'
 import { createLazy } from '../../lib/lazy.ts'
-import { ProxyError } from '../../lib/proxy.ts'
-import { readBeginning } from '../../lib/read-bounded.ts'
 import { rejectedSpans } from './otlp-protobuf.ts'
 
 export type OtlpReply =
@@ -52,7 +52,7 @@ export function createOtlpClient({ url, headers, delivery, clock }: OtlpClientOp
 
   // Load the HTTP client with the first batch, to keep startup fast.
   const client = createLazy<HttpClient>(async () => {
-    const { createHttpClient } = await import('../../lib/http-client.ts')
+    const { createHttpClient } = await import('../../egress/http-client.ts')
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
   })
 

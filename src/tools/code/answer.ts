@@ -1,6 +1,6 @@
 import type { ExecutionOutcome } from '../../core/executor.ts'
-import { parseExactly } from '../../lib/exact-number.ts'
-import { parseJson } from '../../lib/parse-json.ts'
+import { parseExactly } from '../../json/exact-number.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { maxAnswer } from './bridge.ts'
 import { type InnerCall, type ListedCall, listCalls } from './call-log.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { readProgramCall, readProgramCalls, unwrapped } from './program-messages.ts'
 
 const odd = '{"n":1326954198812345679, "f":1.0}'

@@ -1,8 +1,8 @@
 import { type ErrorCode, ServerError, ToolwayError } from '../../core/errors.ts'
 import { HostRefusal } from '../../core/executor.ts'
-import { Json } from '../../core/json.ts'
 import type { Content, ResultBody } from '../../core/result.ts'
-import { parseJson } from '../../lib/parse-json.ts'
+import { Json } from '../../json/json.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import type { CallStatus } from './call-log.ts'
 import { plainText, tooDeep } from './text.ts'
 

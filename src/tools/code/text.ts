@@ -1,4 +1,4 @@
-import { depthExceeds } from '../../lib/json-text.ts'
+import { depthExceeds } from '../../json/json-text.ts'
 import { shorten } from '../../lib/message-text.ts'
 
 /**

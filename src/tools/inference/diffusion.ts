@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
-import { parseJson } from '../../lib/parse-json.ts'
+import { guardedGet } from '../../egress/guarded-get.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { get, type ModelTask, noAnswer, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import { resultOf } from '../../core/result.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { Json } from '../../json/json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
   type AnswerParser,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
+import { readBody } from '../../egress/guarded-get.ts'
 import {
   type ModelRefusal,
   maxErrorBytes,
@@ -9,8 +10,7 @@ import {
   modelServerFailure,
   readServerMessage,
   retryDelayMs,
-} from '../../core/model-server.ts'
-import { readBody } from '../native/fetch/guarded-get.ts'
+} from '../../egress/model-server.ts'
 import type { InferenceTask, ServedModel } from './models.ts'
 
 /** A request to a model server. Not used for chat completions: the chat loop has its own client. */
@@ -49,7 +49,7 @@ async function exchange(task: ModelTask, model: ServedModel, request: Exchange, 
   const { signal } = request
   const url = new URL(model.baseUrl)
   const { headers, secrets } = modelCredentials(task.name, url, model.apiKey)
-  const { createHttpClient } = await import('../../lib/http-client.ts')
+  const { createHttpClient } = await import('../../egress/http-client.ts')
   // No timeouts here: the call has its own deadline, and a model may need longer than any fixed timeout.
   const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let begun = false

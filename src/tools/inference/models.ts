@@ -4,10 +4,10 @@ import type { ChatMessage } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import type { Vet } from '../../egress/guarded-get.ts'
 import { quote } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { sniffedType } from '../media-type.ts'
-import type { Vet } from '../native/fetch/guarded-get.ts'
 
 export type InferenceTask = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
 

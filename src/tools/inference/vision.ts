@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { invalidArguments } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
+import { guardedGet } from '../../egress/guarded-get.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { languageModel } from './generate.ts'
 import { bytesFrom, choiceFor, completionOf, type InferenceOptions, inferenceTraits, modelArgument } from './models.ts'
 

@@ -4,9 +4,9 @@ import type { Access } from '../../core/access.ts'
 import { isAppOnly } from '../../core/apps.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { notifyWaiting, type Wait } from '../../core/waiting.ts'
+import { Json } from '../../json/json.ts'
 
 export interface NestedCallRequest {
   readonly server: string

@@ -6,6 +6,7 @@ import { deadline } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
+import type { OrphanReaper } from '../../process/orphan-reaper.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { httpTransport } from '../transports/http.ts'
 import { createReadBudget, type ReadBudget } from '../transports/read-limit.ts'
@@ -23,7 +24,6 @@ import {
   openSession,
   refusesSession,
 } from './handshake.ts'
-import type { OrphanReaper } from './orphan-reaper.ts'
 import { openRpcConnection, type RpcConnection, type RpcConnectionOptions } from './rpc-connection.ts'
 
 export interface ConnectorOptions {

@@ -1,9 +1,9 @@
 import type { Budget } from '../../core/budgets.ts'
 import type { Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { hasMoreValues, integerMember, maxDepth } from '../../lib/json-text.ts'
+import { Json } from '../../json/json.ts'
+import { hasMoreValues, integerMember, maxDepth } from '../../json/json-text.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { serverNotifications } from '../../wire/defined-members.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { callOf } from '../../core/call.fixture.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { serverWith } from '../server.fixture.ts'
 
 /** Calls the first tool of the server. */

@@ -1,9 +1,9 @@
 import type { Definition } from '../../core/entry.ts'
-import { Json } from '../../core/json.ts'
 import type { ServerFinding, ServerFindingKind } from '../../core/source-status.ts'
-import { countValues, eachElement, members, OPEN_ARRAY, walk } from '../../lib/json-text.ts'
+import { Json } from '../../json/json.ts'
+import { countValues, eachElement, members, OPEN_ARRAY, walk } from '../../json/json-text.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { quote, shorten } from '../../lib/message-text.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
 import { invalidMembers, type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
 
 /** The limits for one list of a server, from the section `discovery` of the configuration. */

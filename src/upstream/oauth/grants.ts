@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Vault } from '../../core/stores.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { client, type OAuthClient } from './client.ts'
 
 /** The holder of a grant: one server at one URL, and one principal if each principal has its own grant. */

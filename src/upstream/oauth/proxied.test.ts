@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { selfSigned } from '../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../core/clock.ts'
-import { rangeOf } from '../../policy/guards/url-addresses.ts'
+import { rangeOf } from '../../egress/addresses.ts'
 import { createOAuthHttp } from './web.ts'
 
 /** An authorization server whose host name only the proxy can resolve. */

@@ -4,9 +4,9 @@ import { isIP } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { ProxyError, proxyFor } from '../../egress/proxy.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
-import { parseJson } from '../../lib/parse-json.ts'
-import { ProxyError, proxyFor } from '../../lib/proxy.ts'
 import { NoResponse } from '../transports/http-channel.ts'
 import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
 
@@ -78,7 +78,7 @@ export function createOAuthHttp({ rangeOf, env = process.env, clock }: WebOption
     const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
     const accepts = (status: number) => status < 300 || status >= 400
     try {
-      const { createHttpClient, pinnedLookup } = await import('../../lib/http-client.ts')
+      const { createHttpClient, pinnedLookup } = await import('../../egress/http-client.ts')
       const checked = await vet(url, reach, proxyFor(url, env) !== undefined)
       // Connect only to the checked addresses, because the name may resolve differently the next time.
       await using client = createHttpClient(url, { connections: 1, connect: { lookup: pinnedLookup(checked) } }, env)

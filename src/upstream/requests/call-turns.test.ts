@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Peer } from '../../core/call.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { createCallTurns, type ToolMessaging } from './call-turns.ts'
 
 const never = new AbortController().signal

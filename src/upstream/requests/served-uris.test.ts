@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
+import { Json } from '../../json/json.ts'
 import { AmbiguousMember } from '../../wire/check-members.ts'
 import { servedResult, servedTaskResult } from './forwarded-entries.ts'
 

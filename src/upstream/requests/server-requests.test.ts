@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Peer } from '../../core/call.ts'
 import { UnsupportedRequest } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
+import { Json } from '../../json/json.ts'
 import type { Transport } from '../transports/transport.ts'
 import { createServerRequests } from './server-requests.ts'
 

@@ -1,7 +1,7 @@
 import type { Peer } from '../../core/call.ts'
 import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { Json } from '../../json/json.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { serverRequests } from '../../wire/defined-members.ts'
 import { errorBytes, type Id, maxMessage, methodNotFound, resultBytes } from '../../wire/message.ts'

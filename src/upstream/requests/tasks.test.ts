@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createBudget } from '../../core/budgets.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Caller } from '../../core/call.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { createTaskUpdates, relayTask, startedTask, taskLifetimeMs } from './tasks.ts'
 

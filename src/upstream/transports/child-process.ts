@@ -3,8 +3,8 @@ import { statSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
-import { findProgram, isFile, ownGroup, signalGroup, spawnArguments } from '../../lib/programs.ts'
-import { type OrphanReaper, rememberGroup, sweepGroup } from '../connection/orphan-reaper.ts'
+import { type OrphanReaper, rememberGroup, sweepGroup } from '../../process/orphan-reaper.ts'
+import { findProgram, isFile, ownGroup, signalGroup, spawnArguments } from '../../process/programs.ts'
 import { unsentError } from './transport-errors.ts'
 
 export interface ServerProcessOptions {

@@ -1,4 +1,4 @@
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { methodNotFound, readMessage } from '../../wire/message.ts'
 import { modernErrors } from '../../wire/revisions.ts'
 import type { ResponseHead } from './http-channel.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { countValues } from '../../lib/json-text.ts'
+import { countValues } from '../../json/json-text.ts'
 
 /**
  * Limits how much unrequested data is read from a server: notifications, and output outside the protocol. A server that

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
+import { Json } from '../../json/json.ts'
 import { type Message, readMessage, requestBytes } from '../../wire/message.ts'
 import type { Transport, TransportReceiver } from './transport.ts'
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { jsonValue } from '../../../src/json/parse-json.ts'
 import { asRecord } from '../../../src/lib/is-record.ts'
-import { jsonValue } from '../../../src/lib/parse-json.ts'
 import { serverProgram } from '../../fixtures/programs.ts'
 import { type RawAsk, rawLines, rawModern } from '../../fixtures/raw-callers.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'

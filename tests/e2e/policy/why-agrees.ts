@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { callOf } from '../../../src/core/call.fixture.ts'
 import { ToolwayError } from '../../../src/core/errors.ts'
-import { Json } from '../../../src/core/json.ts'
+import { Json } from '../../../src/json/json.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 

@@ -1,4 +1,4 @@
-import { unescapeStep, valueAt } from '../../../lib/json-pointer.ts'
+import { unescapeStep, valueAt } from '../../../json/json-pointer.ts'
 import { CannotExpress, createBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
 import { createFlatten } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'

@@ -10,8 +10,8 @@ import {
   readServerMessage,
   retryDelayMs,
   type ServerMessage,
-} from '../../../core/model-server.ts'
-import { readBeginning } from '../../../lib/read-bounded.ts'
+} from '../../../egress/model-server.ts'
+import { readBeginning } from '../../../egress/read-bounded.ts'
 import { type OptionalField, optionalFields } from '../server-profile.ts'
 import type { HttpResponse } from './http.ts'
 

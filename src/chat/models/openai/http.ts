@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/clock.ts'
-import type { HttpClient } from '../../../lib/http-client.ts'
+import type { HttpClient } from '../../../egress/http-client.ts'
 
 export type HttpResponse = Awaited<ReturnType<typeof post>>
 

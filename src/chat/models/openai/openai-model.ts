@@ -3,8 +3,14 @@ import type { ChatMessage } from '../../../core/chat.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { deadline, pause } from '../../../core/deadline.ts'
 import type { Log } from '../../../core/log.ts'
-import { isBusy, isUnpaid, type ModelRefusal, type ModelServer, modelCredentials } from '../../../core/model-server.ts'
-import { createHttpClient, type HttpClient } from '../../../lib/http-client.ts'
+import { createHttpClient, type HttpClient } from '../../../egress/http-client.ts'
+import {
+  isBusy,
+  isUnpaid,
+  type ModelRefusal,
+  type ModelServer,
+  modelCredentials,
+} from '../../../egress/model-server.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
 import { hasReasoning, plansFor, type RequestPlan, withoutReasoning, withoutToolMessages } from '../request-plan.ts'

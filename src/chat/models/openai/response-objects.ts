@@ -1,5 +1,5 @@
-import type { ModelServer } from '../../../core/model-server.ts'
-import { parseJson } from '../../../lib/parse-json.ts'
+import type { ModelServer } from '../../../egress/model-server.ts'
+import { parseJson } from '../../../json/parse-json.ts'
 import { interruption, isFinished } from '../completion-decoder.ts'
 import { EventTooLong, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'

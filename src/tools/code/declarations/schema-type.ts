@@ -1,6 +1,6 @@
 import { requiredNames } from '../../../core/schema-keywords.ts'
+import { resolveReference } from '../../../json/json-pointer.ts'
 import { isRecord } from '../../../lib/is-record.ts'
-import { resolveReference } from '../../../lib/json-pointer.ts'
 import { quoted } from '../text.ts'
 import {
   all,

@@ -1,7 +1,7 @@
 import type { Definition } from '../../../core/entry.ts'
 import { requiredNames } from '../../../core/schema-keywords.ts'
+import { resolveReference } from '../../../json/json-pointer.ts'
 import { isRecord } from '../../../lib/is-record.ts'
-import { resolveReference } from '../../../lib/json-pointer.ts'
 import { commentText, quoted } from '../text.ts'
 import { body, propertyName, schemaType } from './schema-type.ts'
 import { createTextBudget, listOf } from './type-text.ts'

@@ -2,11 +2,11 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { entryOf } from '../../../core/call.fixture.ts'
 import { systemClock } from '../../../core/clock.ts'
+import type { Vet } from '../../../egress/guarded-get.ts'
 import { retry } from '../../../pipeline/retry.ts'
 import { UnsafeUrl, vetUrl } from '../../../policy/guards/url.ts'
 import { bodyOf, callOf, refusalOf, runTool } from '../../access.fixture.ts'
 import { fetchTool } from './fetch.ts'
-import type { Vet } from './guarded-get.ts'
 import { gives, leads, loopback, site } from './site.fixture.ts'
 
 const config = { maxBytes: 64 * 1024, timeout: 20_000, allowPrivate: false }

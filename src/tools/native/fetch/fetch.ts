@@ -2,10 +2,10 @@ import * as z from 'zod'
 import type { NativeConfig } from '../../../config/schema.ts'
 import { invalidArguments } from '../../../core/errors.ts'
 import { type Result, resultOf } from '../../../core/result.ts'
+import { type Got, guardedGet, type Vet } from '../../../egress/guarded-get.ts'
 import { withoutHidden } from '../../../lib/hidden-characters.ts'
 import { defineTool, type Tool } from '../../define-tool.ts'
 import { sniffedType } from '../../media-type.ts'
-import { type Got, guardedGet, type Vet } from './guarded-get.ts'
 import { readableText } from './html/readable.ts'
 
 export interface FetchOptions {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { VettedAddress } from './guarded-get.ts'
+import type { VettedAddress } from '../../../egress/guarded-get.ts'
 
 export interface Site extends AsyncDisposable {
   readonly origin: string

@@ -7,7 +7,7 @@ import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 import { isRecord } from '../../../lib/is-record.ts'
-import { ownGroup, signalGroup } from '../../../lib/programs.ts'
+import { ownGroup, signalGroup } from '../../../process/programs.ts'
 
 /** Records one process, so that it is ended at the next start if Toolway is killed. */
 export interface ProcessRegistration {

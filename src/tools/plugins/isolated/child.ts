@@ -1,7 +1,7 @@
 import { type Call, quietPeer } from '../../../core/call.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
-import { Json } from '../../../core/json.ts'
+import { Json } from '../../../json/json.ts'
 import { thrownText } from '../../../lib/message-text.ts'
 import type { Tool } from '../../define-tool.ts'
 import { loadModule } from '../load-module.ts'

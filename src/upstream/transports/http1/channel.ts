@@ -1,7 +1,7 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
-import { proxyFor, type WebProxy } from '../../../lib/proxy.ts'
+import { proxyFor, type WebProxy } from '../../../egress/proxy.ts'
 import { ConnectTimeout, type HttpChannel, NoResponse, type ReceiveBody, receiveDecoded } from '../http-channel.ts'
 import { type HttpConnection, openHttpConnection } from './connection.ts'
 

@@ -1,6 +1,6 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
-import { proxyRefused, proxyUnreachable, type WebProxy } from '../../../lib/proxy.ts'
+import { proxyRefused, proxyUnreachable, type WebProxy } from '../../../egress/proxy.ts'
 import {
   type ChannelRequest,
   NoResponse,

@@ -1,12 +1,12 @@
+import { type ErrorDetails, invalidArguments, ToolwayError } from '../core/errors.ts'
+import { parseJson } from '../json/parse-json.ts'
 import { retryAfterMs } from '../lib/backoff.ts'
 import { failureReason } from '../lib/failure-reason.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { shorten } from '../lib/message-text.ts'
-import { parseJson } from '../lib/parse-json.ts'
-import { ProxyError } from '../lib/proxy.ts'
 import { basicAuthOf, decodePercent, urlSecrets } from '../lib/url.ts'
-import { type ErrorDetails, invalidArguments, ToolwayError } from './errors.ts'
+import { ProxyError } from './proxy.ts'
 
 /** An OpenAI-compatible server. The chat loop and the inference tools have different clients for it. */
 export interface ModelServer {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../tests/fixtures/cpu-time.ts'
-import { Json } from '../core/json.ts'
 import { decimalForm, ExactNumber, parseExactly } from './exact-number.ts'
+import { Json } from './json.ts'
 import { jsonValue } from './parse-json.ts'
 
 describe('V5: numbers that a double would round', () => {

@@ -1,4 +1,4 @@
-import { decodePercent } from './url.ts'
+import { decodePercent } from '../lib/url.ts'
 
 /** Escapes a name as one step of a JSON Pointer (RFC 6901). */
 export const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')

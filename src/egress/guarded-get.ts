@@ -1,9 +1,9 @@
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Client, Dispatcher } from 'undici'
-import { ToolwayError } from '../../../core/errors.ts'
-import { failureReason } from '../../../lib/failure-reason.ts'
-import { readBeginning } from '../../../lib/read-bounded.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { failureReason } from '../lib/failure-reason.ts'
+import { readBeginning } from './read-bounded.ts'
 
 export interface GetOptions {
   readonly vet: Vet
@@ -103,7 +103,7 @@ export type Vet = (url: string) => Promise<{ readonly url: URL; readonly address
 /** A client that connects only to these addresses, whatever the name resolves to now. */
 export async function pinned(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {
   const { Client } = await import('undici')
-  const { pinnedLookup } = await import('../../../lib/http-client.ts')
+  const { pinnedLookup } = await import('./http-client.ts')
   const client = new Client(url.origin, {
     connect: { lookup: pinnedLookup(addresses), timeout: 10_000, autoSelectFamily: true },
     allowH2: false,

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, systemClock } from '../../core/clock.ts'
-import { pause } from '../../core/deadline.ts'
-import type { Log } from '../../core/log.ts'
-import { asRecord } from '../../lib/is-record.ts'
-import { parseJson } from '../../lib/parse-json.ts'
-import { signalGroup } from '../../lib/programs.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { pause } from '../core/deadline.ts'
+import type { Log } from '../core/log.ts'
+import { parseJson } from '../json/parse-json.ts'
+import { asRecord } from '../lib/is-record.ts'
+import { signalGroup } from './programs.ts'
 
 /**
  * Ends orphaned server processes. Processes left behind when Toolway was killed are ended at the next start.

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { basicAuthOf, isLoopback, urlSecrets } from './url.ts'
+import { basicAuthOf, isLoopback, urlSecrets } from '../lib/url.ts'
 
 export interface WebProxy {
   /** The proxy's URL without credentials, for messages. */

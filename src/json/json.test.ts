@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonValue } from '../lib/parse-json.ts'
 import { Json } from './json.ts'
+import { jsonValue } from './parse-json.ts'
 
 test('B2: bytes that are only carried come out as they came in', () => {
   const bytes = Buffer.from('{"big":12345678901234567890, "odd" :1.0}')
