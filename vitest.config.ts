@@ -57,7 +57,7 @@ const waiting = [
 const collecting = [
   'src/cli/memory.test.ts',
   'src/runtime/reload.generations.test.ts',
-  'src/serve/admin/live-events.test.ts',
+  'src/admin/live-events.test.ts',
   'src/serve/http/{bodies,connections,connections.closing}.test.ts',
   'src/stores/cache.test.ts',
   'src/wire/bytes.lines.test.ts',

@@ -1,11 +1,12 @@
 /** Toolway's public API as a library. */
 
 import { resolve } from 'node:path'
+import { openGateway } from './admin/gateway.ts'
 import { type LoadedConfig, loadConfig } from './config/load.ts'
 import { ConfigError, type ConfigProblem } from './config/problems.ts'
 import { isRecord } from './lib/is-record.ts'
 import { thrownText } from './lib/message-text.ts'
-import { createGateway as createGatewayOf, type Gateway, type GatewayOptions } from './runtime/gateway.ts'
+import type { Gateway, GatewayOptions } from './runtime/gateway.ts'
 import { createLog } from './telemetry/log.ts'
 
 export type { ChatAnswer as Answer, ChatBuilder } from './chat/chat-builder.ts'
@@ -37,7 +38,7 @@ export type { JsonSchema, StandardSchema, ToolSchema } from './tools/schema.ts'
 export { defineSink } from './tools/sinks/sink.ts'
 
 /** Options for `createGateway`. */
-export interface ProgramOptions extends Omit<GatewayOptions, 'log' | 'shared'> {
+export interface ProgramOptions extends Omit<GatewayOptions, 'admin' | 'log' | 'shared'> {
   /**
    * The result of `loadConfig`, or an object with the keys of a configuration file. The default is an empty
    * configuration; no file is read.
@@ -68,7 +69,7 @@ export async function createGateway(
     log = createLog({ level: 'warn' }),
     ...options
   }: ProgramOptions = isLoaded(first) ? { ...second, config: first } : first
-  return createGatewayOf(isLoaded(config) ? config : await inline(config), { ...options, log })
+  return openGateway(isLoaded(config) ? config : await inline(config), { ...options, log })
 }
 
 const optionNames: Readonly<Record<keyof ProgramOptions, true>> = {

@@ -21,7 +21,7 @@ const features = [
 const base = ['core', 'json', 'lib']
 
 /**
- * Which folder may import which: cli, index → runtime → features → config types, wire, process, egress → core, json, lib.
+ * Which folder may import which: cli, index → admin → runtime → features → config types, wire, process, egress → core, json, lib.
  * `config types` means type imports only. Features do not import one another: `runtime` hands them functions.
  */
 const table: Record<string, readonly string[]> = {
@@ -45,8 +45,10 @@ const table: Record<string, readonly string[]> = {
   chat: [...base, 'config types', 'egress'],
   sandbox: [...base, 'config types', 'process'],
   runtime: [...base, 'config', 'clients', 'egress', 'process', 'wire', ...features],
+  admin: [...base, 'config', 'clients', 'egress', 'process', 'wire', 'runtime', ...features],
   cli: [
     ...base,
+    'admin',
     'config',
     'clients',
     'policy',
@@ -57,9 +59,8 @@ const table: Record<string, readonly string[]> = {
     'egress',
     'process',
     'runtime',
-    'serve types',
   ],
-  'index.ts': [...base, 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime'],
+  'index.ts': [...base, 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime', 'admin'],
 }
 
 /** The only import cycle, and only of types: a call names its entry, and an entry runs calls. */
@@ -131,11 +132,11 @@ describe('imports between folders', () => {
     // Ages of data that an earlier run stored or that is shown with its date, and conversions between the clocks.
     const byDate = [
       'upstream/listing/server-listing.ts',
-      'runtime/admin/calls.ts',
-      'runtime/admin/figures.ts',
-      'runtime/admin/inbox.ts',
-      'runtime/admin/policy.ts',
-      'serve/admin/credentials.ts',
+      'admin/calls/calls.ts',
+      'admin/overview/figures.ts',
+      'admin/inbox/inbox.ts',
+      'admin/policy/policy.ts',
+      'admin/session/credentials.ts',
       'telemetry/history/call-history.ts',
       'telemetry/traces/call-spans.ts',
       'stores/postgres/shipper.ts',
@@ -183,5 +184,5 @@ test('the dashboard imports only the types of the admin contract from the gatewa
     }))
   })
   expect(outside.length).toBeGreaterThan(20)
-  expect(outside.filter(({ path, typesOnly }) => path !== 'src/serve/admin/contract.ts' || !typesOnly)).toEqual([])
+  expect(outside.filter(({ path, typesOnly }) => path !== 'src/admin/contract.ts' || !typesOnly)).toEqual([])
 })

@@ -28,8 +28,8 @@ export async function openWatching(
     if (first.files.length === 0) await keepFoundState(shell)
     return read(true)
   }
-  const { createGateway } = await import('../runtime/gateway.ts')
-  return createGateway(first, { load: reload, watch: options.watch !== false, source, print, shared, log })
+  const { openGateway } = await import('../admin/gateway.ts')
+  return openGateway(first, { load: reload, watch: options.watch !== false, source, print, shared, log })
 }
 
 /** If somebody has created a configuration file, keeps using this state folder after a restart and in commands. */
@@ -49,8 +49,8 @@ export async function openBriefly(shell: Shell, options: WaitOptions, loaded?: L
     discovery: { ...config.discovery, listDeadline: options.wait },
   }))
   // Loaded here, because commands that ask the running gateway do not need it.
-  const { createGateway } = await import('../runtime/gateway.ts')
-  return createGateway(patient, { log: openLog(shell, options.log ?? 'error') })
+  const { openGateway } = await import('../admin/gateway.ts')
+  return openGateway(patient, { log: openLog(shell, options.log ?? 'error') })
 }
 
 /** The running gateway, or one that is opened for this command. */

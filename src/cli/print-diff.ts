@@ -1,7 +1,7 @@
+import { secretTexts } from '../admin/config/find-secrets.ts'
 import { createRedactor } from '../audit/redact/redactor.ts'
 import { diffOf, type ShownLine } from '../catalog/pins/definition-diff.ts'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
-import { secretTexts } from '../runtime/config-edit/find-secrets.ts'
 import type { Output } from './kit.ts'
 import { printable } from './table.ts'
 

@@ -2,8 +2,8 @@ import { mkdtempDisposable, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { findSecrets } from '../admin/config/find-secrets.ts'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
-import { findSecrets } from '../runtime/config-edit/find-secrets.ts'
 import {
   fileSecretStore,
   filesIn,

@@ -7,6 +7,14 @@ import type { EnvVars } from './interpolate.ts'
 import { type ConfigProblem, fileProblem } from './problems.ts'
 import type { SourceFile } from './tree.ts'
 
+/** Where a gateway's configuration comes from. */
+export interface ConfigSource {
+  /** The files that the user named; if empty, the default locations are searched. */
+  readonly paths: readonly string[]
+  readonly env: EnvVars
+  readonly cwd: string
+}
+
 interface LocatedConfig {
   readonly paths: readonly string[]
   /** All paths that were searched. A change to any of them may change the configuration. */

@@ -34,3 +34,10 @@ export function costOf(tools: readonly Served[]): number {
 /** How many tokens a caller's tools use in each exposure mode (B8). */
 export const costsOf = (view: View) =>
   Object.fromEntries(exposures.map((mode) => [mode, costOf(view.shown(mode))])) as Record<Exposure, number>
+
+/** What a client pays for its tools, and what the agent's exposure mode saves it. */
+export function tokenAccount({ shown }: Pick<View, 'shown'>) {
+  const direct = costOf(shown('direct'))
+  const exposed = costOf(shown())
+  return { direct, exposed, saved: Math.max(0, direct - exposed) }
+}

@@ -4,7 +4,6 @@ import type { PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import type { Breakers } from '../pipeline/breaker.ts'
-import type { ServerAction } from '../serve/admin/service.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
@@ -24,6 +23,9 @@ export interface ClusterOptions {
   readonly clock: Clock
   readonly log: Log
 }
+
+/** What an operator can do with a server. */
+export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 
 /**
  * Keeps replicas and workers in sync (B10): reloads, open breakers and changed lists are published to all of them, changed

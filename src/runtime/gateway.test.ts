@@ -6,7 +6,7 @@ import type * as z from 'zod'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../tests/fixtures/folders.ts'
 import { type LocalToolway, startToolway } from '../../tests/fixtures/toolway.ts'
-import { routes } from '../serve/admin/routes/index.ts'
+import { routes } from '../admin/routes.ts'
 
 const config = {
   history: {},

@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { reloadableChat } from '../chat/reloadable-chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { ConfigSource } from '../config/locate.ts'
 import { ConfigError } from '../config/problems.ts'
 import { refuseUnauthenticated } from '../config/unauthenticated.ts'
 import { watchFiles } from '../config/watch.ts'
@@ -13,9 +14,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import type { Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { ServerSummary } from '../core/source-status.ts'
-import { createLazy } from '../lib/lazy.ts'
 import type { Why } from '../policy/explanation.ts'
-import type { ListeningServer } from '../serve/admin/endpoint.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
 import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
 import { type ProgramAccess, programAccess } from '../serve/program-access.ts'
@@ -23,13 +22,10 @@ import { serveStdio } from '../serve/stdio.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import { registeredTools } from '../tools/tool-source.ts'
-import type { Inbox } from './admin/inbox.ts'
-import type { AdminRoutesOptions } from './admin/index.ts'
-import { accountOfAll } from './admin/overview.ts'
+import type { AdminPart, GatewayParts } from './admin-part.ts'
 import { notifyOfApprovals } from './approval-webhook.ts'
 import { createCluster } from './cluster.ts'
 import { mayShowValue } from './config-difference.ts'
-import type { ConfigSource } from './config-edit/config-file.ts'
 import type { GenerationContext } from './context.ts'
 import {
   buildGeneration,
@@ -39,8 +35,15 @@ import {
   prepareConfig,
   startGeneration,
 } from './generation.ts'
-import { environmentOf, explainDecision, gatewayStatus, offersTo, type ToolInvocation } from './generation-queries.ts'
-import { identity, version } from './package-paths.ts'
+import {
+  environmentOf,
+  explainDecision,
+  gatewayStatus,
+  offersTo,
+  type ToolInvocation,
+  tokenAccountOfAll,
+} from './generation-queries.ts'
+import { identity } from './package-paths.ts'
 import { openProcessState } from './process-state.ts'
 import {
   createConfigAudit,
@@ -64,6 +67,8 @@ export interface GatewayOptions {
   readonly watch?: boolean
   /** Where `load` reads the configuration from, so that it can be edited. Without it, the admin API cannot edit it. */
   readonly source?: ConfigSource | undefined
+  /** Opens the admin API, the dashboard and the inbox, which nothing here depends on. */
+  readonly admin?: (parts: GatewayParts) => AdminPart
   /** Services that the primary process provides; set if this process is a worker. */
   readonly shared?: SharedServices | undefined
   /** Tools created with `defineTool`. They run in this process and are served under the server name `native`. */
@@ -124,7 +129,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       shared: options.shared,
       sessions: () => httpServer?.sessions ?? 0,
       reloads: () => reload.status(),
-      tokens: () => accountOfAll(generations.current),
+      tokens: () => tokenAccountOfAll(generations.current),
     }),
   )
   const current = (): Generation => generations.current
@@ -197,16 +202,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     configAudit.started(current().loaded.config)
     running.defer(() => configAudit.stopped(current().loaded.config))
   }
-  /** Opened when the dashboard or a webhook needs it. */
-  const inbox = createLazy<Inbox>(async () => {
-    const { openInbox } = await import('./admin/inbox-service.ts')
-    return openInbox({ ...processState, current, history, sharedApprovals, version })
-  })
-  open.defer(async () => (await inbox.loaded())?.[Symbol.dispose]())
-  /** Opens the inbox for its webhook. If that fails, the next reload or request to the dashboard tries again. */
-  const startInbox = () => {
-    inbox.get().catch((cause: unknown) => log.error({ err: cause }, 'could not open the inbox (inbox.webhook)'))
-  }
   const reload = createReload({
     history,
     record: configAudit,
@@ -238,7 +233,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
       lists.emit(everyKind)
       files?.follow(watchedFiles(next))
-      if (httpServer && loaded.config.inbox.webhook !== undefined) startInbox()
+      if (httpServer && loaded.config.inbox.webhook !== undefined) admin?.startInbox()
     },
     clock,
     log,
@@ -249,6 +244,26 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       ...{ pubSub, workers: processState.workers, breakers, current, clock, log },
       reload: reload.now,
       readKeys: () => current().inboundAuth.keysChanged(),
+    }),
+  )
+  const authenticate: Authenticate = (...params) => current().inboundAuth.authenticate(...params)
+  const { shared } = options
+  const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
+  const admin = open.use(
+    options.admin?.({
+      processState,
+      config,
+      access,
+      authenticate,
+      current,
+      sharedApprovals,
+      reload: { ...reload, now: cluster.reload, history },
+      cluster,
+      source: options.source,
+      why,
+      metrics: config.telemetry.metrics ? page : undefined,
+      worker: shared,
+      startedAt,
     }),
   )
   const generationListeners: GenerationListeners = {
@@ -297,31 +312,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       refuseUnauthenticated(current().loaded)
       // Serialize the tool list now, so that the first request does not have to wait for it.
       current().catalog.view(localAs(undefined)).page('tool')
-      const authenticate: Authenticate = (...params) => current().inboundAuth.authenticate(...params)
-      const { shared } = options
-      const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
-      const metrics = config.telemetry.metrics ? page : undefined
-      const adminEndpoint = async (listening: ListeningServer) => {
-        // Import the module on the first request to the dashboard or admin API: many gateways never get one.
-        const { openAdminRoutes } = await import('./admin/index.ts')
-        const admin: AdminRoutesOptions = {
-          processState,
-          config,
-          access,
-          authenticate,
-          current,
-          sharedApprovals,
-          reload: { ...reload, now: cluster.reload, history },
-          cluster,
-          source: options.source,
-          why,
-          metrics,
-          inbox: await inbox.get(),
-          worker: shared,
-          startedAt,
-        }
-        return openAdminRoutes(admin, listening)
-      }
       startServing()
       processState.history?.start()
       httpServer = running.use(
@@ -337,7 +327,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           environmentOf: (...called: ToolInvocation) => environmentOf(current(), ...called),
           jwt: () => current().inboundAuth.config.jwt,
           failures: () => current().inboundAuth.config,
-          adminEndpoint,
+          ...(admin && { adminEndpoint: admin.endpoint }),
           traced: () => current().traces !== undefined,
           budgets: processState.budgets,
           clock,
@@ -357,7 +347,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           log,
         }),
       )
-      if (current().loaded.config.inbox.webhook !== undefined) startInbox()
+      if (current().loaded.config.inbox.webhook !== undefined) admin?.startInbox()
       await Promise.all([processState.membership?.join(address), shared?.join(address)])
       return httpServer
     },

@@ -3,9 +3,11 @@ import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Language } from '../core/executor.ts'
 import { metaSource } from '../core/source.ts'
+import { tokenAccount } from '../core/tokens.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
 import { asRecord } from '../lib/is-record.ts'
 import { chatEntry } from '../pipeline/index.ts'
+import { defaultAgent } from '../policy/agents.ts'
 import { mayUseSome } from '../policy/decide.ts'
 import { conditionsOf, type Why } from '../policy/explanation.ts'
 import { codeTool, environmentAsked } from '../tools/code/execute-code.ts'
@@ -111,3 +113,7 @@ async function lookUpEnvironment(
     return undefined
   }
 }
+
+/** Token cost for a client that may use all tools and has this agent's exposure mode. */
+export const tokenAccountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent) =>
+  tokenAccount({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })

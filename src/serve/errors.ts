@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, type ErrorDetails, type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { refusedResult } from '../core/result.ts'
+import { asRecord } from '../lib/is-record.ts'
 import type { Pieces } from '../wire/bytes.ts'
 import { errorBytes, type Id, resultBytes } from '../wire/message.ts'
 
@@ -209,3 +210,22 @@ export type HttpHeaders = Readonly<Record<string, string>>
 
 export const retryAfter = (retryAfterMs: number | undefined): HttpHeaders | undefined =>
   retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }
+
+/** The body of an error of the admin API. */
+export function apiErrorBody(refusal: HttpError): Buffer {
+  const { message, details } = refusal
+  return Buffer.from(JSON.stringify({ error: { code: apiCodeOf(refusal), message, ...asRecord(details.data) } }))
+}
+
+/** Error codes by HTTP status, for errors that have no Toolway code. */
+const apiCodes: Readonly<Record<number, string>> = {
+  400: 'BAD_REQUEST',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  409: 'CONFLICT',
+  413: 'TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+}
+
+export const apiCodeOf = ({ status, details: { data } }: HttpError): string =>
+  (data as { code?: string } | undefined)?.code ?? apiCodes[status] ?? `HTTP_${status}`

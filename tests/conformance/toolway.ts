@@ -1,6 +1,7 @@
+import { openGateway } from '../../src/admin/gateway.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { createGateway, type Gateway } from '../../src/runtime/gateway.ts'
+import type { Gateway } from '../../src/runtime/gateway.ts'
 import { writeConfig } from '../fixtures/config-file.ts'
 import { temporaryFolder } from '../fixtures/folders.ts'
 
@@ -24,7 +25,7 @@ export async function openToolway(url: string, open: AsyncDisposableStack, auth?
   }
   const file = await writeConfig(folder.path, config, 'conformance')
   const loaded = await loadConfig({ paths: [file], env: process.env, cwd: folder.path })
-  return open.use(await createGateway(loaded, { log: silentLog }))
+  return open.use(await openGateway(loaded, { log: silentLog }))
 }
 
 export async function toolwayInFrontOf(url: string, open: AsyncDisposableStack): Promise<string> {

@@ -8,7 +8,7 @@ const sources = [
   'web/{src,public}/**/*.*',
   'web/*.{html,json}',
   'docs/errors/*.md',
-  'src/serve/admin/contract.ts',
+  'src/admin/contract.ts',
   'tooling/build-web.ts',
   'tooling/build/*.ts',
 ]

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const entries = [
   'index',
   'cli/main',
-  'runtime/admin/admin-thread',
+  'admin/thread/admin-thread',
   'tools/plugins/library',
   'tools/plugins/isolated/child',
 ]

@@ -1,5 +1,5 @@
+import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../../admin/contract.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../../serve/admin/contract.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { findRunningGateway, poll, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 import { printable, took } from '../table.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { createEditHistory } from '../../runtime/config-edit/edit-history.ts'
+import { createEditHistory } from '../../admin/config/edit-history.ts'
 import { user } from './clients.fixture.ts'
 
 const before = '# mine\nversion: 1\nstores: { path: ./state }\n'

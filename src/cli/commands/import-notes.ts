@@ -1,5 +1,5 @@
+import { disabledReason, type PreparedImport, type SecretStorage } from '../../admin/config/prepare-import.ts'
 import type { ConfigProblem } from '../../config/problems.ts'
-import { disabledReason, type PreparedImport, type SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
 import { type Output, type Shell, shortPath } from '../kit.ts'
 
 /** Prints what was done with the servers and their secrets. */

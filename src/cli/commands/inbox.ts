@@ -1,7 +1,7 @@
+import type { InboxItem, InboxView } from '../../admin/contract.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { shellQuote } from '../../lib/message-text.ts'
-import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import { findRunningGateway, poll, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 

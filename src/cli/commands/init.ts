@@ -1,17 +1,12 @@
 import { resolve } from 'node:path'
+import { asWritten, type PreparedImport, prepareImport, type SecretStorage } from '../../admin/config/prepare-import.ts'
+import { starter, starterWith } from '../../admin/config/starter.ts'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import { pluralize } from '../../lib/message-text.ts'
-import {
-  asWritten,
-  type PreparedImport,
-  prepareImport,
-  type SecretStorage,
-} from '../../runtime/config-edit/prepare-import.ts'
-import { starter, starterWith } from '../../runtime/config-edit/starter.ts'
 import {
   confirm,
   createOutput,

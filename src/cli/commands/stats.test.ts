@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { AdminError, Stats } from '../../serve/admin/contract.ts'
+import type { AdminError, Stats } from '../../admin/contract.ts'
 import { announcedIn, folder } from '../folder.fixture.ts'
 import { toolway } from '../kit.fixture.ts'
 

@@ -4,8 +4,7 @@ import { type Clock, systemClock, type Timer } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { errorBody } from '../admin/responses.ts'
-import { sendHttpError, stoppingHeader, toHttpError } from '../errors.ts'
+import { apiErrorBody, sendHttpError, stoppingHeader, toHttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 
 /** The header that tells the other replica the client's address. It is signed, because anyone can send a header. */
@@ -184,7 +183,7 @@ export async function forwardToAdminWorker(
     const sentence = 'The worker that serves the admin API is restarting: try again in a second.'
     throw new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000 })
   } catch (thrown) {
-    sendHttpError(response, toHttpError(thrown, log), clock, errorBody)
+    sendHttpError(response, toHttpError(thrown, log), clock, apiErrorBody)
     return true
   }
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig, JwtConfig } from '../../config/schema.ts'
 import { legacyRevisions, modernRevision } from '../../wire/revisions.ts'
-import type { HttpEndpoint } from '../admin/endpoint.ts'
 import { metadataPath, resourceOf } from '../auth/challenge.ts'
 import { methodNotAllowed } from '../errors.ts'
+import type { HttpEndpoint } from './endpoint.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Serves a document that web pages from any origin may read without a credential. */

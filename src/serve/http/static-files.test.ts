@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
-import { openTestAdmin } from '../admin/admin.fixture.ts'
+import { openTestAdmin } from '../../admin/admin.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import type * as contract from '../../admin/contract.ts'
 import { callOf, entryOf } from '../../core/call.fixture.ts'
 import type { Call } from '../../core/call.ts'
 import type { Observed } from '../../core/observer.ts'
 import { Json } from '../../json/json.ts'
-import type * as contract from '../../serve/admin/contract.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
 import {
   type CallSummary,

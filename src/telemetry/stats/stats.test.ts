@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import type * as contract from '../../admin/contract.ts'
 import { entryOf } from '../../core/call.fixture.ts'
-import type * as contract from '../../serve/admin/contract.ts'
 import { tell } from '../metrics/observed.fixture.ts'
 import { type By, type CallStats, createStats } from './stats.ts'
 

@@ -1,8 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openGateway } from '../../../src/admin/gateway.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import { createGateway, type Gateway } from '../../../src/runtime/gateway.ts'
+import type { Gateway } from '../../../src/runtime/gateway.ts'
 import { connect } from '../../fixtures/clients.ts'
 import { type FakeRegistry, startRegistry } from '../../fixtures/fake-registry.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
@@ -43,7 +44,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     const env = { ...process.env, XDG_CONFIG_HOME: join(folder.path, 'config'), HOME: folder.path }
     const source = { paths: [file], env, cwd: folder.path }
     const load = () => loadConfig(source)
-    gateway = open.use(await createGateway(await load(), { log: createKeptLog(), load, source, watch: true }))
+    gateway = open.use(await openGateway(await load(), { log: createKeptLog(), load, source, watch: true }))
     url = (await gateway.listen()).url
     browser = open.adopt(await openBrowser(), (one) => one.close())
   })
@@ -334,7 +335,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
       const source = { paths, env: { ...process.env, HOME: folder.path }, cwd: folder.path }
       const loaded = await loadConfig(source)
       const options = { log: createKeptLog(), load: () => loadConfig(source), ...(own && { source }) }
-      const started = more.use(await createGateway(loaded, options))
+      const started = more.use(await openGateway(loaded, options))
       return { origin: new URL((await started.listen()).url).origin, token: started.token ?? '' }
     }
     const before = await text()

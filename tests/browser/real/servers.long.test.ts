@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openGateway } from '../../../src/admin/gateway.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import { createGateway } from '../../../src/runtime/gateway.ts'
 import { asking, keyFor, originOf } from '../../e2e/admin/people.ts'
 import { connect } from '../../fixtures/clients.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
@@ -41,7 +41,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, 'config') }
     const source = { paths: [configFile], env, cwd: home }
     const load = () => loadConfig(source)
-    const gateway = open.use(await createGateway(await load(), { log: createKeptLog(), load, source, watch: true }))
+    const gateway = open.use(await openGateway(await load(), { log: createKeptLog(), load, source, watch: true }))
     toolway = { url: (await gateway.listen()).url, token: gateway.token ?? '' }
     browser = open.adopt(await openBrowser(), (one) => one.close())
     visitor = open.use(await visit(browser, originOf(toolway), toolway.token, { at: emptyPage }))

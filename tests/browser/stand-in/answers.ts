@@ -1,4 +1,4 @@
-import type { TryResult } from '../../../src/serve/admin/contract.ts'
+import type { TryResult } from '../../../src/admin/contract.ts'
 
 const picture =
   'iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAWElEQVR42u3PMQ0AAAgDsPk3jQYEcNGkDpqus1YBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBgW8DkA8AARJ3uQ4AAAAASUVORK5CYII='

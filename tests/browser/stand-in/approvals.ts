@@ -1,4 +1,4 @@
-import type { ApprovalView } from '../../../src/serve/admin/contract.ts'
+import type { ApprovalView } from '../../../src/admin/contract.ts'
 
 const path = '/srv/notes/\\u{202e}2027.md'
 const text = 'A long line. '.repeat(40)

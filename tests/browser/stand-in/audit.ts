@@ -1,4 +1,4 @@
-import type { AuditListQuery, AuditPage, AuditRow } from '../../../src/serve/admin/contract.ts'
+import type { AuditListQuery, AuditPage, AuditRow } from '../../../src/admin/contract.ts'
 import { createChance } from './chance.ts'
 import { callAt } from './traffic.ts'
 

@@ -1,4 +1,4 @@
-import type { ConfigView } from '../../../src/serve/admin/contract.ts'
+import type { ConfigView } from '../../../src/admin/contract.ts'
 
 /** An effective configuration with its reload history. */
 export const usualConfig = (now: number): ConfigView => ({

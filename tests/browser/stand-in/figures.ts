@@ -1,4 +1,4 @@
-import type { Overview, ServerHealth, Stats } from '../../../src/serve/admin/contract.ts'
+import type { Overview, ServerHealth, Stats } from '../../../src/admin/contract.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf, noFigures } from './servers.ts'
 

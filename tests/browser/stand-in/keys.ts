@@ -1,6 +1,6 @@
+import type { KeyView } from '../../../src/admin/contract.ts'
+import type { KeysService } from '../../../src/admin/service.ts'
 import { invalidArguments } from '../../../src/core/errors.ts'
-import type { KeyView } from '../../../src/serve/admin/contract.ts'
-import type { KeysService } from '../../../src/serve/admin/service.ts'
 import type { Scene } from './scene.ts'
 
 const dayMs = 86_400_000

@@ -1,10 +1,10 @@
+import type { PinDetail } from '../../../src/admin/contract.ts'
+import type { PinsService } from '../../../src/admin/service.ts'
 import { pinnedDefinitionOf, snapshotOf } from '../../../src/catalog/pins/definition-snapshot.ts'
 import { reviewPin } from '../../../src/catalog/pins/pin-review.ts'
 import { stateOf } from '../../../src/catalog/pins/pin-state.ts'
 import { ToolNames } from '../../../src/catalog/scan/lookalike-names.ts'
 import { invalidArguments } from '../../../src/core/errors.ts'
-import type { PinDetail } from '../../../src/serve/admin/contract.ts'
-import type { PinsService } from '../../../src/serve/admin/service.ts'
 import type { Scene } from './scene.ts'
 
 const names = new ToolNames()

@@ -1,5 +1,5 @@
-import type { PromptView, ResourceView } from '../../../src/serve/admin/contract.ts'
-import type { PlaygroundAdmin } from '../../../src/serve/admin/service.ts'
+import type { PromptView, ResourceView } from '../../../src/admin/contract.ts'
+import type { PlaygroundAdmin } from '../../../src/admin/service.ts'
 import { answerOf } from './answers.ts'
 
 const resources: readonly ResourceView[] = [

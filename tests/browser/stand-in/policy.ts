@@ -1,5 +1,5 @@
-import type { PolicyService } from '../../../src/serve/admin/service.ts'
-import { policyPreview, policyReplay } from '../../../src/serve/admin/views.fixture.ts'
+import type { PolicyService } from '../../../src/admin/service.ts'
+import { policyPreview, policyReplay } from '../../../src/admin/views.fixture.ts'
 import type { Scene } from './scene.ts'
 
 const rules = {

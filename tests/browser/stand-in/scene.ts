@@ -1,4 +1,4 @@
-import type { ApprovalView, AuditRow, CallView, ServerDetail, ToolDetail } from '../../../src/serve/admin/contract.ts'
+import type { ApprovalView, AuditRow, CallView, ServerDetail, ToolDetail } from '../../../src/admin/contract.ts'
 import { waitingApprovals } from './approvals.ts'
 import { records } from './audit.ts'
 import { manyServers, usualServers } from './servers.ts'

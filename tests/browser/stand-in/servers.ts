@@ -1,4 +1,4 @@
-import type { Figures, ServerDetail } from '../../../src/serve/admin/contract.ts'
+import type { Figures, ServerDetail } from '../../../src/admin/contract.ts'
 
 const minute = 60_000
 const hour = 60 * minute

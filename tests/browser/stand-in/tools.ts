@@ -1,4 +1,4 @@
-import type { ToolDetail, ToolPermission, ToolView } from '../../../src/serve/admin/contract.ts'
+import type { ToolDetail, ToolPermission, ToolView } from '../../../src/admin/contract.ts'
 import * as schemas from './schemas.ts'
 import { figuresOf } from './servers.ts'
 

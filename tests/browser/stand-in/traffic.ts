@@ -1,4 +1,4 @@
-import type { CallDetail, CallView, Series } from '../../../src/serve/admin/contract.ts'
+import type { CallDetail, CallView, Series } from '../../../src/admin/contract.ts'
 import { type Chance, createChance } from './chance.ts'
 import { agents, usualTools } from './tools.ts'
 

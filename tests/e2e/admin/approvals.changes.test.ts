@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ApprovalView } from '../../../src/serve/admin/contract.ts'
+import type { ApprovalView } from '../../../src/admin/contract.ts'
 import { connect } from '../../fixtures/clients.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApprovalView } from '../../../src/serve/admin/contract.ts'
+import type { ApprovalView } from '../../../src/admin/contract.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'

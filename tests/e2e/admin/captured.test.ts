@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PlaygroundEvent } from '../../../src/serve/admin/contract.ts'
+import type { PlaygroundEvent } from '../../../src/admin/contract.ts'
 import { connect } from '../../fixtures/clients.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
-import { routes } from '../../../src/serve/admin/routes/index.ts'
+import { routes } from '../../../src/admin/routes.ts'
 import { notFound, resultText, serveBareHttp } from '../../fixtures/bare-server.ts'
 import { connect } from '../../fixtures/clients.ts'
 import { introduction } from '../../fixtures/line-server.ts'

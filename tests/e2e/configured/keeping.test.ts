@@ -1,8 +1,8 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { openGateway } from '../../../src/admin/gateway.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import { createGateway } from '../../../src/runtime/gateway.ts'
 import { createManualClock } from '../../fixtures/clock.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
@@ -90,7 +90,7 @@ async function runOn(day: number, folder: Folder, retain: string): Promise<strin
   const loaded = await loadConfig({ paths: [file], env: process.env, cwd: folder.path })
   const clock = createManualClock(Date.UTC(2027, 0, 1) + day * dayMs)
   {
-    await using _gateway = await createGateway(loaded, { log: createKeptLog(), clock })
+    await using _gateway = await openGateway(loaded, { log: createKeptLog(), clock })
   }
   return globSync(join(folder.path, 'state/audit/*/*.jsonl')).sort()
 }

@@ -1,7 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openGateway } from '../../../src/admin/gateway.ts'
 import { type LoadedConfig, loadConfig } from '../../../src/config/load.ts'
-import { createGateway, type Gateway } from '../../../src/runtime/gateway.ts'
+import type { Gateway } from '../../../src/runtime/gateway.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog, type KeptLog } from '../../fixtures/log.ts'
 import { serverProgram } from '../../fixtures/programs.ts'
@@ -57,7 +58,7 @@ export async function startDesign(files: Readonly<Record<string, string>>, more:
   const load = (whileRunning: boolean) => loadConfig({ paths, env, cwd: folder.path, whileRunning })
   const log = createKeptLog()
   const loaded = await load(false)
-  const gateway = open.use(await createGateway(loaded, { log, load: () => load(true), watch: true }))
+  const gateway = open.use(await openGateway(loaded, { log, load: () => load(true), watch: true }))
   const { url } = await gateway.listen()
   const running = open.move()
   return {

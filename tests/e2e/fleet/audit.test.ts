@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { openGateway } from '../../../src/admin/gateway.ts'
 import { toolway } from '../../../src/cli/kit.fixture.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import { createGateway } from '../../../src/runtime/gateway.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import { createManualClock } from '../../fixtures/clock.ts'
 import { startCommand } from '../../fixtures/command.ts'
@@ -84,7 +84,7 @@ withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
         'nobody',
       )
       const loaded = await loadConfig({ paths: [file], env: process.env, cwd: late.path })
-      await using _gateway = await createGateway(loaded, { log: createKeptLog(), clock })
+      await using _gateway = await openGateway(loaded, { log: createKeptLog(), clock })
       clock.pause(91 * 86_400_000)
       const left = () => clock.pass(1_000).then(async () => (await missing()).length === gone)
       await until(left, { what: `what audit.retain: ${retain} leaves` })

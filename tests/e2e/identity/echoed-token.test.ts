@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import { openGateway } from '../../../src/admin/gateway.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { systemClock } from '../../../src/core/clock.ts'
-import { createGateway } from '../../../src/runtime/gateway.ts'
 import { openOAuth, signIn } from '../../../src/runtime/oauth-sign-in.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { json, startIssuer } from '../../../src/upstream/oauth/issuer.fixture.ts'
@@ -39,7 +39,7 @@ test('B6: a server that repeats its token in errors, names and logs gets it neit
     clock: systemClock,
     signal: new AbortController().signal,
   })
-  await using gateway = await createGateway(loaded, { log })
+  await using gateway = await openGateway(loaded, { log })
   const { url } = await gateway.listen()
   const session = await rawSession({ url, token: gateway.token ?? '' })
   await until(() => gateway.servers().some(({ status }) => status.health === 'healthy'), { what: 'the server' })

@@ -3,8 +3,8 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { openGateway } from '../../../src/admin/gateway.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import { createGateway } from '../../../src/runtime/gateway.ts'
 import { connectCaller, type StoryCaller } from '../../fixtures/callers.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
@@ -72,7 +72,7 @@ test.concurrent("V3, G2: stateful servers of a client's file have a process for 
   for (const [index, content] of [{ mcpServers: imported }, machine].entries())
     await writeFile(paths[index] as string, JSON.stringify(content))
   const loaded = await loadConfig({ paths, env: process.env, cwd: path })
-  const gateway = open.use(await createGateway(loaded, { log: createKeptLog() }))
+  const gateway = open.use(await openGateway(loaded, { log: createKeptLog() }))
   const { url } = await gateway.listen()
 
   const callers = await Promise.all(names.map((name) => connectCaller('v2', { url, token: keyOf(name) })))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Overview } from '../../../src/serve/admin/contract.ts'
+import type { Overview } from '../../../src/admin/contract.ts'
 import { attack, attacks } from '../../fixtures/attacks.ts'
 import { type Command, startCommand } from '../../fixtures/command.ts'
 import { type HttpServer, startHttpServer } from '../../fixtures/http-server.ts'

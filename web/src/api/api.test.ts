@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CallView, ServerView, SessionView } from '../../../src/serve/admin/contract.ts'
+import type { CallView, ServerView, SessionView } from '../../../src/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
 import { liveServers, reconnectDelay, streamStateAfter, updateLiveServer } from './live.ts'
 import { selectableAgents, session, tokenFromHash } from './session.ts'

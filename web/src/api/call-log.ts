@@ -1,4 +1,4 @@
-import type { CallView } from '../../../src/serve/admin/contract.ts'
+import type { CallView } from '../../../src/admin/contract.ts'
 
 /** Merges started and finished calls into the known ones, newest first. Drops the oldest calls beyond the limit. */
 export function mergeCalls(

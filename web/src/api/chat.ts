@@ -1,4 +1,4 @@
-import type { ChatStreamEvent } from '../../../src/serve/admin/contract.ts'
+import type { ChatStreamEvent } from '../../../src/admin/contract.ts'
 import { streamEvents } from './event-stream.ts'
 
 export type RequestMessage =

@@ -47,7 +47,7 @@ import type {
   ToolPage,
   TryResult,
   WhyView,
-} from '../../../src/serve/admin/contract.ts'
+} from '../../../src/admin/contract.ts'
 
 import { addressOf, type QueryValues, request } from './request.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { AdminEvents, CallView, InboxView, SessionView } from '../../../src/serve/admin/contract.ts'
+import type { AdminEvents, CallView, InboxView, SessionView } from '../../../src/admin/contract.ts'
 import {
   followLive,
   gatewayGone,

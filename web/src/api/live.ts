@@ -7,7 +7,7 @@ import type {
   Overview,
   ReloadEvent,
   ServerView,
-} from '../../../src/serve/admin/contract.ts'
+} from '../../../src/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
 import { isAnswering, request } from './request.ts'
 import { isAdmin, mustSignInAgain, refreshSession, userKey } from './session.ts'

@@ -1,4 +1,4 @@
-import type { CompletionView, PlaygroundEvent } from '../../../src/serve/admin/contract.ts'
+import type { CompletionView, PlaygroundEvent } from '../../../src/admin/contract.ts'
 import { parseExactly } from '../format/exact-json.ts'
 import { streamEvents } from './event-stream.ts'
 import { request } from './request.ts'

@@ -1,4 +1,4 @@
-import type { ConfigEdit, PolicyReplay, ReplayStreamEvent } from '../../../src/serve/admin/contract.ts'
+import type { ConfigEdit, PolicyReplay, ReplayStreamEvent } from '../../../src/admin/contract.ts'
 import { streamEvents } from './event-stream.ts'
 import { ApiError } from './request.ts'
 

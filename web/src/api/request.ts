@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { AdminError } from '../../../src/serve/admin/contract.ts'
+import type { AdminError } from '../../../src/admin/contract.ts'
 import { parseExactly } from '../format/exact-json.ts'
 import { withQuery } from '../routing/query.ts'
 

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import type { SessionView } from '../../../src/serve/admin/contract.ts'
+import type { SessionView } from '../../../src/admin/contract.ts'
 import { hasUnsaved } from '../routing/unsaved.ts'
 import { ApiError, onUnauthorized, request } from './request.ts'
 

@@ -1,4 +1,4 @@
-import type { Figures, Stats } from '../../../src/serve/admin/contract.ts'
+import type { Figures, Stats } from '../../../src/admin/contract.ts'
 import { query } from '../routing/location.ts'
 import { parseRange, rangeBounds, type TimeRange } from '../routing/time-range.ts'
 import { queries } from './endpoints.ts'

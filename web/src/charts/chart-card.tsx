@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { Series } from '../../../src/serve/admin/contract.ts'
+import type { Series } from '../../../src/admin/contract.ts'
 import { noValue } from '../format/number.ts'
 import { formatClockTime } from '../format/time.ts'
 import { setQuery } from '../routing/location.ts'

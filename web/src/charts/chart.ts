@@ -1,4 +1,4 @@
-import type { Series } from '../../../src/serve/admin/contract.ts'
+import type { Series } from '../../../src/admin/contract.ts'
 import { formatDuration } from '../format/duration.ts'
 import { formatCount, formatRate } from '../format/number.ts'
 

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { useSignal } from '@preact/signals'
-import type { Series } from '../../../src/serve/admin/contract.ts'
+import type { Series } from '../../../src/admin/contract.ts'
 import { isDark } from '../shell/theme.ts'
 import { type Chart, describeChart, isolatedPoints, logarithmicRange, plotData, tickLabel } from './chart.ts'
 

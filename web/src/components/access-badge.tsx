@@ -1,4 +1,4 @@
-import type { ToolView } from '../../../src/serve/admin/contract.ts'
+import type { ToolView } from '../../../src/admin/contract.ts'
 import { Icon } from './icon.tsx'
 
 const tones = { read: '', write: 'tone-warn', destructive: 'tone-bad' } as const

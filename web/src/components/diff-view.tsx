@@ -1,4 +1,4 @@
-import type { DiffLine } from '../../../src/serve/admin/contract.ts'
+import type { DiffLine } from '../../../src/admin/contract.ts'
 
 interface DiffViewProps {
   readonly lines: readonly DiffLine[]

@@ -1,4 +1,4 @@
-import type { BreakerView, CallView, ChainView, ServerHealth, ToolView } from '../../../src/serve/admin/contract.ts'
+import type { BreakerView, CallView, ChainView, ServerHealth, ToolView } from '../../../src/admin/contract.ts'
 import type { StreamState } from '../api/live.ts'
 import type { Status } from './status-badge.tsx'
 

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ConfigEdit, FoundServerView } from '../../../src/serve/admin/contract.ts'
+import type { ConfigEdit, FoundServerView } from '../../../src/admin/contract.ts'
 import { queries } from '../api/endpoints.ts'
 import { useResource } from '../api/resource.ts'
 import { EditDialog, NameField, TextArea } from './edit-dialog.tsx'

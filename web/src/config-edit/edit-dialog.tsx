@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
-import type { AppliedEdit, ConfigEdit, ServerTest } from '../../../src/serve/admin/contract.ts'
+import type { AppliedEdit, ConfigEdit, ServerTest } from '../../../src/admin/contract.ts'
 import { actions, queries } from '../api/endpoints.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { withNotice } from '../components/notices.tsx'

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ConfigEditRecord } from '../../../src/serve/admin/contract.ts'
+import type { ConfigEditRecord } from '../../../src/admin/contract.ts'
 import { queries } from '../api/endpoints.ts'
 import { useResource } from '../api/resource.ts'
 import { DiffView } from '../components/diff-view.tsx'

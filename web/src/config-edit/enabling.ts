@@ -1,4 +1,4 @@
-import type { ConfigEdit } from '../../../src/serve/admin/contract.ts'
+import type { ConfigEdit } from '../../../src/admin/contract.ts'
 
 type Definition = Readonly<Record<string, unknown>>
 

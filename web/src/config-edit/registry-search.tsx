@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { RegistryServerView } from '../../../src/serve/admin/contract.ts'
+import type { RegistryServerView } from '../../../src/admin/contract.ts'
 import { queries } from '../api/endpoints.ts'
 import { withNotice } from '../components/notices.tsx'
 import { pluralize } from '../format/number.ts'

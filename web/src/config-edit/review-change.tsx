@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
-import type { AppliedEdit, ConfigEdit, EditProposal } from '../../../src/serve/admin/contract.ts'
+import type { AppliedEdit, ConfigEdit, EditProposal } from '../../../src/admin/contract.ts'
 import { actions, queries } from '../api/endpoints.ts'
 import { ApiError } from '../api/request.ts'
 import { useResource } from '../api/resource.ts'

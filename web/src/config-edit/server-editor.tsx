@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ConfigEdit, ServerDefinitionView } from '../../../src/serve/admin/contract.ts'
+import type { ConfigEdit, ServerDefinitionView } from '../../../src/admin/contract.ts'
 import { navigate } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
 import { disabling, enabling, isDisabled } from './enabling.ts'

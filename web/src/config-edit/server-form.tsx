@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { AppliedEdit, ServerForm } from '../../../src/serve/admin/contract.ts'
+import type { AppliedEdit, ServerForm } from '../../../src/admin/contract.ts'
 import { queries } from '../api/endpoints.ts'
 import { useResource } from '../api/resource.ts'
 import { Loaded, Note } from '../components/states.tsx'

@@ -1,4 +1,4 @@
-import type { ServerTest } from '../../../src/serve/admin/contract.ts'
+import type { ServerTest } from '../../../src/admin/contract.ts'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Note } from '../components/states.tsx'
 import { StatusBadge } from '../components/status-badge.tsx'

@@ -1,4 +1,4 @@
-import type { Stats } from '../../../src/serve/admin/contract.ts'
+import type { Stats } from '../../../src/admin/contract.ts'
 import { figuresIn, useStats } from '../api/stats.ts'
 import { describeRange, RangePicker } from '../components/range-picker.tsx'
 import { LoadError } from '../components/states.tsx'

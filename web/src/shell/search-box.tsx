@@ -1,7 +1,7 @@
 import './search-box.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { SearchHit } from '../../../src/serve/admin/contract.ts'
+import type { SearchHit } from '../../../src/admin/contract.ts'
 import { queries } from '../api/endpoints.ts'
 import { useResource } from '../api/resource.ts'
 import { BreakableName } from '../components/breakable-name.tsx'

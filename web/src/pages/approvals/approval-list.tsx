@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useId, useRef } from 'preact/hooks'
-import type { AnswerApproval, ApprovalView } from '../../../../src/serve/admin/contract.ts'
+import type { AnswerApproval, ApprovalView } from '../../../../src/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { removeLiveApproval } from '../../api/live.ts'
 import { ActionButton } from '../../components/action-button.tsx'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ApprovalView } from '../../../../src/serve/admin/contract.ts'
+import type { ApprovalView } from '../../../../src/admin/contract.ts'
 import { endedShownMs, type ListedApproval, updateListed } from './held-approvals.ts'
 
 const approval = (id: string) => ({ id }) as ApprovalView

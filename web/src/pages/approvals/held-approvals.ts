@@ -1,4 +1,4 @@
-import type { ApprovalView } from '../../../../src/serve/admin/contract.ts'
+import type { ApprovalView } from '../../../../src/admin/contract.ts'
 
 /** An approval in the list. `endedAt` is set once the call no longer waits. */
 export interface ListedApproval {

@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
+import type { AuditRow } from '../../../../src/admin/contract.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { decisionStatus } from '../../components/statuses.ts'

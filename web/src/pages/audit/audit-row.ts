@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
+import type { AuditRow } from '../../../../src/admin/contract.ts'
 import { parseTime } from '../../routing/time-range.ts'
 
 /** The filters in the address. */

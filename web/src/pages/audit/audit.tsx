@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
+import type { AuditPage, AuditRow } from '../../../../src/admin/contract.ts'
 import { auditFile, queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { useResource } from '../../api/resource.ts'

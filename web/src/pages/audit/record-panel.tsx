@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
+import type { AuditRow } from '../../../../src/admin/contract.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'

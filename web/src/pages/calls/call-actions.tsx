@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { CallDetail, TryResult } from '../../../../src/serve/admin/contract.ts'
+import type { CallDetail, TryResult } from '../../../../src/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { liveOverview } from '../../api/live.ts'
 import { ApiError } from '../../api/request.ts'

@@ -1,4 +1,4 @@
-import type { CallView } from '../../../../src/serve/admin/contract.ts'
+import type { CallView } from '../../../../src/admin/contract.ts'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
 import { formatDuration } from '../../format/duration.ts'

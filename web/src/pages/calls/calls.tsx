@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
-import type { CallPage, CallView } from '../../../../src/serve/admin/contract.ts'
+import type { CallPage, CallView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveCalls, reconnections, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'

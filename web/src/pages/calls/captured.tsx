@@ -1,4 +1,4 @@
-import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
+import type { CallDetail } from '../../../../src/admin/contract.ts'
 import { isAdmin } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'

@@ -1,4 +1,4 @@
-import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
+import type { CallDetail } from '../../../../src/admin/contract.ts'
 import { noAgent } from '../../api/session.ts'
 
 export interface CopiedCall extends Pick<CallDetail, 'operation' | 'server' | 'name' | 'agent'> {

@@ -1,4 +1,4 @@
-import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
+import type { CallDetail } from '../../../../src/admin/contract.ts'
 
 /** One bar in the timeline. `left` and `width` are percentages of the call's duration. */
 export interface TimeBar {

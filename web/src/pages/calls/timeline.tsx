@@ -1,4 +1,4 @@
-import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
+import type { CallDetail } from '../../../../src/admin/contract.ts'
 import { formatDuration } from '../../format/duration.ts'
 import { now } from '../../shell/now.ts'
 import { timelineBars } from './timeline-bars.ts'

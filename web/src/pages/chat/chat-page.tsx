@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import type { ChatView } from '../../../../src/serve/admin/contract.ts'
+import type { ChatView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { Icon } from '../../components/icon.tsx'

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
 import { useId } from 'preact/hooks'
-import type { ChatView } from '../../../../src/serve/admin/contract.ts'
+import type { ChatView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin, selectableAgents } from '../../api/session.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
+import type { ChatStreamEvent } from '../../../../src/admin/contract.ts'
 import { createEventParser } from '../../api/event-stream.ts'
 import { applyEvent, failedTurn, historyOf, newTurn, stoppedTurn, type Turn } from './turn.ts'
 

@@ -1,4 +1,4 @@
-import type { ChatStageName, ChatStreamEvent, ChatUsage } from '../../../../src/serve/admin/contract.ts'
+import type { ChatStageName, ChatStreamEvent, ChatUsage } from '../../../../src/admin/contract.ts'
 import type { RequestMessage } from '../../api/chat.ts'
 
 /** An image that the user attached. */

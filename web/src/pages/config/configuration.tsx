@@ -1,4 +1,4 @@
-import type { ConfigView } from '../../../../src/serve/admin/contract.ts'
+import type { ConfigView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'

@@ -1,4 +1,4 @@
-import type { ReloadEvent, ReloadView } from '../../../../src/serve/admin/contract.ts'
+import type { ReloadEvent, ReloadView } from '../../../../src/admin/contract.ts'
 import { Card } from '../../components/page.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { RelativeTime } from '../../components/times.tsx'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
-import type { IssuedKeyView } from '../../../../src/serve/admin/contract.ts'
+import type { IssuedKeyView } from '../../../../src/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
 import { Dialog } from '../../components/dialog.tsx'

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { IssuedKeyView, KeysView, KeyView } from '../../../../src/serve/admin/contract.ts'
+import type { IssuedKeyView, KeysView, KeyView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin, session } from '../../api/session.ts'

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { IssuedKeyView, KeyView } from '../../../../src/serve/admin/contract.ts'
+import type { IssuedKeyView, KeyView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
 import { Dialog } from '../../components/dialog.tsx'

@@ -1,4 +1,4 @@
-import type { IssuedKeyView } from '../../../../src/serve/admin/contract.ts'
+import type { IssuedKeyView } from '../../../../src/admin/contract.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { RelativeTime } from '../../components/times.tsx'

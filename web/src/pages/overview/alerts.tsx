@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../src/serve/admin/contract.ts'
+import type { Overview } from '../../../../src/admin/contract.ts'
 import { liveInbox } from '../../api/live.ts'
 import { Note } from '../../components/states.tsx'
 import { ElapsedTime, RelativeTime } from '../../components/times.tsx'

@@ -1,4 +1,4 @@
-import type { BudgetView } from '../../../../src/serve/admin/contract.ts'
+import type { BudgetView } from '../../../../src/admin/contract.ts'
 import { Card } from '../../components/page.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { formatBudget, formatCount, formatShare } from '../../format/number.ts'

@@ -1,7 +1,7 @@
 import './first-steps.css'
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { Overview, ServerView } from '../../../../src/serve/admin/contract.ts'
+import type { Overview, ServerView } from '../../../../src/admin/contract.ts'
 import { isAdmin } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
 import { lazy } from '../../components/lazy.tsx'

@@ -1,4 +1,4 @@
-import type { Overview, ServerHealth } from '../../../../src/serve/admin/contract.ts'
+import type { Overview, ServerHealth } from '../../../../src/admin/contract.ts'
 import { Card } from '../../components/page.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { healthStatuses } from '../../components/statuses.ts'

@@ -1,5 +1,5 @@
 import './inbox.css'
-import type { InboxAction, InboxItem, ServerView } from '../../../../src/serve/admin/contract.ts'
+import type { InboxAction, InboxItem, ServerView } from '../../../../src/admin/contract.ts'
 import { actions, type ServerAction } from '../../api/endpoints.ts'
 import { liveApprovals, liveInbox } from '../../api/live.ts'
 import { ActionButton } from '../../components/action-button.tsx'

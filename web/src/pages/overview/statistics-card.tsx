@@ -1,4 +1,4 @@
-import type { Stats } from '../../../../src/serve/admin/contract.ts'
+import type { Stats } from '../../../../src/admin/contract.ts'
 import { useStats } from '../../api/stats.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { Card } from '../../components/page.tsx'

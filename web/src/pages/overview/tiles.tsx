@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../src/serve/admin/contract.ts'
+import type { Overview } from '../../../../src/admin/contract.ts'
 import { Tile, Tiles } from '../../components/tiles.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatExactCount, formatRate, formatRatio, formatShare, pluralize } from '../../format/number.ts'

@@ -1,4 +1,4 @@
-import type { TokenAccount } from '../../../../src/serve/admin/contract.ts'
+import type { TokenAccount } from '../../../../src/admin/contract.ts'
 import { Card } from '../../components/page.tsx'
 import { formatCount, formatShare, pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'

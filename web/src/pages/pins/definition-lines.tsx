@@ -1,5 +1,5 @@
 import './pins.css'
-import type { ReviewedDefinitionView } from '../../../../src/serve/admin/contract.ts'
+import type { ReviewedDefinitionView } from '../../../../src/admin/contract.ts'
 
 const marks = { '+': 'added', '-': 'removed', ' ': '' } as const
 

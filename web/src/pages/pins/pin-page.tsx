@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { PinDetail, ReviewedDefinitionView } from '../../../../src/serve/admin/contract.ts'
+import type { PinDetail, ReviewedDefinitionView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { PinPage, PinView } from '../../../../src/serve/admin/contract.ts'
+import type { PinPage, PinView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { liveInbox } from '../../api/live.ts'
 import { usePages } from '../../api/paged.ts'

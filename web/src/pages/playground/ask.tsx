@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { PlaygroundEvent } from '../../../../src/serve/admin/contract.ts'
+import type { PlaygroundEvent } from '../../../../src/admin/contract.ts'
 import { answerAsk } from '../../api/playground.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { withNotice } from '../../components/notices.tsx'

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { PromptView, ResourceView } from '../../../../src/serve/admin/contract.ts'
+import type { PromptView, ResourceView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { LoadMore } from '../../components/load-more.tsx'

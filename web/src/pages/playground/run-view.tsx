@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import type { TryResult } from '../../../../src/serve/admin/contract.ts'
+import type { TryResult } from '../../../../src/admin/contract.ts'
 import { ApiError } from '../../api/request.ts'
 import { Icon } from '../../components/icon.tsx'
 import { LoadError, Note } from '../../components/states.tsx'

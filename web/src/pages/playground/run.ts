@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { PlaygroundEvent, TryResult } from '../../../../src/serve/admin/contract.ts'
+import type { PlaygroundEvent, TryResult } from '../../../../src/admin/contract.ts'
 import { type PlaygroundRequest, streamPlayground } from '../../api/playground.ts'
 import { ApiError } from '../../api/request.ts'
 

@@ -1,4 +1,4 @@
-import type { AgentView, Stats, TokenAccount } from '../../../../src/serve/admin/contract.ts'
+import type { AgentView, Stats, TokenAccount } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { figuresIn, useStats } from '../../api/stats.ts'

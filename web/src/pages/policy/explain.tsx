@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks'
-import type { WhyView } from '../../../../src/serve/admin/contract.ts'
+import type { WhyView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin, selectableAgents } from '../../api/session.ts'

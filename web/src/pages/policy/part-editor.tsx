@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import type { ConfigEdit, PolicyPart } from '../../../../src/serve/admin/contract.ts'
+import type { ConfigEdit, PolicyPart } from '../../../../src/admin/contract.ts'
 import { Note } from '../../components/states.tsx'
 import { type EditedValue, ValueEditor } from '../../config-edit/value-editor.tsx'
 import { useUnsaved } from '../../routing/unsaved.ts'

@@ -1,4 +1,4 @@
-import type { Matrix } from '../../../../src/serve/admin/contract.ts'
+import type { Matrix } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { usePages } from '../../api/paged.ts'
 import { useReloadOnToolChange, useResource } from '../../api/resource.ts'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import type { AppliedEdit, ConfigEdit, PolicyPart, PolicySettings } from '../../../../src/serve/admin/contract.ts'
+import type { AppliedEdit, ConfigEdit, PolicyPart, PolicySettings } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'

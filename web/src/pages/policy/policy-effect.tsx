@@ -1,4 +1,4 @@
-import type { ConfigEdit, PolicyPreview } from '../../../../src/serve/admin/contract.ts'
+import type { ConfigEdit, PolicyPreview } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { ConfigEdit, PolicyReplay, ReplayChange } from '../../../../src/serve/admin/contract.ts'
+import type { ConfigEdit, PolicyReplay, ReplayChange } from '../../../../src/admin/contract.ts'
 import { replayPolicy } from '../../api/replay.ts'
 import { ApiError } from '../../api/request.ts'
 import { Card } from '../../components/page.tsx'

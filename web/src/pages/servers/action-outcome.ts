@@ -1,4 +1,4 @@
-import type { ServerView } from '../../../../src/serve/admin/contract.ts'
+import type { ServerView } from '../../../../src/admin/contract.ts'
 import type { ServerAction } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
 

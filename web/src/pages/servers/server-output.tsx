@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
+import type { ServerDetail } from '../../../../src/admin/contract.ts'
 import { isAdmin } from '../../api/session.ts'
 import { Card } from '../../components/page.tsx'
 import { ClockTime } from '../../components/times.tsx'

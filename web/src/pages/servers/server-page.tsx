@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Fragment } from 'preact'
-import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
+import type { ServerDetail } from '../../../../src/admin/contract.ts'
 import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
 import { liveReload, liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'

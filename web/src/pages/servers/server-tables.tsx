@@ -1,4 +1,4 @@
-import type { CallView, ServerDetail, ToolView } from '../../../../src/serve/admin/contract.ts'
+import type { CallView, ServerDetail, ToolView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'

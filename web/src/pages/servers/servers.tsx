@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { RefreshedServers, ServerHealth, ServerView, Stats } from '../../../../src/serve/admin/contract.ts'
+import type { RefreshedServers, ServerHealth, ServerView, Stats } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { liveOverview, liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'

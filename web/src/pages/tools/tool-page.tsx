@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useState } from 'preact/hooks'
-import type { ToolDetail, ToolPermission } from '../../../../src/serve/admin/contract.ts'
+import type { ToolDetail, ToolPermission } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'

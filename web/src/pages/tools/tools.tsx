@@ -1,4 +1,4 @@
-import type { ToolPage, ToolView } from '../../../../src/serve/admin/contract.ts'
+import type { ToolPage, ToolView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { useReloadOnToolChange, useResource } from '../../api/resource.ts'

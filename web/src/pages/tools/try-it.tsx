@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ToolDetail } from '../../../../src/serve/admin/contract.ts'
+import type { ToolDetail } from '../../../../src/admin/contract.ts'
 import { selectableAgents, session } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { Card } from '../../components/page.tsx'

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { TryResult } from '../../../../src/serve/admin/contract.ts'
+import type { TryResult } from '../../../../src/admin/contract.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Note } from '../../components/states.tsx'

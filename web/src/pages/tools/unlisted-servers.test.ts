@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ServerView } from '../../../../src/serve/admin/contract.ts'
+import type { ServerView } from '../../../../src/admin/contract.ts'
 import { someNames, unlistedServers } from './unlisted-servers.ts'
 
 test('V2: servers whose tools are not listed yet are named, not those that have none or a stored list', () => {

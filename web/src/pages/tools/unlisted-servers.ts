@@ -1,4 +1,4 @@
-import type { ServerView } from '../../../../src/serve/admin/contract.ts'
+import type { ServerView } from '../../../../src/admin/contract.ts'
 
 /** The names of servers whose tools are not known yet, because nothing has connected to them. */
 export const unlistedServers = (servers: readonly ServerView[]): string[] =>

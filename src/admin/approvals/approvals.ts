@@ -1,0 +1,57 @@
+import { hash } from 'node:crypto'
+import type { PendingApproval } from '../../core/approval.ts'
+import type { Caller } from '../../core/call.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { speltOut } from '../../lib/hidden-characters.ts'
+import { quote } from '../../lib/message-text.ts'
+import { mayAnswer } from '../../policy/approvals.ts'
+import { type AdminContext, audited } from '../context.ts'
+import type { ApprovalView } from '../contract.ts'
+import type { ApprovalsService } from '../service.ts'
+
+/** Lists and answers the approvals of all processes that together serve this gateway (V8). */
+export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminContext): ApprovalsService {
+  const visible = (caller: Caller): readonly PendingApproval[] =>
+    sharedApprovals.list().filter((approval) => caller.admin || mayAnswer(approval, caller))
+
+  const viewOf = (caller: Caller, approval: PendingApproval): ApprovalView => {
+    const { id, call, agent, principal, server, rule, askedAt, until } = approval
+    return {
+      ...{ id, call, agent, principal, server, rule, askedAt, until },
+      arguments: approval.arguments,
+      tool: speltOut(current().redactor.line(approval.tool)),
+      // The id itself is not shown, because whoever knows it can use the session.
+      session: hash('sha256', approval.session).slice(0, 8),
+      mayAnswer: mayAnswer(approval, caller),
+    }
+  }
+
+  return {
+    approvals: (caller) => visible(caller).map((approval) => viewOf(caller, approval)),
+    async answerApproval(caller, id, { decision, reason }) {
+      const approval = sharedApprovals.list().find((one) => one.id === id)
+      if (!approval) throw gone(id)
+      const { call, server, tool } = approval
+      const action = { operation: 'answer_approval', server, tool, arguments: { approval: id, call, decision, reason } }
+      await audited(audit, caller, action, async () => {
+        if (!mayAnswer(approval, caller)) throw notYours(approval, caller)
+        const words = reason?.trim() || undefined
+        if (!(await sharedApprovals.answer(id, { decision, by: caller.principal, reason: words }))) throw gone(id)
+      })
+      return { id, call, server, tool: viewOf(caller, approval).tool, decision }
+    },
+    onApprovals: sharedApprovals.onChange,
+  }
+}
+
+const gone = (id: string) =>
+  invalidArguments(`No approval ${quote(id)} is waiting: it was answered or timed out, or its call has ended.`)
+
+function notYours({ principal, by, rule }: PendingApproval, caller: Caller): ToolwayError {
+  const people = [...new Set(by.flat())].join(', ')
+  const why =
+    principal === caller.principal
+      ? 'The call was made with your own credential, so somebody else must answer (or add `own` to approvals.by).'
+      : `You may not answer this approval: ${people} may (approvals.by).`
+  return new ToolwayError('DENIED_BY_POLICY', why, { rule })
+}

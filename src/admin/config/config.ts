@@ -1,0 +1,101 @@
+import { redacted } from '../../audit/redact/conceal.ts'
+import type { Redactor } from '../../audit/redact/redactor.ts'
+import { secretsInArgument, secretsInUrl, type TextSpan } from '../../audit/redact/secrets.ts'
+import type { Config } from '../../config/schema.ts'
+import { secretKindAt } from '../../config/schema-lookup.ts'
+import type { Path } from '../../config/tree.ts'
+import { isRecord } from '../../lib/is-record.ts'
+import { commandLine } from '../../lib/message-text.ts'
+import type { ReloadOutcome } from '../../runtime/reload.ts'
+import { type AdminContext, audited } from '../context.ts'
+import type { ReloadEvent } from '../contract.ts'
+import { reloadView } from '../overview/overview.ts'
+import type { AdminService } from '../service.ts'
+
+type ConfigAdmin = Pick<AdminService, 'config' | 'lastReload' | 'reload' | 'onReload'>
+
+export function createConfigAdmin(context: AdminContext): ConfigAdmin {
+  const { current, reload, audit, clock } = context
+  const { history } = reload
+
+  /** Redacts a reload event, because error messages may quote the file. */
+  const shown = ({ error, changes, ...event }: ReloadOutcome): ReloadEvent => {
+    const { text } = current().redactor
+    return { ...event, error: error === null ? null : text(error), changes: changes.map(text) }
+  }
+
+  const lastReload = (): ReloadEvent | undefined => history.events[0] && shown(history.events[0])
+
+  return {
+    config() {
+      const { loaded, warnings, redactor } = current()
+      return {
+        files: loaded.files.map(({ path, dialect }) => ({ path, dialect })),
+        config: redactConfig(loaded.config, redactor),
+        warnings: warnings.map(redactor.text),
+        reload: reloadView(context, true),
+        history: history.events.map(shown),
+      }
+    },
+    lastReload,
+    async reload(caller) {
+      await audited(audit, caller, { operation: 'reload_config' }, () => reload.now())
+      return lastReload() ?? { at: clock.now(), ok: true, error: null, changes: [] }
+    },
+    onReload: (listener) => history.onEvent((event) => listener(shown(event))),
+  }
+}
+
+/** Special values of `token`, which are not secret. */
+const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
+
+/** Makes a configuration safe to display: hides settings marked as secret, and passes other text to the redactor. */
+export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
+  const show = (value: unknown, path: Path): unknown => {
+    const kind = secretKindAt(path)
+    if ((kind === 'variables' || kind === 'headers') && isRecord(value)) return mapped(value, () => redacted)
+    if (typeof value === 'string') {
+      if (kind === true || kind === 'digest') return keywords.has(value) ? value : redacted
+      return redactor.text(
+        kind === 'address' || kind === 'publicAddress' ? redactUrl(value, kind === 'publicAddress') : value,
+      )
+    }
+    if (Array.isArray(value)) {
+      const items =
+        kind === 'words'
+          ? value.map((word, index) => withoutSpans(word, secretsInArgument(value, index, { strict: true })))
+          : value
+      return items.map((item, index) => show(item, [...path, index]))
+    }
+    // Redact the arguments of a sink's tool in the same way as the arguments of any call.
+    if (kind === 'payload' && isRecord(value)) return redactor.value(value)
+    return isRecord(value) ? mapped(value, (part, key) => show(part, [...path, key])) : value
+  }
+  return mapped(config, (part, key) => show(part, [key]))
+}
+
+/** The command line or URL of a server. */
+export const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
+  const address = url ?? serverUrl ?? httpUrl
+  if (typeof address === 'string') return address
+  const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
+  return commandLine(words)
+}
+
+const withoutSpans = (text: string, spans: readonly TextSpan[]): string =>
+  spans
+    .toSorted((a, b) => b.start - a.start)
+    .reduce((rest, { start, end }) => rest.slice(0, start) + redacted + rest.slice(end), text)
+
+/** Hides the user, password, query and fragment of a URL, and random segments of its path unless the path is public. */
+function redactUrl(text: string, isPublic: boolean): string {
+  if (!URL.canParse(text)) return redacted
+  const { protocol, host, pathname, username, password, search, hash } = new URL(
+    isPublic ? text : withoutSpans(text, secretsInUrl(text)),
+  )
+  const user = username + password === '' ? '' : `${redacted}@`
+  return `${protocol}//${user}${host}${pathname}${search === '' ? '' : `?${redacted}`}${hash === '' ? '' : `#${redacted}`}`
+}
+
+const mapped = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, show(value, key)]))

@@ -1,0 +1,61 @@
+import type { Audit, AuditBegin } from '../core/audit.ts'
+import type { Caller } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { GatewayParts } from '../runtime/admin-part.ts'
+import { auditAction } from '../runtime/audit-action.ts'
+import type { OAuth } from '../runtime/oauth-sign-in.ts'
+import type { ProcessState } from '../runtime/process-state.ts'
+import type { RecentCalls } from '../telemetry/calls/call-records.ts'
+import type { Figures, Series, Stats } from './contract.ts'
+import type { Inbox } from './inbox/inbox.ts'
+
+export interface CallCounters {
+  of(by: Stats['by'], name: string): Figures
+  recent(ms: number): Figures
+  table(by: Stats['by']): Stats
+  series(from: number, to: number): Series
+}
+
+export interface AdminContext
+  extends Pick<
+      ProcessState,
+      | 'archive'
+      | 'audit'
+      | 'breakers'
+      | 'budgets'
+      | 'bulkhead'
+      | 'cache'
+      | 'captures'
+      | 'history'
+      | 'keyUsage'
+      | 'pubSub'
+      | 'seal'
+    >,
+    Pick<
+      GatewayParts,
+      'access' | 'cluster' | 'current' | 'reload' | 'sharedApprovals' | 'source' | 'startedAt' | 'why' | 'worker'
+    > {
+  readonly oauth?: Pick<OAuth, 'authorize' | 'beginHere' | 'finishHere' | 'forget' | 'list'>
+  readonly stats: CallCounters
+  readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
+  readonly inbox: Inbox
+  auditKey(): Promise<string>
+  sessions(): number
+  /** The URL of the MCP endpoint. */
+  endpoint(): string
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Runs an operator's action and records it in the audit log (F11). */
+export function audited<T>(
+  audit: Audit,
+  { agent, principal, authenticated, address }: Caller,
+  action: Pick<AuditBegin, 'operation' | 'server' | 'tool' | 'arguments'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const subject = { agent, principal, anonymous: authenticated ? undefined : (true as const), address }
+  return auditAction(audit, { ...subject, ...action, rule: 'admin' }, work)
+}

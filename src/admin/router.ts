@@ -1,0 +1,182 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type * as z from 'zod'
+import type { Caller } from '../core/call.ts'
+import { Json } from '../json/json.ts'
+import { extentOf, maxDepth } from '../json/json-text.ts'
+import { jsonValue } from '../json/parse-json.ts'
+import { quote } from '../lib/message-text.ts'
+import { HttpError, methodNotAllowed, rpcCodes } from '../serve/errors.ts'
+import type { DashboardChat } from './chat/chat.ts'
+import type { LiveEvents } from './live-events.ts'
+import type { PlaygroundStreams } from './playground/streams.ts'
+import type { AdminService } from './service.ts'
+import type { AdminUser, Credentials } from './session/credentials.ts'
+
+/** Finds routes by their path below `/admin/api/`. Literal segments take precedence over parameters. */
+export function createRouter(routes: readonly Route[]) {
+  const patterns = [...Map.groupBy(routes, ({ path }) => path)]
+    .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
+    .sort((a, b) => namesIn(a.parts) - namesIn(b.parts))
+
+  return (method: string, path: string): { readonly route: Route; readonly target: string } => {
+    const segments = path.split('/').map(decoded)
+    for (const { parts, sharing } of patterns) {
+      const target = targetOf(parts, segments)
+      if (target === undefined) continue
+      const route = sharing.find((one) => one.method === method || (method === 'HEAD' && isReadable(one)))
+      if (route) return { route, target }
+      throw methodNotAllowed(method, sharing.map((one) => one.method).join(', '))
+    }
+    throw nothing()
+  }
+}
+
+/** Whether a route supports HEAD. Streams do not, because they would never end. */
+const isReadable = ({ method, stream }: Route) => method === 'GET' && !stream
+
+const isName = (part: string) => part.startsWith('{')
+const namesIn = (parts: readonly string[]) => parts.filter(isName).length
+
+/** Returns the path parameter, '' if the route has none, or undefined if the path does not match. */
+function targetOf(parts: readonly string[], segments: readonly string[]): string | undefined {
+  if (parts.length !== segments.length) return undefined
+  let target = ''
+  for (const [index, part] of parts.entries()) {
+    const found = segments[index] as string
+    if (isName(part) && found !== '') target = found
+    else if (part !== found) return undefined
+  }
+  return target
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw nothing()
+  }
+}
+
+const nothing = () =>
+  new HttpError(404, rpcCodes.request, 'Not found: GET /admin/api/openapi.json lists the available routes.')
+
+export interface RouteContext {
+  readonly admin: AdminService
+  readonly credentials: Credentials
+  readonly events: LiveEvents
+  readonly chat: DashboardChat
+  readonly playground: PlaygroundStreams
+  document(): object
+  /** Closes a stream when its credential becomes invalid. */
+  watch(user: AdminUser, response: ServerResponse): void
+  /** Streams events as server-sent events. An error after the first one becomes an event of the kind `error`. */
+  stream(response: ServerResponse, events: AsyncIterable<{ readonly kind: string }>): Promise<void>
+}
+
+interface Request<Query, Body> {
+  /** The path parameter: a server's or tool's name, or a call's id. */
+  readonly target: string
+  readonly query: Output<Query>
+  readonly body: Output<Body>
+  readonly bytes?: Buffer
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly signal: AbortSignal
+}
+
+type Output<T> = T extends z.ZodType ? z.output<T> : undefined
+
+export interface Route extends RouteDetails<z.ZodObject | undefined, z.ZodObject | undefined, never> {
+  readonly access: 'anyone' | 'guest' | 'admin'
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Path below `/admin/api/`, with at most one parameter in braces. */
+  readonly path: string
+  readonly summary: string
+}
+
+interface RouteDetails<Query, Body, Input> {
+  readonly query?: Query
+  readonly body?: Body
+  /** Maximum size of the body; by default, the limit for the MCP endpoint. */
+  readonly maxBody?: number
+  /** The schema of the response. A route without one responds with 204. */
+  readonly answer?: z.ZodType
+  readonly stream?: true
+  /** The media types of a stream. Default: server-sent events. */
+  readonly mediaTypes?: readonly string[]
+  run(request: Input, context: RouteContext): unknown
+}
+
+/** Creates a function that defines routes. It infers the types of the query and the body from their schemas. */
+const routeFor =
+  <User>(access: Route['access']) =>
+  <Query extends z.ZodObject | undefined = undefined, Body extends z.ZodObject | undefined = undefined>(
+    method: Route['method'],
+    path: string,
+    summary: string,
+    details: RouteDetails<Query, Body, Request<Query, Body> & User>,
+  ): Route => ({ access, method, path, summary, ...details })
+
+interface Authenticated {
+  readonly user: AdminUser
+  readonly caller: Caller
+}
+
+export const publicRoute = routeFor<unknown>('anyone')
+export const userRoute = routeFor<Authenticated>('guest')
+export const adminRoute = routeFor<Authenticated>('admin')
+
+/** Returned by a route handler that has already sent the response. */
+export const answered = Symbol('answered')
+
+/** Parses and validates a URL's query. Parameters with an empty value count as missing. */
+export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
+  const start = url.indexOf('?')
+  const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+  if (schema === undefined) return undefined
+  const values: Record<string, string> = {}
+  for (const [name, value] of params) {
+    if (value === '') continue
+    if (Object.hasOwn(values, name)) throw bad(`The query parameter ${shown(name)} occurs twice.`)
+    // Define the property instead of assigning it: an assignment to __proto__ would not create a property.
+    Object.defineProperty(values, name, { value, enumerable: true })
+  }
+  return checked(schema, values, 'query')
+}
+
+export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
+
+/** A body's arguments with their original bytes. Throws if the body is ambiguous, for example with duplicate keys. */
+export function argumentsOf(bytes: Buffer | undefined): Json<Record<string, unknown>> {
+  try {
+    const given = bytes && Json.parse(bytes.toString('utf8')).member('arguments')
+    return (given ?? Json.of({})) as Json<Record<string, unknown>>
+  } catch (error) {
+    throw bad(`Invalid body: ${(error as Error).message}.`)
+  }
+}
+
+function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const sentences = result.error.issues.slice(0, 3).map(({ path, message, code, ...issue }) => {
+    const name = path.length === 0 ? `The ${what}` : shown(path.join('.'))
+    const unknown = 'keys' in issue ? (issue.keys as string[]).slice(0, 3).map(shown).join(', ') : undefined
+    return unknown === undefined ? `${name}: ${message}` : `${name} has unknown keys: ${unknown}`
+  })
+  throw bad(`${sentences.join('; ')}.`)
+}
+
+function parsed(bytes: Buffer): unknown {
+  // Limit the depth, because the arguments are later serialized again by a recursive function.
+  if (extentOf(bytes).depth > maxDepth) throw bad(`The body is nested more than ${maxDepth} levels deep.`)
+  try {
+    return jsonValue(bytes.toString('utf8'))
+  } catch {
+    throw bad('The body is not valid JSON.')
+  }
+}
+
+const bad = (sentence: string) => new HttpError(400, rpcCodes.params, sentence)
+
+const shown = (text: string) => quote(text, 64)

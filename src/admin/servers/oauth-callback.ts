@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ToolwayError } from '../../core/errors.ts'
+import { plainPage } from '../../lib/html-page.ts'
+import { methodNotAllowed } from '../../serve/errors.ts'
+import type { AdminService } from '../service.ts'
+
+export const callbackPath = '/oauth/callback'
+
+/** The redirect URL. It uses the host from the browser's request, which has already been checked. */
+export const callbackOf = ({ headers }: IncomingMessage): URL =>
+  new URL(callbackPath, headers.origin ?? `http://${headers.host}`)
+
+/**
+ * Handles the redirect from an authorization server. The request carries no credential, because browsers do not send a
+ * SameSite=Strict cookie when another site redirects to this one. Instead, the parameters must belong to a pending
+ * sign-in, and they are accepted only once.
+ */
+export async function answerCallback(
+  request: IncomingMessage,
+  response: ServerResponse,
+  admin: AdminService,
+): Promise<void> {
+  if (request.method !== 'GET') throw methodNotAllowed(request.method, 'GET')
+  const { searchParams } = new URL(request.url ?? '', 'http://localhost')
+  try {
+    const server = await admin.signedIn?.(searchParams)
+    if (server === undefined)
+      throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
+    redirect(response, `${pageOf(server)}?signIn=done`)
+  } catch (thrown) {
+    const { code, message, details } = ToolwayError.from(thrown)
+    const { server, cause } = details
+    if (server !== undefined && isDenial(cause)) return redirect(response, `${pageOf(server)}?signIn=denied`)
+    const link =
+      server === undefined
+        ? { href: '/servers', text: 'Back to servers' }
+        : { href: pageOf(server), text: `Back to ${server}` }
+    send(response, code === 'INTERNAL' ? 500 : 400, plainPage(`Sign-in failed. ${message}`, link))
+  }
+}
+
+const pageOf = (server: string): string => `/servers/${encodeURIComponent(server)}`
+
+/** Whether the person at the authorization server did not consent. */
+const isDenial = (cause: unknown): boolean => (cause as { code?: unknown } | undefined)?.code === 'access_denied'
+
+/** Leaves this address, which contains an authorization code, for a page of the dashboard. */
+const redirect = (response: ServerResponse, location: string): void => {
+  response.writeHead(303, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end()
+}
+
+const send = (response: ServerResponse, status: number, { headers, body }: ReturnType<typeof plainPage>): void => {
+  response.writeHead(status, headers).end(body)
+}

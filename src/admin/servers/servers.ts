@@ -1,0 +1,200 @@
+import type { Redactor } from '../../audit/redact/redactor.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Caller } from '../../core/call.ts'
+import { settles } from '../../core/deadline.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
+import { costOf } from '../../core/tokens.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/message-text.ts'
+import { didYouMean } from '../../lib/similar-text.ts'
+import type { Generation } from '../../runtime/generation.ts'
+import type { UpstreamServer } from '../../upstream/server.ts'
+import { redactConfig, targetOf } from '../config/config.ts'
+import { type AdminContext, audited } from '../context.ts'
+import type { GrantView, ServerDetail, ServerOffer, ServerView } from '../contract.ts'
+import type { VisibleFigures } from '../overview/figures.ts'
+import type { AdminService } from '../service.ts'
+import { visibleServers, visibleTools } from '../tools/visibility.ts'
+
+type ServersAdmin = Pick<
+  AdminService,
+  'servers' | 'server' | 'control' | 'refreshServers' | 'grants' | 'signIn' | 'signedIn' | 'signOut'
+>
+
+/** How long a response waits for an action to finish. After that, clients poll the server's state. */
+const maxWaitMs = 15_000
+const maxConnections = 100
+/** How many servers are refreshed at the same time. Refreshing may start a process. */
+const maxRefreshing = 8
+const maxOffers = 500
+
+export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
+  const { current, cluster, audit, oauth, clock } = context
+  const serverOf = (name: string): UpstreamServer | undefined => current().servers.get(name)?.server
+
+  /** Describes a server. Only admins see its process. */
+  const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
+    const control = serverOf(name)?.control
+    const { era = null, protocolVersion = null, latencyMs = null, lastError = null } = status
+    const { health, reason, since, description, transport, breaker, findings = [] } = status
+    return {
+      ...{ name, description, health, reason, since, transport, era, protocolVersion },
+      ...{ breaker, tools, latencyMs, lastError },
+      process: (caller.admin && control?.process) || null,
+      calls: figures.of(caller, 'server', name),
+      findings: [...findings],
+      paused: control?.paused ?? false,
+    }
+  }
+
+  const find = (caller: Caller, name: string): ServerSummary => {
+    const servers = visibleServers(caller, current())
+    const found = servers.find((server) => server.name === name)
+    if (found) return found
+    const names = servers.map((server) => server.name)
+    const hint = didYouMean(name, names)
+    throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${quote(name)}${hint}`)
+  }
+
+  const settled = async (work: Promise<unknown>): Promise<void> => {
+    if (await settles(work, maxWaitMs, clock)) await work
+  }
+
+  const grantsOf = async (name: string): Promise<readonly GrantView[]> => {
+    const kept = (await oauth?.list()) ?? []
+    return kept
+      .filter(({ server }) => server === name)
+      .map(({ principal, issuer, scopes, grantedAt, expiresAt = null, renewable }) => ({
+        principal: principal === '' ? null : principal,
+        ...{ issuer, scopes, grantedAt, expiresAt, renewable },
+      }))
+  }
+
+  return {
+    servers: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
+    server(caller, name) {
+      const found = viewOf(caller, find(caller, name))
+      const generation = current()
+      return {
+        ...found,
+        callsSince: figures.since(caller),
+        toolTokens: costOf(visibleTools(caller, generation).filter(({ entry }) => entry.server === name)),
+        offers: offersOf(caller, name, generation),
+        ...(caller.admin ? internals(name, generation) : hiddenInternals),
+      }
+    },
+    async control(caller, name, action) {
+      find(caller, name)
+      if (!serverOf(name)) throw isBuiltIn(name)
+      if (current().loaded.config.mcpServers[name]?.disabled) {
+        const remedy = `remove mcpServers.${name}.disabled and reload`
+        throw invalidArguments(`${name} is disabled in the configuration: ${remedy}.`)
+      }
+      const operation = { operation: `${action}_server`, server: name }
+      await audited(audit, caller, operation, () => settled(cluster.control(name, action)))
+      return viewOf(caller, find(caller, name))
+    },
+    async refreshServers(caller) {
+      const { mcpServers } = current().loaded.config
+      const isOn = ({ name, control }: UpstreamServer) => !mcpServers[name]?.disabled && !control.paused
+      const all = visibleServers(caller, current()).flatMap(({ name }) => serverOf(name) ?? [])
+      const waiting = all.filter(isOn)
+      const servers = waiting.length
+      const failed: string[] = []
+      let running = servers
+      const refreshNext = async () => {
+        for (let server = waiting.shift(); server; server = waiting.shift()) {
+          const { name } = server
+          const refresh = () => cluster.control(name, 'refresh')
+          await audited(audit, caller, { operation: 'refresh_server', server: name }, refresh)
+          // A refresh does not reject; the server's state says why it failed.
+          const { health } = visibleServers(caller, current()).find((one) => one.name === name)?.status ?? {}
+          if (health === 'unhealthy' || health === 'needs-auth') failed.push(name)
+          running--
+        }
+      }
+      await settled(Promise.all(Array.from({ length: maxRefreshing }, refreshNext)))
+      return { servers, failed, running }
+    },
+    async signIn(caller, name, redirect) {
+      find(caller, name)
+      const config = current().loaded.config.mcpServers[name]
+      if (!config || !oauth) throw isBuiltIn(name)
+      const action = { operation: 'sign_in_server', server: name }
+      const url = await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect))
+      return { url }
+    },
+    grants: grantsOf,
+    async signOut(caller, name, principal) {
+      find(caller, name)
+      if (!oauth) throw isBuiltIn(name)
+      const action = {
+        operation: 'sign_out_server',
+        server: name,
+        ...(principal !== undefined && { arguments: { principal } }),
+      }
+      await audited(audit, caller, action, () => oauth.forget(name, principal))
+      // Without a grant this fails, and then the server's state says that it needs a sign-in.
+      await settled(cluster.control(name, 'refresh')).catch(() => {})
+      return grantsOf(name)
+    },
+    async signedIn(params) {
+      if (!oauth) throw invalidArguments('This gateway does not support signing in to servers.')
+      const name = await oauth.finishHere(params)
+      // Refresh the server's lists now: earlier attempts failed because the sign-in was missing.
+      await settled(cluster.control(name, 'refresh'))
+      return name
+    },
+  }
+}
+
+type Internals = Pick<ServerDetail, 'launch' | 'connections' | 'events' | 'stderr'>
+
+const hiddenInternals: Internals = { launch: null, connections: null, events: [], stderr: [] }
+
+/** What only admins may see of a server. */
+function internals(name: string, { servers, loaded, redactor }: Generation): Internals {
+  const control = servers.get(name)?.server.control
+  if (!control) return hiddenInternals
+  const open = control.describe(maxConnections)
+  return {
+    launch: launchOf(name, loaded.config, redactor),
+    connections: {
+      total: control.connections,
+      open: open.map(({ pid = null, openedAt = null, principal = null, ...rest }) => ({
+        ...rest,
+        ...{ pid, openedAt, principal },
+      })),
+    },
+    events: control
+      .events()
+      .map(({ pid = null, reason, ...event }) => ({ ...event, pid, reason: reason ? redactor.text(reason) : null })),
+    stderr: [...control.stderr()],
+  }
+}
+
+/** The command line or URL without secrets. */
+function launchOf(name: string, config: Config, redactor: Redactor): string | null {
+  const server = config.mcpServers[name]
+  if (!server) return null
+  const { mcpServers } = redactConfig({ ...config, mcpServers: { [name]: server } }, redactor)
+  return targetOf(asRecord(asRecord(mcpServers)[name]))
+}
+
+/** The resources, resource templates and prompts of a server that the caller may see. */
+function offersOf(caller: Caller, server: string, { catalog }: Generation): ServerOffer[] {
+  const view = caller.admin ? undefined : catalog.view(caller)
+  return (['resource', 'template', 'prompt'] as const)
+    .flatMap((kind) => (view ? view.list(kind) : catalog.everything(kind)).map((served) => ({ kind, ...served })))
+    .filter(({ entry }) => entry.server === server)
+    .slice(0, maxOffers)
+    .map(({ kind, name, definition: { uri, uriTemplate, description = '', ...definition } }) => ({
+      kind,
+      name: typeof definition.name === 'string' ? definition.name : name,
+      uri: [uri, uriTemplate].find((text) => typeof text === 'string') ?? null,
+      description,
+    }))
+}
+
+const isBuiltIn = (name: string) => invalidArguments(`${name} is built into Toolway and cannot be controlled.`)

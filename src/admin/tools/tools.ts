@@ -1,0 +1,134 @@
+import type { Exposure, Served } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { refusalOf } from '../../core/decision.ts'
+import type { Entry } from '../../core/entry.ts'
+import { tokensOf } from '../../core/tokens.ts'
+import type { Generation } from '../../runtime/generation.ts'
+import { ownAgents } from '../../serve/auth/identity.ts'
+import { askable } from '../calls/perform.ts'
+import type { AdminContext } from '../context.ts'
+import type { ToolOrder, ToolPermission, ToolView } from '../contract.ts'
+import type { VisibleFigures } from '../overview/figures.ts'
+import { agentsOf, asAgent } from '../policy/agents.ts'
+import type { AdminService } from '../service.ts'
+import { selectTools, visibleTools } from './visibility.ts'
+
+type ToolsAdmin = Pick<AdminService, 'agentTools' | 'tools' | 'tool'>
+
+export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures): ToolsAdmin {
+  /** Finds a tool by any spelling of its name. For non-admins, the policy applies as it does to a call. */
+  const find = async (caller: Caller, name: string): Promise<Served> => {
+    const { catalog, policy } = current()
+    if (caller.admin) {
+      const resolve = (who: Caller) => catalog.view(who, { hideDenied: false }).resolve('tool', name)
+      // Some servers list a tool only to clients that can be asked, as the playground can.
+      return resolve(caller).catch((thrown) =>
+        resolve({ ...caller, capabilities: askable }).catch(() => Promise.reject(thrown)),
+      )
+    }
+    const served = await access.view(caller).resolve('tool', name, { operation: 'find' })
+    const decision = policy.decide(caller, served.entry)
+    if (!decision.allowed) {
+      const { principal, address, agent } = caller
+      access.rejected({ code: decision.code, principal, address, asked: agent, detail: `tool: ${name}` })
+      throw refusalOf(decision, served.entry.server)
+    }
+    return served
+  }
+
+  return {
+    tools(caller, query) {
+      const generation = current()
+      const all = visibleTools(caller, generation)
+      const { tools, ...page } = selectTools(query.sort ? sorted(all, query.sort, generation) : all, query)
+      return { tools: tools.map((tool) => viewOf(tool, generation)), ...page }
+    },
+    async tool(caller, name) {
+      const served = await find(caller, name)
+      const generation = current()
+      const { entry, definition } = served
+      return {
+        ...viewOf(served, generation),
+        definition,
+        verbatim: caller.admin ? entry.verbatim : undefined,
+        agents: permissions(caller, entry, generation),
+        calls: figures.of(caller, 'tool', `${entry.server}.${entry.name}`),
+      }
+    },
+    async agentTools(caller, server, timeoutMs) {
+      const view = access.view(caller)
+      await (server === undefined ? view.ready() : view.started(server, { timeoutMs }))
+      const listed = (tools: readonly Served[]) =>
+        tools.map(({ name, definition, entry: { server, name: tool, checksItself } }) => {
+          return { name, definition, entry: { server, name: tool, checksItself } }
+        })
+      const shown = (mode: Exposure) => listed(view.shown(mode))
+      const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
+      return {
+        all: listed(view.list('tool')),
+        shown: { direct: shown('direct'), meta: shown('meta'), both: shown('both'), code: shown('code') },
+        expose: current().policy.exposureOf(caller.agent),
+        servers: view.servers().map(({ name, tools, status }) => ({ name, tools, status: { ...status } })),
+        refusal: refusal ? { ...refusal.data, message: refusal.message } : null,
+      }
+    },
+  }
+}
+
+function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
+  const { title, description = '', annotations } = entry.definition
+  const { title: older } = (annotations ?? {}) as { title?: unknown }
+  const shown = [title, older].find((text) => typeof text === 'string')
+  const { state } = pins.check(entry)
+  return {
+    name,
+    server: entry.server,
+    tool: entry.name,
+    title: (shown as string | undefined) ?? null,
+    description,
+    access: accessOf(entry),
+    tokens: tokensOf(name, entry.definition),
+    pin: state?.state ?? 'off',
+    quarantined: state?.quarantined ?? false,
+    flags: pins.flagsOf(entry),
+  }
+}
+
+const orders: Readonly<Record<ToolOrder, (tool: Served, generation: Generation) => string | number>> = {
+  tool: ({ name }) => name,
+  server: ({ entry }) => entry.server,
+  access: ({ entry }) => accessOf(entry),
+  definition: ({ entry }, { pins }) => pins.check(entry).state?.state ?? 'off',
+  tokens: ({ name, entry }) => tokensOf(name, entry.definition),
+}
+
+/** Sorts tools. Equal ones stay in the order in which they are served, so that pages follow one another. */
+function sorted(
+  tools: readonly Served[],
+  sort: ToolOrder | `-${ToolOrder}`,
+  generation: Generation,
+): readonly Served[] {
+  const descending = sort.startsWith('-')
+  const valueIn = orders[sort.replace('-', '') as ToolOrder]
+  return tools
+    .map((tool) => ({ tool, value: valueIn(tool, generation) }))
+    .sort(({ value: a }, { value: b }) => (a === b ? 0 : a < b === descending ? 1 : -1))
+    .map(({ tool }) => tool)
+}
+
+/** `read` if the configuration or a trusted server says so; `destructive` if any server, trusted or not, says so. */
+function accessOf({ traits, definition }: Entry): ToolView['access'] {
+  if (traits.readOnly) return 'read'
+  const { destructiveHint } = (definition.annotations ?? {}) as { destructiveHint?: unknown }
+  return destructiveHint === true ? 'destructive' : 'write'
+}
+
+/** The agents that may use the tool. Admins see all agents; others see the agents that they may act as. */
+function permissions(caller: Caller, entry: Entry, generation: Generation): ToolPermission[] {
+  const own = ownAgents(caller)
+  const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))
+  return agents.map((agent) => {
+    const { allowed, rule } = generation.policy.decide(asAgent(agent), entry)
+    return { agent, allowed, rule }
+  })
+}
