@@ -1,0 +1,12 @@
+/** What the parent process can ask the counter in the gateway. */
+export type CounterOrder =
+  | 'count functions'
+  | 'functions that ran'
+  | 'stop counting functions'
+  | 'count bytes'
+  | 'bytes'
+  | 'count promises'
+  | 'promises'
+
+/** Functions as `file:name:offset`, and how often each ran. */
+export type FunctionCounts = readonly (readonly [name: string, count: number])[]
