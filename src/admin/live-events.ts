@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Budget } from '../core/budgets.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Budget } from '../core/limits/budget.ts'
 import type { Log } from '../core/log.ts'
 import { setBounded } from '../lib/memoize.ts'
 import { ownAgents } from '../serve/auth/identity.ts'

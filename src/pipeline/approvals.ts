@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { ApprovalAnswer, ApprovalNeed, ApprovalRecord, PendingApproval } from '../core/approval.ts'
-import type { Budget } from '../core/budgets.ts'
 import { type Caller, callerKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { waitFor } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Budget } from '../core/limits/budget.ts'
 import { listen } from '../lib/listen.ts'
 import { setBounded } from '../lib/memoize.ts'
 

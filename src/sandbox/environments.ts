@@ -1,5 +1,6 @@
-import { type Budget, type Budgets, createBudget } from '../core/budgets.ts'
 import type { Clock } from '../core/clock.ts'
+import { Budget } from '../core/limits/budget.ts'
+import type { Budgets } from '../core/limits/budgets.ts'
 import { setBounded } from '../lib/memoize.ts'
 import type { Limits } from './limits.ts'
 import type { SandboxChild } from './runtime.ts'
@@ -38,8 +39,8 @@ export function createEnvironments(options: {
   const kept = new Map<string, Kept>()
   const reasons = new Map<string, string>()
   const share = (name: string, what: string, limit: number) => {
-    const budget = createBudget(name, { what, limit, perCaller: Math.max(1, limit - Math.ceil(limit / 4)) })
-    budgets?.register(name, budget.use)
+    const budget = new Budget(name, { what, limit, perCaller: Math.max(1, limit - Math.ceil(limit / 4)) })
+    budgets?.register(name, () => budget.use())
     return budget
   }
   /** What is kept: environments, and how many bytes of memory and interpreters they have. */

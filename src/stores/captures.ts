@@ -1,6 +1,6 @@
-import type { BudgetUse } from '../core/budgets.ts'
 import type { CapturedCall, CaptureStore } from '../core/captures.ts'
 import type { Clock, Timer } from '../core/clock.ts'
+import type { BudgetUse } from '../core/limits/budget.ts'
 
 export interface CaptureLimits {
   readonly keep: number

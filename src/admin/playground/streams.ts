@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Budgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Budgets } from '../../core/limits/budgets.ts'
 import type { Log } from '../../core/log.ts'
 import { SseStream } from '../../serve/http/sse-stream.ts'
 import type { PlaygroundEvent } from '../contract.ts'

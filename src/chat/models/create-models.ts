@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
-import type { Budget } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Budget } from '../../core/limits/budget.ts'
 import type { Log } from '../../core/log.ts'
 import type { Model } from './model.ts'
 import type { createProfiles } from './server-profile.ts'

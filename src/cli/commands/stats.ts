@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { createBudgets } from '../../core/budgets.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { createBudgets } from '../../core/limits/budgets.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
 import { canErase, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { load, openLog } from '../load.ts'

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import { createBudget, createBudgets } from '../../core/budgets.ts'
+import { Budget } from '../../core/limits/budget.ts'
+import { createBudgets } from '../../core/limits/budgets.ts'
 import { Json } from '../../json/json.ts'
 import { type Answer, events } from '../http/server.fixture.ts'
 import { type Asked, openStatelessServer, type Sending } from '../mcp-stateless/stateless.fixture.ts'
@@ -239,7 +240,7 @@ describe('B2: resuming a call', () => {
   })
 
   test('pending calls are counted for each principal and for all, until they end', () => {
-    const questions = createBudget('questions', { what: 'calls', limit: 2, perCaller: 1 })
+    const questions = new Budget('questions', { what: 'calls', limit: 2, perCaller: 1 })
     const parked = createPendingCalls(createManualClock(), { ...createBudgets(), questions })
     const begin = (principal: string) => {
       const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }

@@ -1,5 +1,5 @@
-import type { Budget } from '../../core/budgets.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
+import type { Budget } from '../../core/limits/budget.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'

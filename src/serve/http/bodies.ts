@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
-import { type Budgets, createBudget } from '../../core/budgets.ts'
+import { Budget } from '../../core/limits/budget.ts'
+import type { Budgets } from '../../core/limits/budgets.ts'
 import { hasMoreValues } from '../../json/json-text.ts'
 import { createByteCollector } from '../../wire/bytes.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
@@ -223,9 +224,9 @@ type BudgetLimits = Pick<HttpConfig, 'maxInFlight' | 'maxInFlightPerCaller'>
 
 /** Limits the total size of all request bodies in flight, per caller and overall. */
 export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: perCaller }: BudgetLimits) {
-  const budget = createBudget('request_bytes', { what: 'bytes of requests', limit, perCaller })
+  const budget = new Budget('request_bytes', { what: 'bytes of requests', limit, perCaller })
   return {
-    use: budget.use,
+    use: () => budget.use(),
     open(caller: string): BodyAccount {
       let own = 0
       return {

@@ -2,7 +2,8 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
-import { type Budgets, createBudget } from '../../core/budgets.ts'
+import { Budget } from '../../core/limits/budget.ts'
+import type { Budgets } from '../../core/limits/budgets.ts'
 import { networkOf } from '../auth/throttle.ts'
 import { readInSlices } from './pipelining.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
@@ -234,7 +235,7 @@ type ConnectionLimits = Pick<HttpConfig, 'maxConnections' | 'maxConnectionsPerAd
  */
 export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets): ConnectionLimit {
   const limits = { limit: config.maxConnections, perCaller: config.maxConnectionsPerAddress }
-  const open = createBudget('connections', { what: 'connections', ...limits })
+  const open = new Budget('connections', { what: 'connections', ...limits })
   /** The connections without a request, by address; the first has been without one the longest. */
   const unused = new Map<string, Set<Socket>>()
   const addresses = new WeakMap<Socket, Set<Socket>>()

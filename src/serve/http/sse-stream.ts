@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Budget } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import type { Budget } from '../../core/limits/budget.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
 import type { EventConnection } from '../session/resumable-streams.ts'
 

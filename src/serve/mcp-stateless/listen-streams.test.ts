@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import { createBudget, createBudgets } from '../../core/budgets.ts'
 import { callOf } from '../../core/call.fixture.ts'
+import { Budget } from '../../core/limits/budget.ts'
+import { createBudgets } from '../../core/limits/budgets.ts'
 import { silentLog } from '../../core/log.ts'
 import { type Event, events } from '../http/server.fixture.ts'
 import { createListenStreams } from './listen-streams.ts'
@@ -150,7 +151,7 @@ describe('B2: subscriptions/listen', () => {
 
   const overloaded = expect.objectContaining({ code: 'OVERLOADED' })
   const start = (limit = 100) => {
-    const streamBudget = createBudget('streams', { what: 'streams', limit, perCaller: limit / 2 })
+    const streamBudget = new Budget('streams', { what: 'streams', limit, perCaller: limit / 2 })
     const budgets = { ...createBudgets(), streams: streamBudget }
     const access = createModernAccess()
     const clock = createManualClock()

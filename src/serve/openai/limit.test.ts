@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { rawRequest } from '../../../tests/fixtures/raw-http.ts'
-import { createBudget } from '../../core/budgets.ts'
+import { Budget } from '../../core/limits/budget.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import type { Authenticate } from '../auth/identity.ts'
@@ -29,7 +29,7 @@ async function openServer(limit: number, authenticate: Authenticate) {
   const clock = createManualClock()
   const endpoint = createOpenAiEndpoint({
     ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodyReader(config) },
-    answers: createBudget('chat_answers', { what: 'answers', limit, perCaller: Math.ceil(limit / 2) }),
+    answers: new Budget('chat_answers', { what: 'answers', limit, perCaller: Math.ceil(limit / 2) }),
     ...{ admit: admitWith(authenticate, clock), hosts: allowedHosts(config, port), clock, log: silentLog },
   })
   server.on('request', (request, response) => endpoint.handle(request, response, request.url ?? ''))

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createBudget } from '../../core/budgets.ts'
+import { Budget } from '../../core/limits/budget.ts'
 import { createEventStore } from './event-store.ts'
 
 const bytes = (size: number) => Buffer.alloc(size, 0x78)
 const numbers = (events: readonly { number: number }[]) => events.map(({ number }) => number)
 const roomy = { count: 1_000, bytes: 1_000_000 }
-const budgetOf = (limit: number, perCaller = limit) => createBudget('stored_bytes', { what: 'bytes', limit, perCaller })
+const budgetOf = (limit: number, perCaller = limit) => new Budget('stored_bytes', { what: 'bytes', limit, perCaller })
 
 describe('B2: kept events', () => {
   test('are numbered through the session and found by their stream', () => {

@@ -1,4 +1,5 @@
-import { type Budget, createBudgets } from '../../core/budgets.ts'
+import type { Budget } from '../../core/limits/budget.ts'
+import { createBudgets } from '../../core/limits/budgets.ts'
 
 /** A stored event. Without a message, it only marks the end of the stream. */
 interface StoredEvent {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { createBudget, createBudgets } from '../../core/budgets.ts'
 import type { Membership } from '../../core/cluster.ts'
+import { Budget } from '../../core/limits/budget.ts'
+import { createBudgets } from '../../core/limits/budgets.ts'
 import { silentLog } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { createTestAccess } from '../access.fixture.ts'
@@ -14,7 +15,7 @@ const client = { revision: '2025-11-25', capabilities: {} }
 const hour = 3_600_000
 
 function setUp(limit = 100, perCaller = limit) {
-  const budgets = { ...createBudgets(), sessions: createBudget('sessions', { what: 'sessions', limit, perCaller }) }
+  const budgets = { ...createBudgets(), sessions: new Budget('sessions', { what: 'sessions', limit, perCaller }) }
   const clock = createManualClock()
   const access = createTestAccess()
   const sessions = createSessionStore({ access, budgets, clock, log: silentLog })

@@ -1,7 +1,7 @@
 import type { Access } from '../../core/access.ts'
-import type { Budget } from '../../core/budgets.ts'
 import { type Caller, callerKey } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import type { Budget } from '../../core/limits/budget.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { notificationBytes } from '../../wire/message.ts'

@@ -1,4 +1,4 @@
-import type { BudgetUse } from '../../core/budgets.ts'
+import type { BudgetUse } from '../../core/limits/budget.ts'
 import type { Labels, MetricReading, ReadFamilyOptions } from './family.ts'
 
 /** Functions that read values from other components. If one is missing, its metrics are omitted. */

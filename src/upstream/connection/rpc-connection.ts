@@ -1,6 +1,6 @@
-import type { Budget } from '../../core/budgets.ts'
 import type { Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
+import type { Budget } from '../../core/limits/budget.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { hasMoreValues, integerMember, maxDepth } from '../../json/json-text.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createBudget } from '../../core/budgets.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Caller } from '../../core/call.ts'
+import { Budget } from '../../core/limits/budget.ts'
 import { Json } from '../../json/json.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { createTaskUpdates, relayTask, startedTask, taskLifetimeMs } from './tasks.ts'
@@ -121,7 +121,7 @@ test('security: the number of tasks with updates is limited', () => {
 })
 
 test('V6: a caller that starts too many tasks loses updates of its own oldest one, and of no other caller', () => {
-  const budget = createBudget('tasks', { what: 'tasks', limit: 4, perCaller: 2 })
+  const budget = new Budget('tasks', { what: 'tasks', limit: 4, perCaller: 2 })
   const [news, elsewhere] = [createTaskUpdates(budget), createTaskUpdates(budget)]
   const heard: string[] = []
   const follow = (task: string, principal: string, on = news) => on.follow(task, principal, () => heard.push(task))

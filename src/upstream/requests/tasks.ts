@@ -1,6 +1,7 @@
-import { type Budget, createBudgets } from '../../core/budgets.ts'
 import { type Call, ownerKey, type Peer, wrapPeer } from '../../core/call.ts'
 import { ServerError } from '../../core/errors.ts'
+import type { Budget } from '../../core/limits/budget.ts'
+import { createBudgets } from '../../core/limits/budgets.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId, writeTaskId } from '../../core/task-id.ts'
 import { Json } from '../../json/json.ts'

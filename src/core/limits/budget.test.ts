@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
-import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { createBudget, createBudgets, createRecentUses } from './budgets.ts'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { Budget, createRecentUses } from './budget.ts'
+import { createBudgets } from './budgets.ts'
 
 const overloaded = expect.objectContaining({ code: 'OVERLOADED', details: { retryAfterMs: 1_000 } })
 
 test('V6: a budget is bounded for each caller and for all, and released amounts can be used again', () => {
-  const budget = createBudget('streams', { what: 'streams', limit: 5, perCaller: 3 })
+  const budget = new Budget('streams', { what: 'streams', limit: 5, perCaller: 3 })
   expect([budget.take('anna', 2), budget.take('anna', 2), budget.take('anna')]).toEqual([
     undefined,
     'caller',
@@ -32,7 +33,7 @@ test('V6: no caller can use up a budget', () => {
 
 test('V6: what a caller uses counts until it has not used it for a while', () => {
   const clock = createManualClock()
-  const budget = createBudget('kinds', { what: 'kinds', limit: 3, perCaller: 2 })
+  const budget = new Budget('kinds', { what: 'kinds', limit: 3, perCaller: 2 })
   const use = createRecentUses(budget, 1_000, clock)
   use('anna', 'a')
   use('anna', 'b')

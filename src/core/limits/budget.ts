@@ -1,0 +1,134 @@
+import type { Clock } from '../clock.ts'
+import { ToolwayError } from '../errors.ts'
+
+/** How much of a budget is in use. `largest` is the use of the caller that uses most of it. */
+export interface BudgetUse {
+  readonly name: string
+  readonly used: number
+  readonly limit: number
+  readonly perCaller: number
+  readonly largest: number
+  /** How often something was refused, ended or dropped because the budget was used up. */
+  readonly refused: number
+}
+
+export interface BudgetLimits {
+  /** What is counted, in the plural, for error messages. */
+  readonly what: string
+  readonly limit: number
+  /** Less than `limit`, so that no caller can use up all of it. */
+  readonly perCaller: number
+}
+
+/** The bound that was reached: the caller's own, or the one for all callers. */
+type ReachedBound = 'caller' | 'all'
+
+const retryAfterMs = 1_000
+
+/** A bounded amount of something that waits or is kept, such as requests, streams or bytes, with a share per caller. */
+export class Budget implements BudgetLimits {
+  readonly name: string
+  readonly what: string
+  readonly limit: number
+  readonly perCaller: number
+  readonly #callers = new Map<string, number>()
+  #used = 0
+  #refused = 0
+
+  constructor(name: string, { what, limit, perCaller }: BudgetLimits) {
+    this.name = name
+    this.what = what
+    this.limit = limit
+    this.perCaller = perCaller
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  usedBy(caller: string): number {
+    return this.#callers.get(caller) ?? 0
+  }
+
+  /** Takes an amount, to be given back later. If a bound is reached, takes nothing and returns that bound. */
+  take(caller: string, amount = 1): ReachedBound | undefined {
+    const own = (this.#callers.get(caller) ?? 0) + amount
+    const isAllUsed = this.#used + amount > this.limit
+    if (own > this.perCaller || isAllUsed) {
+      this.#refused++
+      return own > this.perCaller ? 'caller' : 'all'
+    }
+    this.add(caller, amount)
+    return undefined
+  }
+
+  /** The same, but throws OVERLOADED if a bound is reached. */
+  claim(caller: string, amount = 1): void {
+    const reached = this.take(caller, amount)
+    if (reached) throw usedUp(this, reached)
+  }
+
+  /** Throws OVERLOADED if `claim` would. */
+  check(caller: string, amount = 1): void {
+    this.claim(caller, amount)
+    this.give(caller, amount)
+  }
+
+  give(caller: string, amount = 1): void {
+    this.add(caller, -amount)
+  }
+
+  /** Counts an amount without checking the bounds. The caller must then free as much as exceeds them. */
+  add(caller: string, amount: number): void {
+    const own = (this.#callers.get(caller) ?? 0) + amount
+    this.#used += amount
+    if (own > 0) this.#callers.set(caller, own)
+    else this.#callers.delete(caller)
+  }
+
+  /** Records that something was ended or dropped to stay within the bounds. */
+  shed(): void {
+    this.#refused++
+  }
+
+  use(): BudgetUse {
+    const { name, limit, perCaller } = this
+    const largest = Math.max(0, ...this.#callers.values())
+    return { name, used: this.#used, limit, perCaller, largest, refused: this.#refused }
+  }
+}
+
+/** The error for something that a budget has no room for. */
+function usedUp({ what, limit, perCaller }: Budget, reached: ReachedBound): ToolwayError {
+  const sentence =
+    reached === 'caller'
+      ? `You have reached the limit of ${perCaller} ${what} per caller: end some of them, or try again later.`
+      : `All callers together have reached the limit of ${limit} ${what}: try again later.`
+  return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
+}
+
+/**
+ * Counts things by their use: each one counts against the budget until it has not been used for `keepMs`. Returns a
+ * function that throws OVERLOADED if a caller uses one more than the bounds allow.
+ */
+export function createRecentUses(budget: Budget, keepMs: number, clock: Pick<Clock, 'monotonic'>) {
+  /** When each caller last used each thing. */
+  const callers = new Map<string, Map<string, number>>()
+
+  const forgetOld = (now: number) => {
+    for (const [caller, uses] of callers) {
+      for (const [thing, at] of uses) if (now - at >= keepMs && uses.delete(thing)) budget.give(caller)
+      if (uses.size === 0) callers.delete(caller)
+    }
+  }
+
+  return (caller: string, thing: string): void => {
+    const now = clock.monotonic()
+    if (callers.get(caller)?.has(thing) !== true) {
+      forgetOld(now)
+      budget.claim(caller)
+    }
+    const uses = callers.get(caller) ?? new Map<string, number>()
+    callers.set(caller, uses.set(thing, now))
+  }
+}
