@@ -27,9 +27,9 @@ test.each([
 })
 
 test.each(serverFindingKinds)(
-  'V6: docs/operations.md says what a server may send before it gets the finding %s',
+  'V6: docs/operations/limits.md says what a server may send before it gets the finding %s',
   async (kind) => {
-    const rows = (await paragraphsOf('docs/operations.md')).filter((text) => text.startsWith('| '))
+    const rows = (await paragraphsOf('docs/operations/limits.md')).filter((text) => text.startsWith('| '))
     expect(rows.filter((row) => row.includes(`\`${kind}\``))).not.toEqual([])
   },
 )

@@ -8,7 +8,7 @@ export const isUnhealthy = (health: Health): boolean =>
 /** Whether a server in this state has not answered since its gateway started. */
 export const isSilent = (health: Health): boolean => health === 'stale' || health === 'starting'
 
-/** What a server sent beyond a limit or in an invalid form. docs/operations.md ("What a server may send") lists them. */
+/** What a server sent beyond a limit or in an invalid form. docs/operations/limits.md lists them. */
 export const serverFindingKinds = [
   'too-many-entries',
   'too-many-pages',

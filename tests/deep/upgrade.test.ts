@@ -79,7 +79,7 @@ describe.skipIf(why !== undefined)(`V25: replicas of 0.1.0${why === undefined ? 
       [0, old],
     ] as const) {
       const { folder, command } = replicas[index] as Replica
-      // As docs/operations.md says.
+      // As docs/operations/upgrade.md says.
       balancer.without(command.url)
       const from = performance.now()
       const { code, survivors } = await command.stop('SIGTERM')

@@ -3,7 +3,7 @@ import { Budget, type BudgetLimits, type BudgetUse } from './budget.ts'
 const MiB = 1024 * 1024
 
 /**
- * Budgets whose bounds are fixed. docs/operations.md lists them all, with the order in which they are shed. One caller's
+ * Budgets whose bounds are fixed. docs/operations/overload.md lists them all, with the order in which they are shed. One caller's
  * requests and streams together are fewer than the connections that one address may have.
  */
 const fixed = {

@@ -12,7 +12,7 @@
  *     ```yaml no-test       is for another program
  *
  * A page is one story, told from top to bottom in a fresh folder with a fresh home. `<!-- fresh folder -->` begins
- * another one.
+ * another one. `<!-- continues PAGE -->` at the top of a page: its story goes on where that of the other page ends.
  */
 
 export interface Block {

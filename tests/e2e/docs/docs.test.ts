@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Commands, startCommands } from '../../fixtures/commands/commands.ts'
@@ -10,7 +10,7 @@ import { loadShown } from './configuration.ts'
 import { isTold, tell } from './story.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const pages = ['README.md', ...globSync('docs/*.md', { cwd: root }).sort()]
+const pages = ['README.md', ...globSync(['docs/*.md', 'docs/operations/*.md'], { cwd: root }).sort()]
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
 const blocksOf = (page: string): Block[] => storiesOf(textOf(page)).flat()
 
@@ -20,10 +20,13 @@ const onlyRead = ['README.md', 'docs/clients.md']
 /** Units of systemd hold commands as well. */
 const hasCommands = ({ language }: Block): boolean => language === 'sh' || language === 'ini'
 
-test('every page is in the index', () => {
-  const index = linksOf(textOf('docs/README.md')).map((link) => link.replace(/#.*/, ''))
-  const own = pages.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md')
-  expect(own.filter((page) => !index.includes(page.slice('docs/'.length)))).toEqual([])
+/** Generated for those who work on Toolway, and linked from CONTRIBUTING.md. */
+const notForReaders = ['docs/requirements.md']
+
+test.each(['docs', 'docs/operations'])('every page of %s is in its index', (folder) => {
+  const index = linksOf(textOf(`${folder}/README.md`)).map((link) => link.replace(/#.*/, ''))
+  const own = pages.filter((page) => dirname(page) === folder && !notForReaders.includes(page))
+  expect(own.map((page) => basename(page)).filter((page) => page !== 'README.md' && !index.includes(page))).toEqual([])
 })
 
 describe.each(pages)('%s', (page) => {
@@ -57,10 +60,9 @@ describe.each(pages)('%s', (page) => {
   test('every link leads somewhere', () => checkLinks(page))
 })
 
-test.each(globSync('docs/{decisions,errors}/*.md', { cwd: root }).sort())(
-  'every link of %s leads somewhere',
-  checkLinks,
-)
+const onlyLinks = globSync(['*.md', 'docs/{decisions,errors,releases}/*.md', '.github/**/*.md'], { cwd: root })
+
+test.each(onlyLinks.filter((page) => !pages.includes(page)).sort())('every link of %s leads somewhere', checkLinks)
 
 function checkLinks(page: string): void {
   for (const link of linksOf(textOf(page))) {
@@ -92,13 +94,22 @@ test.each([...globSync('src/*/README.md', { cwd: root }), 'docs/architecture.md'
   },
 )
 
-/** Each story by the page it stands on and the line it begins in. */
-const stories = pages.flatMap((page) =>
-  storiesOf(textOf(page))
-    .map((blocks) => blocks.filter(isTold))
-    .filter((blocks) => blocks.length > 0)
-    .map((blocks) => ({ blocks, name: `${page}:${blocks[0]?.line}` })),
-)
+/** Each story by the page it stands on and the line it begins in, with the pages that continue it. */
+const stories = pages
+  .filter((page) => pageBefore(page) === undefined)
+  .flatMap((page) => {
+    const [first = [], ...others] = storiesOf(textOf(page))
+    const continued = pages.filter((other) => pageBefore(other) === page).flatMap(blocksOf)
+    return [[...first, ...continued], ...others]
+      .map((blocks) => blocks.filter(isTold))
+      .filter((blocks) => blocks.length > 0)
+      .map((blocks) => ({ blocks, name: `${page}:${blocks[0]?.line}` }))
+  })
+
+function pageBefore(page: string): string | undefined {
+  const [, before] = /^<!-- continues (\S+) -->$/m.exec(textOf(page)) ?? []
+  return before && join(dirname(page), before)
+}
 
 test('files and outputs are shown only where something is run', () => {
   const idle = stories.filter(({ blocks }) => !blocks.some(({ marks }) => marks.includes('test')))

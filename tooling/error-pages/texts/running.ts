@@ -30,7 +30,7 @@ export const running = {
     remedy: 'Wait `retryAfterMs`',
     causes: [
       'The server (`mcpServers.*.concurrency`), the agent (`agents.*.concurrency`) or the gateway (`limits.concurrency`) has as many calls in flight as allowed, and the queue is full (`limits.queue`) or the call waited too long.',
-      'A caller has used up its share of a budget (requests, queued calls, questions, sessions, streams, subscriptions), or all callers together have used up the budget: see *Budgets* in `docs/operations.md`.',
+      'A caller has used up its share of a budget (requests, queued calls, questions, sessions, streams, subscriptions), or all callers together have used up the budget: see `docs/operations/overload.md`.',
       'The gateway is shutting down, or cannot fetch the keys that it needs to verify JSON Web Tokens.',
       'Redis is not responding, and the server needs an OAuth token that is stored there.',
     ],
