@@ -71,6 +71,15 @@ describe('V18: Node 24 in a checkout', () => {
     expect(JSON.parse(stderr)).toEqual([file, '--port', '0'])
   })
 
+  test('`npx toolway` in a checkout runs the command line from source', async () => {
+    const bin = { toolway: 'toolway.cjs' }
+    const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
+    expect([(await manifest('tooling/node')).bin, packages['tooling/node'].bin]).toEqual([bin, bin])
+    const command = join(root, 'tooling/node', bin.toolway)
+    expect(await run(process.execPath, [command, '--version'])).toMatchObject({ code: 0 })
+    expect(await run(process.execPath, [command, 'validate', '--config', 'missing.yaml'])).toMatchObject({ code: 2 })
+  })
+
   test('Alpine gets no Node that needs glibc', async () => {
     const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
     const names = Object.keys((await manifest('tooling/node')).optionalDependencies)

@@ -22,8 +22,9 @@ describe('B11: how Toolway is started again', () => {
   const root = resolve(fileURLToPath(new URL('../..', import.meta.url)))
   const npm = { npm_lifecycle_event: 'start', npm_package_name: 'toolway' }
 
-  test('by npm in a checkout: by its script, from other folders too', () => {
-    expect(invocationOf({ env: npm, cwd: root }).command).toBe('npm run -s toolway --')
+  test('by npm or npx in a checkout: by npx, and from other folders by its script', () => {
+    for (const env of [npm, { npm_lifecycle_event: 'npx' }])
+      expect(invocationOf({ env, cwd: join(root, 'docs') }).command).toBe('npx toolway')
     expect(invocationOf({ env: npm, cwd: '/' }).command).toBe(`npm --prefix ${root} run -s toolway --`)
     expect(invocationOf({ env: {}, cwd: root })).toEqual({
       command: 'node src/cli/main.ts',

@@ -33,9 +33,10 @@ export function invocationOf({ env, cwd, main = fileURLToPath(moduleFile('cli/ma
 
 function commandIn(env: Process['env'], cwd: string, main: string): string {
   const { npm_lifecycle_event: script = '' } = env
-  if (main.endsWith('.ts') && ['start', 'toolway'].includes(script)) {
+  if (main.endsWith('.ts') && ['start', 'toolway', 'npx'].includes(script)) {
     const root = resolve(fileURLToPath(packageFile('')))
-    return commandLine(['npm', ...(cwd === root ? [] : ['--prefix', root]), 'run', '-s', 'toolway', '--'])
+    if (`${cwd}${sep}`.startsWith(root + sep)) return 'npx toolway'
+    return commandLine(['npm', '--prefix', root, 'run', '-s', 'toolway', '--'])
   }
   // npm and npx put folders with this name into PATH, for their own children only.
   const PATH = env.PATH?.split(delimiter).filter((folder) => !folder.endsWith(join('node_modules', '.bin')))

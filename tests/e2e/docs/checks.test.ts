@@ -12,6 +12,7 @@ test('commands are found in scripts, behind what a shell has around them', () =>
     'umask 077; toolway keys create ci --agent "a b" > key   # keep it',
     'KEY=x npm run -s toolway -- call native.hash \\',
     '  data=1 && echo done | cat',
+    'npx toolway servers',
     'npm start -- --config a.yaml',
     'export TOKEN="$(cat token)"',
     'echo toolway',
@@ -20,6 +21,7 @@ test('commands are found in scripts, behind what a shell has around them', () =>
   expect(commandsIn(script.join('\n'))).toEqual([
     ['keys', 'create', 'ci', '--agent', 'a b'],
     ['call', 'native.hash', 'data=1'],
+    ['servers'],
     ['serve', '--config', 'a.yaml'],
     ['serve', '--log', 'info'],
   ])

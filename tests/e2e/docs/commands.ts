@@ -4,7 +4,7 @@ import { createProgram } from '../../../src/cli/program.ts'
 
 /** How a page may spell the command line; `npm start --` has its first word with it. */
 const spellings: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/^toolway /, []],
+  [/^(?:npx )?toolway /, []],
   [/^npm run -s toolway -- /, []],
   [/^npm start -- /, ['serve']],
   [/^\S+\/src\/cli\/main\.ts /, []],
