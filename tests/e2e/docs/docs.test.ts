@@ -29,6 +29,13 @@ test.each(['docs', 'docs/operations'])('every page of %s is in its index', (fold
   expect(own.map((page) => basename(page)).filter((page) => page !== 'README.md' && !index.includes(page))).toEqual([])
 })
 
+test('README.md has at most 150 lines, and each release in CHANGELOG.md at most 60', () => {
+  const lines = (text: string) => text.trimEnd().split('\n').length
+  const [, ...releases] = textOf('CHANGELOG.md').split(/^(?=## )/m)
+  expect(lines(textOf('README.md'))).toBeLessThanOrEqual(150)
+  expect(releases.filter((release) => lines(release) > 60).map((release) => release.split('\n')[0])).toEqual([])
+})
+
 describe.each(pages)('%s', (page) => {
   const blocks = blocksOf(page)
 
