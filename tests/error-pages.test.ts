@@ -1,14 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { PassThrough, Readable } from 'node:stream'
 import type { Command } from 'commander'
+import type { Nodes } from 'mdast'
 import { beforeAll, expect, test } from 'vitest'
 import { createProgram } from '../src/cli/program.ts'
 import { editorSchema } from '../src/config/editor-schema.ts'
 import { type ErrorCode, errorKinds } from '../src/core/errors.ts'
 import { errorPages } from '../tooling/error-pages/error-pages.ts'
 import { texts } from '../tooling/error-pages/texts.ts'
-import { type Block, parseBlocks } from '../web/src/components/markdown/blocks.ts'
-import { type Inline, parseInline } from '../web/src/components/markdown/inline.ts'
+import { parseErrorPage } from '../web/src/pages/errors/parse-page.ts'
 
 const docs = new URL('../docs/', import.meta.url)
 const codes = Object.keys(errorKinds) as ErrorCode[]
@@ -110,25 +110,14 @@ test('E2: every error page is parsed without leftover markup', async () => {
   expect(codes.length).toBeGreaterThan(20)
   for (const code of codes) {
     const page = await readFile(new URL(`errors/${code}.md`, docs), 'utf8')
-    const blocks = parseBlocks(page.replace(/<!--[\s\S]*?-->/g, ''))
-    expect(blocks[0], code).toEqual({ kind: 'heading', level: 1, text: code })
-    for (const text of blocks.flatMap(textsIn)) {
-      const plain = parseInline(text, (href) => href.endsWith('.md'))
-      expect(plain.map(plainText).join(''), code).not.toMatch(/`|\]\(|^\s*([|#]|- )|<!--/)
-    }
+    const nodes = parseErrorPage(page)
+    expect(nodes[0], code).toMatchObject({ type: 'heading', depth: 1, children: [{ type: 'text', value: code }] })
+    for (const text of nodes.flatMap(textsIn)) expect(text, code).not.toMatch(/`|\]\(|^\s*([|#]|- )|<!--/)
   }
 })
 
-/** The texts of a block. The dashboard shows no other kinds of blocks. */
-function textsIn(block: Block): string[] {
-  if (block.kind === 'code') return []
-  if (block.kind === 'list') return block.items.flat().flatMap(textsIn)
-  if (block.kind === 'table') return block.rows.flat().map(({ text }) => text)
-  if (block.kind === 'paragraph' || block.kind === 'heading') return [block.text]
-  throw new Error(`unexpected ${block.kind}`)
-}
-
-function plainText(node: Inline): string {
-  if (node.kind === 'text') return node.text
-  return node.kind === 'code' ? '' : node.content.map(plainText).join('')
+/** The texts in a node, without code. */
+function textsIn(node: Nodes): string[] {
+  if (node.type === 'text') return [node.value]
+  return 'children' in node ? node.children.flatMap(textsIn) : []
 }

@@ -13,9 +13,11 @@ const folder = fileURLToPath(new URL('../web/', import.meta.url))
 
 /** Whether a module belongs to the main script: everything but the other pages and what only they or the charts need. */
 const isShared = (id: string): boolean =>
-  !/\/web\/src\/(pages\/(?!overview\/|servers\/action-outcome|[^/]+$)|(?:components\/markdown|config-edit|schema-form)\/|shell\/search-box|charts\/plot)|\/node_modules\/uplot\/|\/docs\//.test(
-    id,
-  )
+  id.includes('/node_modules/')
+    ? /\/node_modules\/(?:@preact|preact)\//.test(id)
+    : !/\/web\/src\/(pages\/(?!overview\/|servers\/action-outcome|[^/]+$)|(?:components\/markdown|config-edit|schema-form)\/|shell\/search-box|charts\/plot)|\/docs\//.test(
+        id,
+      )
 
 const config: InlineConfig = {
   configFile: false,

@@ -1,174 +1,177 @@
-import { useMemo } from 'preact/hooks'
+import type { Heading, Nodes, RootContent, Table } from 'mdast'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useReducer, useRef } from 'preact/hooks'
 import { showDirections } from '../../format/show-directions.ts'
 import { CodeBlock } from '../code-block.tsx'
-import { type Block, type Cell, parseBlocks } from './blocks.ts'
-import { type Inline, parseInline } from './inline.ts'
+import { parseMarkdown } from './parse.ts'
 import './markdown.css'
 
-/**
- * Text that is longer or has more marks is shown as it is: each mark may become an element, and a page with that many
- * would be slow.
- */
-const maxLength = 256 * 1024
-const maxMarks = 12_000
-
-const isBounded = (text: string): boolean =>
-  text.length <= maxLength && (text.match(/[\n|*_~`[<]|https?:/g)?.length ?? 0) <= maxMarks
+interface MarkdownProps {
+  readonly text: string
+  /** Whether more text follows. It is parsed less often then. */
+  readonly growing?: boolean
+}
 
 /**
  * Shows Markdown from an untrusted source. It builds elements, never HTML; links lead only to web pages and mail
  * addresses; images are links, so that nothing is loaded from other origins.
  */
-export function Markdown({ text }: { readonly text: string }) {
-  const blocks = useMemo(() => (isBounded(text) ? parseBlocks(text) : undefined), [text])
-  return <div class="markdown">{blocks ? <Blocks blocks={blocks} /> : <p dir="auto">{showDirections(text)}</p>}</div>
+export function Markdown({ text, growing = false }: MarkdownProps) {
+  const nodes = useParsed(text, growing)
+  return <div class="markdown">{nodes ? <Content nodes={nodes} /> : <p dir="auto">{showDirections(text)}</p>}</div>
 }
 
-interface BlocksProps {
-  readonly blocks: readonly Block[]
+interface Parsed {
+  readonly text: string
+  readonly nodes: readonly RootContent[] | undefined
+  /** When a longer text may be parsed. */
+  readonly nextAt: number
+}
+
+/** Parses a growing text in at most a fifth of the time. */
+function useParsed(text: string, growing: boolean): readonly RootContent[] | undefined {
+  const latest = useRef<Parsed>(undefined)
+  const [, update] = useReducer((count: number) => count + 1, 0)
+  const start = performance.now()
+  if (!latest.current || (latest.current.text !== text && (!growing || latest.current.nextAt <= start))) {
+    const nodes = parseMarkdown(text)
+    const end = performance.now()
+    latest.current = { text, nodes, nextAt: end + 4 * (end - start) }
+  }
+  const { nextAt, text: parsed, nodes } = latest.current
+  useEffect(() => {
+    if (parsed === text) return
+    const timer = setTimeout(update, nextAt - performance.now())
+    return () => clearTimeout(timer)
+  }, [parsed, text])
+  return nodes
+}
+
+interface ContentProps {
+  readonly nodes: readonly Nodes[]
+  /** Added to the level of headings. By default, they are below the page's own headings, which have levels 1 and 2. */
+  readonly headingOffset?: number
   /** Whether they are in a list or quote, which has the direction of its first letter. */
   readonly nested?: boolean
+  readonly inLink?: boolean
 }
 
-const Blocks = ({ blocks, nested = false }: BlocksProps) => (
+/** Shows the nodes of a parsed text. */
+export const Content = ({ nodes, ...context }: ContentProps) => (
   <>
-    {blocks.map((block, index) => (
-      <BlockView key={`${index} ${block.kind}`} block={block} nested={nested} />
+    {nodes.map((node, index) => (
+      <NodeView key={`${index} ${node.type}`} node={node} context={context} />
     ))}
   </>
 )
 
-function BlockView({ block, nested }: { readonly block: Block; readonly nested: boolean }) {
-  switch (block.kind) {
-    case 'paragraph':
-      return (
-        <p dir={nested ? undefined : 'auto'}>
-          <Formatted text={block.text} />
-        </p>
-      )
-    case 'heading':
-      return <Heading level={block.level} text={block.text} />
+type Context = Omit<ContentProps, 'nodes'>
+
+function NodeView({ node, context }: { readonly node: Nodes; readonly context: Context }) {
+  switch (node.type) {
+    case 'text':
+      return <>{showDirections(node.value)}</>
+    case 'inlineCode':
+      return <code>{showDirections(node.value)}</code>
+    case 'break':
+      return <br />
+    case 'thematicBreak':
+      return <hr />
     case 'code':
-      return <CodeBlock text={block.text} label={block.language === '' ? 'Code' : `Code (${block.language})`} />
-    case 'quote':
+      return <CodeBlock text={node.value} label={node.lang ? `Code (${node.lang})` : 'Code'} />
+    case 'image':
       return (
-        <blockquote dir="auto">
-          <Blocks blocks={block.blocks} nested />
-        </blockquote>
+        <LinkView url={node.url} inLink={context.inLink}>
+          Image: {showDirections(node.alt || node.url)}
+        </LinkView>
       )
+    case 'table':
+      return <TableView table={node} context={context} />
+  }
+  if (!('children' in node)) return null
+  const children = (added: Context = {}) => <Content nodes={node.children} {...context} {...added} />
+  switch (node.type) {
+    case 'paragraph':
+      return <p dir={context.nested ? undefined : 'auto'}>{children()}</p>
+    case 'heading':
+      return <HeadingView heading={node} context={context} />
+    case 'blockquote':
+      return <blockquote dir="auto">{children({ nested: true })}</blockquote>
     case 'list': {
-      const items = block.items.map((blocks, index) => (
-        <li key={index}>
-          <Blocks blocks={blocks} nested />
-        </li>
-      ))
-      return block.start === undefined ? (
-        <ul dir="auto">{items}</ul>
-      ) : (
-        <ol dir="auto" start={block.start}>
+      const items = children({ nested: true })
+      return node.ordered ? (
+        <ol dir="auto" start={node.start ?? 1}>
           {items}
         </ol>
+      ) : (
+        <ul dir="auto">{items}</ul>
       )
     }
-    case 'table':
+    case 'listItem':
+      return <li>{children()}</li>
+    case 'strong':
+      return <strong>{children()}</strong>
+    case 'emphasis':
+      return <em>{children()}</em>
+    case 'delete':
+      return <del>{children()}</del>
+    case 'link':
       return (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
-        // biome-ignore lint/a11y/useSemanticElements: it contains no form fields
-        <div class="table-scroll" tabIndex={0} role="group" aria-label="Table">
-          <table>
-            <thead>
-              <Row cells={block.head} isHead />
-            </thead>
-            <tbody>
-              {block.rows.map((cells, index) => (
-                <Row key={index} cells={cells} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <LinkView url={node.url} inLink={context.inLink}>
+          {node.children.length > 0 ? children({ inLink: true }) : node.url}
+        </LinkView>
       )
-    case 'rule':
-      return <hr />
+    default:
+      return children()
   }
 }
 
-/** The page's own headings have levels 1 and 2. */
-function Heading({ level, text }: { readonly level: number; readonly text: string }) {
-  const Element = (['h3', 'h4', 'h5'] as const)[level - 1] ?? 'h6'
+function HeadingView({ heading, context }: { readonly heading: Heading; readonly context: Context }) {
+  const { depth, children } = heading
+  const Element = `h${Math.min(6, depth + (context.headingOffset ?? 2))}` as 'h1'
   return (
-    <Element class={`heading level-${level}`} dir="auto">
-      <Formatted text={text} />
+    <Element class={`heading level-${depth}`} dir="auto">
+      <Content nodes={children} {...context} />
     </Element>
   )
 }
 
-function Row({ cells, isHead = false }: { readonly cells: readonly Cell[]; readonly isHead?: boolean }) {
-  const Element = isHead ? 'th' : 'td'
+interface LinkViewProps {
+  readonly url: string
+  readonly inLink: boolean | undefined
+  readonly children: ComponentChildren
+}
+
+/** Links cannot contain links, but images in links would be some. */
+function LinkView({ url, inLink, children }: LinkViewProps) {
+  if (inLink) return <span>{children}</span>
+  if (url.startsWith('/')) return <a href={url}>{children}</a>
   return (
+    <a href={url} target="_blank" rel="noopener noreferrer nofollow" title={url}>
+      {children}
+    </a>
+  )
+}
+
+function TableView({ table, context }: { readonly table: Table; readonly context: Context }) {
+  const row = ({ children }: Table['children'][number], Element: 'th' | 'td') => (
     <tr>
-      {cells.map(({ text, align }, index) => (
-        <Element key={index} class={align && `align-${align}`} dir="auto">
-          <Formatted text={text} />
+      {children.map((cell, column) => (
+        <Element key={column} class={`align-${table.align?.[column] ?? 'start'}`} dir="auto">
+          <Content nodes={cell.children} {...context} />
         </Element>
       ))}
     </tr>
   )
-}
-
-/** Parses the text only when it changes: while an answer is being written, only its last block does. */
-function Formatted({ text }: { readonly text: string }) {
-  const content = useMemo(() => parseInline(text), [text])
-  return <Inlines content={content} />
-}
-
-interface InlinesProps {
-  readonly content: readonly Inline[]
-  readonly inLink?: boolean
-}
-
-const Inlines = ({ content, inLink = false }: InlinesProps) => (
-  <>
-    {content.map((node, index) => (
-      <InlineView key={`${index} ${node.kind}`} node={node} inLink={inLink} />
-    ))}
-  </>
-)
-
-function InlineView({ node, inLink }: { readonly node: Inline; readonly inLink: boolean }) {
-  switch (node.kind) {
-    case 'text':
-      return <>{showDirections(node.text)}</>
-    case 'code':
-      return <code>{showDirections(node.text)}</code>
-    case 'strong':
-      return (
-        <strong>
-          <Inlines content={node.content} inLink={inLink} />
-        </strong>
-      )
-    case 'emphasis':
-      return (
-        <em>
-          <Inlines content={node.content} inLink={inLink} />
-        </em>
-      )
-    case 'strike':
-      return (
-        <del>
-          <Inlines content={node.content} inLink={inLink} />
-        </del>
-      )
-    case 'link':
-    case 'image': {
-      const { href, content, kind } = node
-      const shown = content.length > 0 ? <Inlines content={content} inLink /> : href
-      if (inLink) return <>{shown}</>
-      return (
-        <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>
-          {kind === 'image' && 'Image: '}
-          {shown}
-        </a>
-      )
-    }
-  }
+  const [head, ...rows] = table.children
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
+    // biome-ignore lint/a11y/useSemanticElements: it contains no form fields
+    <div class="table-scroll" tabIndex={0} role="group" aria-label="Table">
+      <table>
+        {head?.children.some((cell) => cell.children.length > 0) && <thead>{row(head, 'th')}</thead>}
+        <tbody>{rows.map((one) => row(one, 'td'))}</tbody>
+      </table>
+    </div>
+  )
 }

@@ -93,7 +93,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
       {text !== '' && (
         <div>
           <span class="hidden">Answer: </span>
-          <Markdown text={text} />
+          <Markdown text={text} growing={state === 'running'} />
         </div>
       )}
       {notes.map((note) => (

@@ -1,14 +1,14 @@
-import { type Block, parseBlocks } from '../../components/markdown/blocks.ts'
+import type { RootContent } from 'mdast'
+import { parseErrorPage } from './parse-page.ts'
 
-/** The error documentation. It is bundled as a separate chunk, so that it works without access to another site. */
 const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
   query: '?raw',
   import: 'default',
   eager: true,
 })
 
-/** The documentation for an error code. Null for unknown codes. */
-export function errorPage(code: string): readonly Block[] | null {
+/** The documentation for an error code, which works without access to another site. Undefined for unknown codes. */
+export function errorPage(code: string): readonly RootContent[] | undefined {
   const page = pages[`../../../../docs/errors/${code}.md`]
-  return page === undefined ? null : parseBlocks(page.replace(/<!--[\s\S]*?-->/g, ''))
+  return page === undefined ? undefined : parseErrorPage(page)
 }
