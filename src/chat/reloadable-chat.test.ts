@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { createGenerations } from '../runtime/reload.ts'
+import { Generations } from '../runtime/generations.ts'
 import { requestOf } from './chat.fixture.ts'
 import { reloadableChat } from './reloadable-chat.ts'
 
@@ -16,12 +16,15 @@ test('G8: an answer ends with the configuration it started with, which stays ope
       yield { kind: 'text', text: closed.includes(name) ? 'too late' : `${name} ends` } as const
     },
   })
-  const generations = createGenerations({
+  const generations = new Generations({
     first: chat('old'),
     clock,
     dispose: async ({ name }) => void closed.push(name),
   })
-  const changing = reloadableChat(() => generations.current, generations.run)
+  const changing = reloadableChat(
+    () => generations.current,
+    (work) => generations.run(work),
+  )
   const texts: unknown[] = []
   for await (const event of changing.answer(requestOf('x'))) {
     texts.push('text' in event && event.text)

@@ -7,3 +7,14 @@ export function listen<Event extends readonly unknown[]>(
   listeners.add(own)
   return { [Symbol.dispose]: () => void listeners.delete(own) }
 }
+
+/** A set of listeners, each of which hears every event. */
+export function createListeners<Event extends readonly unknown[]>() {
+  const listeners = new Set<(...event: Event) => void>()
+  return {
+    emit(...event: Event) {
+      for (const listener of listeners) listener(...event)
+    },
+    on: (listener: (...event: Event) => void): Disposable => listen(listeners, listener),
+  }
+}

@@ -7,7 +7,7 @@ import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
 import type { Cluster } from './cluster.ts'
 import type { Generation } from './generation.ts'
 import type { ProcessState } from './process-state.ts'
-import type { ReloadHistory, ReloadStatus } from './reload.ts'
+import type { ReloadHistory } from './reload.ts'
 import type { SharedApprovals } from './shared-approvals.ts'
 
 type MetricsPage = { readonly body: string; readonly contentType: string }
@@ -25,7 +25,6 @@ export interface GatewayParts {
   current(): Generation
   readonly sharedApprovals: SharedApprovals
   readonly reload: {
-    status(): ReloadStatus
     /** Reloads the configuration. Never rejects; a failure is recorded in the history. */
     now(): Promise<unknown>
     readonly history: ReloadHistory

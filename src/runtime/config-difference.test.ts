@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
-import { compareConfigs, describeChanges } from './config-difference.ts'
+import { compareConfigs } from './config-difference.ts'
 
 const configOf = (written: object = {}) => configSchema.parse(written) as unknown as Config
 const openly = () => true
 const words = (before: object, after: object, mayTell = openly as (path: readonly string[]) => boolean) =>
-  describeChanges(configOf(before), configOf(after), mayTell)
+  compareConfigs(configOf(before), configOf(after), mayTell).changes
 
 test('G8, G10: changes of a reload are described in words', () => {
   const before = {
@@ -70,8 +70,8 @@ test('G8: a changed folder for state is reported by the name of its setting alon
   }
   const before = storedIn('/a', '/a')
   for (const after of [storedIn('/b', '/b'), storedIn('/a', '/b')]) {
-    expect(compareConfigs(before, after).atNextStart).toEqual(['stores.path'])
+    expect(compareConfigs(before, after).difference.atNextStart).toEqual(['stores.path'])
   }
-  const changes = describeChanges(before, storedIn('/b', '/b'), openly)
+  const { changes } = compareConfigs(before, storedIn('/b', '/b'), openly)
   expect(changes).toEqual(['stores.path: /a → /b (after a restart)'])
 })

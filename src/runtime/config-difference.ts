@@ -16,109 +16,115 @@ export interface ConfigDifference {
   readonly atNextStart: readonly string[]
 }
 
+export interface ConfigComparison {
+  readonly difference: ConfigDifference
+  /** The changes in words, such as `server memory added` or `limits.perMinute: 60 → 120`. */
+  readonly changes: readonly string[]
+  /** The new configuration, but with the old values of settings that need a restart. */
+  readonly applicable: Config
+}
+
+/** A setting, or an entry such as a server, that differs. */
+interface ChangedSetting {
+  readonly path: readonly string[]
+  readonly kind: 'added' | 'removed' | 'changed'
+  readonly old: unknown
+  readonly now: unknown
+}
+
 /** Sections that need a restart, because their ports, files and stores are already open. */
-const fixed = ['server', 'stores', 'audit', 'history', 'telemetry'] as const
+const fixed: readonly (keyof Config)[] = ['server', 'stores', 'audit', 'history', 'telemetry']
 /** Keys in the `fixed` sections that nevertheless apply without a restart. */
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 /** Keys that are not settings, with the setting that they follow from. */
 const derived: Readonly<Record<string, string>> = { 'stores.common': 'stores.path' }
-
-export function compareConfigs(before: Config, after: Config): ConfigDifference {
-  const { mcpServers: old } = before
-  const { mcpServers: now } = after
-  const common = Object.keys(now).filter((name) => Object.hasOwn(old, name))
-  const next = keepFixedSettings(before, after)
-  return {
-    servers: {
-      added: Object.keys(now).filter((name) => !Object.hasOwn(old, name)),
-      removed: Object.keys(old).filter((name) => !Object.hasOwn(now, name)),
-      changed: common.filter((name) => !isDeepStrictEqual(old[name], now[name])),
-    },
-    sections: (Object.keys(next) as (keyof Config)[]).filter(
-      (section) => section !== 'mcpServers' && !isDeepStrictEqual(before[section], next[section]),
-    ),
-    atNextStart: fixed.flatMap((section) => changedKeys(section, before[section], after[section])),
-  }
-}
-
-const changedKeys = (section: string, before: object, after: object): string[] => {
-  const [old, now] = [before, after] as Record<string, unknown>[]
-  const keys = Object.keys({ ...old, ...now })
-    .filter((key) => !isDeepStrictEqual(old?.[key], now?.[key]))
-    .map((key) => derived[`${section}.${key}`] ?? `${section}.${key}`)
-    .filter((key) => !live.has(key))
-  return [...new Set(keys)]
-}
-
-/** Returns the new configuration, but with the old values for settings that need a restart. */
-export function keepFixedSettings(before: Config, after: Config): Config {
-  const kept = fixed.map((section) => {
-    const changing = Object.entries(after[section]).filter(([key]) => live.has(`${section}.${key}`))
-    const processState = Object.entries(before[section]).filter(([key]) => !live.has(`${section}.${key}`))
-    return [section, Object.fromEntries([...processState, ...changing])]
-  })
-  return { ...after, ...Object.fromEntries(kept) }
-}
-
-export const isEmpty = ({ servers, sections }: ConfigDifference): boolean =>
-  servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0
-
-/** Whether values at this path may be shown. If they may not, a change is reported without its values. */
-export type MayShow = (path: readonly string[]) => boolean
-
 /** Sections whose keys are user-defined names, with a noun for one entry. */
-const named: Readonly<Record<string, string>> = {
+const nouns: Readonly<Record<string, string>> = {
   mcpServers: 'server',
   agents: 'agent',
   models: 'model',
   sinks: 'sink',
 }
 
+/** Whether values at this path may be shown. If they may not, a change is reported without its values. */
+type MayShow = (path: readonly string[]) => boolean
+
+export function compareConfigs(before: Config, after: Config, mayShow: MayShow = mayShowValue): ConfigComparison {
+  const all = changedSettings(before, after)
+  const later = all.filter(({ path }) => needsRestart(path))
+  const servers = all.filter(({ path }) => path[0] === 'mcpServers')
+  const serversThat = (kind: ChangedSetting['kind']) =>
+    unique(servers.filter((one) => (one.path.length === 2 ? one.kind : 'changed') === kind).map(({ path }) => path[1]))
+  const sections = unique(all.filter(({ path }) => !needsRestart(path)).map(({ path }) => path[0]))
+  return {
+    difference: {
+      servers: { added: serversThat('added'), removed: serversThat('removed'), changed: serversThat('changed') },
+      sections: sections.filter((section) => section !== 'mcpServers'),
+      atNextStart: fixed.flatMap((section) =>
+        unique(later.filter(({ path }) => path[0] === section).map(({ path }) => derived[keyOf(path)] ?? keyOf(path))),
+      ),
+    },
+    changes: describeChanges(all, mayShow),
+    applicable: withFixedSettings(before, after),
+  }
+}
+
+function changedSettings(old: unknown, now: unknown, path: readonly string[] = []): ChangedSetting[] {
+  if (isDeepStrictEqual(old, now)) return []
+  const kind = old === undefined ? 'added' : now === undefined ? 'removed' : 'changed'
+  if (!isRecord(old) || !isRecord(now)) return [{ path, kind, old, now }]
+  return unique([...Object.keys(old), ...Object.keys(now)]).flatMap((key) =>
+    changedSettings(old[key], now[key], [...path, key]),
+  )
+}
+
+const unique = (words: readonly (string | undefined)[]): string[] => [...new Set(words.map(String))]
+
+const keyOf = (path: readonly string[]): string => path.slice(0, 2).join('.')
+
+const needsRestart = (path: readonly string[]): boolean =>
+  fixed.some((section) => section === path[0]) && !live.has(keyOf(path))
+
+function withFixedSettings(before: Config, after: Config): Config {
+  const partOf = (config: Config, section: keyof Config, isLive: boolean) =>
+    Object.entries(config[section] as object).filter(([key]) => live.has(`${section}.${key}`) === isLive)
+  const sections = fixed.map((section) => [
+    section,
+    Object.fromEntries([...partOf(before, section, false), ...partOf(after, section, true)]),
+  ])
+  return { ...after, ...Object.fromEntries(sections) }
+}
+
+export const isEmpty = ({ servers, sections }: ConfigDifference): boolean =>
+  servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0
+
 /** Maximum number of changes to describe, in case the whole configuration is replaced. */
 const maxChanges = 100
 const maxValue = 100
 
-/** Describes changes, such as `server memory added` or `limits.perMinute: 60 → 120`. */
-export function describeChanges(before: Config, after: Config, mayShow: MayShow): string[] {
-  const { atNextStart } = compareConfigs(before, after)
-  const later = (path: string) => atNextStart.some((key) => path === key || path.startsWith(`${key}.`))
-  const changes: string[] = []
-
-  const compare = (path: readonly string[], old: unknown, now: unknown): void => {
-    if (isDeepStrictEqual(old, now) || derived[path.join('.')]) return
-    const [section = '', name] = path
-    const thing = path.length === 2 ? named[section] : undefined
-    if (thing !== undefined && (old === undefined || now === undefined)) {
-      changes.push(`${thing} ${name} ${old === undefined ? 'added' : 'removed'}`)
-    } else if (isRecord(old) && isRecord(now)) {
-      for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) compare([...path, key], old[key], now[key])
-    } else {
-      const key = path.join('.')
-      const change = mayShow(path) ? describeValues(old, now) : describeKey(old, now)
-      changes.push(key + change + (later(key) ? ' (after a restart)' : ''))
-    }
-  }
-
-  compare([], before, after)
-  return changes.length <= maxChanges
-    ? changes
-    : [...changes.slice(0, maxChanges), `and ${changes.length - maxChanges} more`]
+function describeChanges(changed: readonly ChangedSetting[], mayShow: MayShow): string[] {
+  const settings = changed.filter(({ path }) => derived[path.join('.')] === undefined)
+  const sentences = settings.slice(0, maxChanges).map((one) => {
+    const { path, kind } = one
+    const noun = path.length === 2 && kind !== 'changed' ? nouns[String(path[0])] : undefined
+    if (noun !== undefined) return `${noun} ${path[1]} ${kind}`
+    const change = mayShow(path) ? describeValues(one) : ` ${kind}`
+    return path.join('.') + change + (needsRestart(path) ? ' (after a restart)' : '')
+  })
+  return settings.length <= maxChanges ? sentences : [...sentences, `and ${settings.length - maxChanges} more`]
 }
 
-const describeKey = (old: unknown, now: unknown): string =>
-  old === undefined ? ' added' : now === undefined ? ' removed' : ' changed'
-
-function describeValues(old: unknown, now: unknown): string {
+function describeValues({ kind, old, now }: ChangedSetting): string {
   if (isStringList(old) && isStringList(now)) {
-    const added = now.filter((word) => !old.includes(word)).map((word) => `${shown(word)} added`)
-    const removed = old.filter((word) => !now.includes(word)).map((word) => `${shown(word)} removed`)
+    const added = now.filter((word) => !old.includes(word)).map((word) => `${valueText(word)} added`)
+    const removed = old.filter((word) => !now.includes(word)).map((word) => `${valueText(word)} removed`)
     return added.length + removed.length === 0 ? ': order changed' : `: ${[...added, ...removed].join(', ')}`
   }
   const isPlain = [old, now].every((value) => typeof value !== 'object')
-  return isPlain ? `: ${shown(old)} → ${shown(now)}` : describeKey(old, now)
+  return isPlain ? `: ${valueText(old)} → ${valueText(now)}` : ` ${kind}`
 }
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   if (value === undefined) return 'none'
   return shorten(String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' '), maxValue)
 }
@@ -126,5 +132,4 @@ function shown(value: unknown): string {
 const isStringList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((word) => typeof word === 'string')
 
-export const mayShowValue = (path: readonly string[]): boolean =>
-  path.every((_, index) => secretKindAt(path.slice(0, index + 1)) === undefined)
+const mayShowValue: MayShow = (path) => path.every((_, index) => secretKindAt(path.slice(0, index + 1)) === undefined)

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Access } from '../core/access.ts'
 import type { ApprovalNeed } from '../core/approval.ts'
 import type { Call, Caller } from '../core/call.ts'
@@ -30,12 +29,3 @@ export interface GenerationContext extends ProcessState {
   /** Writes to standard output. Undefined if standard output is the connection to a client. */
   readonly print: ((text: string) => void) | undefined
 }
-
-/** A part that is built from some of the settings. The next generation reuses it if those settings have not changed. */
-export interface Reusable<T> {
-  readonly value: T
-  readonly builtFrom: unknown
-}
-
-export const reuseOrCreate = <T>(before: Reusable<T> | undefined, part: unknown, create: () => T): Reusable<T> =>
-  before && isDeepStrictEqual(before.builtFrom, part) ? before : { value: create(), builtFrom: part }

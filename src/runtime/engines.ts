@@ -7,13 +7,14 @@ import { pinned, readBody } from '../egress/guarded-get.ts'
 import { createLazy } from '../lib/lazy.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import type { SandboxFetch } from '../sandbox/host-calls.ts'
-import { type GenerationContext, type Reusable, reuseOrCreate } from './context.ts'
+import type { GenerationContext } from './context.ts'
 import { moduleFile } from './package-paths.ts'
+import type { SharedParts } from './shared-parts.ts'
 
 /** The models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
 export interface Engines {
-  readonly models: Reusable<Models>
-  readonly executor: Reusable<ReplaceableExecutor>
+  readonly models: Models
+  readonly executor: ReplaceableExecutor
 }
 
 export interface ReplaceableExecutor extends Executor {
@@ -27,25 +28,27 @@ export interface Models extends AsyncDisposable {
 
 export function createEngines(
   config: Config,
-  { profiles, budgets, clock, log }: GenerationContext,
-  before: Engines | undefined,
+  context: GenerationContext,
+  parts: SharedParts,
+  before: (Engines & { readonly parts: SharedParts }) | undefined,
 ): Engines {
   return {
-    models: reuseOrCreate(before?.models, config.models, () =>
-      openModels(createModels(config.models, { profiles, requests: budgets.model_requests, clock, log })),
-    ),
-    executor: reuseOrCreate(before?.executor, config.sandbox, () =>
-      openExecutor(config.sandbox, { budgets, clock, log }, before?.executor.value),
+    models: parts.share(before?.parts, 'models', config.models, () => openModels(config.models, context)),
+    executor: parts.share(before?.parts, 'executor', config.sandbox, () =>
+      openExecutor(config.sandbox, context, before?.executor),
     ),
   }
 }
 
-const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
-  byName,
-  async [Symbol.asyncDispose]() {
-    await Promise.all([...byName.values()].map((model) => model[Symbol.asyncDispose]()))
-  },
-})
+function openModels(config: Config['models'], { profiles, budgets, clock, log }: GenerationContext): Models {
+  const byName = createModels(config, { profiles, requests: budgets.model_requests, clock, log })
+  return {
+    byName,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...byName.values()].map((model) => model[Symbol.asyncDispose]()))
+    },
+  }
+}
 
 export function openExecutor(
   config: Config['sandbox'],

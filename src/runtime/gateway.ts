@@ -14,6 +14,7 @@ import type { Kind } from '../core/entry.ts'
 import { createRecentUses } from '../core/limits/budget.ts'
 import type { Log } from '../core/log.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import { createListeners } from '../lib/listen.ts'
 import type { Why } from '../policy/explanation.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
 import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
@@ -25,7 +26,7 @@ import { registeredTools } from '../tools/tool-source.ts'
 import type { AdminPart, GatewayParts } from './admin-part.ts'
 import { notifyOfApprovals } from './approval-webhook.ts'
 import { createCluster } from './cluster.ts'
-import { mayShowValue } from './config-difference.ts'
+import { ConfigAudit } from './config-audit.ts'
 import type { GenerationContext } from './context.ts'
 import {
   buildGeneration,
@@ -43,17 +44,10 @@ import {
   type ToolInvocation,
   tokenAccountOfAll,
 } from './generation-queries.ts'
+import { Generations } from './generations.ts'
 import { identity } from './package-paths.ts'
 import { openProcessState } from './process-state.ts'
-import {
-  createConfigAudit,
-  createGenerations,
-  createListeners,
-  createReload,
-  createReloadHistory,
-  type Generations,
-  type ReloadStatus,
-} from './reload.ts'
+import { Reload, type ReloadStatus } from './reload.ts'
 import { shareApprovals } from './shared-approvals.ts'
 import { haveSameUrl, serversOf, unserved } from './upstream-servers.ts'
 import type { SharedServices } from './workers/worker.ts'
@@ -128,7 +122,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       log,
       shared: options.shared,
       sessions: () => httpServer?.sessions ?? 0,
-      reloads: () => reload.status(),
+      reloads: () => reload.history.status(),
       tokens: () => tokenAccountOfAll(generations.current),
     }),
   )
@@ -178,22 +172,21 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     redact: (text) => current().redactor.text(text),
     tools,
     print: options.print,
-    status: (caller) => gatewayStatus(current(), caller, reload.status()),
+    status: (caller) => gatewayStatus(current(), caller, reload.history.status()),
   }
   const generations: Generations<Generation> = open.use(
-    createGenerations<Generation>({
+    new Generations<Generation>({
       first: buildGeneration(await prepareConfig(first, context), context),
       clock,
       dispose: (generation) =>
-        disposeGeneration(generation, generations.alive).catch((cause: unknown) =>
+        disposeGeneration(generation).catch((cause: unknown) =>
           log.error({ err: cause }, 'could not close all servers and services of a configuration'),
         ),
     }),
   )
   const { approvals, breakers, bulkhead, pubSub, cache } = processState
   const sharedApprovals = open.use(shareApprovals({ approvals, pubSub, clock, log }))
-  const history = createReloadHistory()
-  const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
+  const configAudit = new ConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
   /** Records start and stop in the audit log, but not for commands such as `toolway tools`, which serve no clients. */
   const startServing = () => {
@@ -202,10 +195,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     configAudit.started(current().loaded.config)
     running.defer(() => configAudit.stopped(current().loaded.config))
   }
-  const reload = createReload({
-    history,
-    record: configAudit,
-    mayShow: mayShowValue,
+  const reload = new Reload({
+    audit: configAudit,
     current: () => current().loaded,
     load() {
       files?.reading()
@@ -218,9 +209,14 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     async apply(loaded) {
       refuseUnauthenticated(loaded)
       const before = current()
-      const next = buildGeneration(await prepareConfig(loaded, context, before), context, before)
+      await using unfinished = new AsyncDisposableStack()
+      const prepared = await prepareConfig(loaded, context, before)
+      unfinished.use(prepared.parts)
+      unfinished.use(prepared.serverParts)
+      const next = buildGeneration(prepared, context, before)
       await startGeneration(next, before, generationListeners)
       generations.replace(next)
+      unfinished.move()
       for (const [name, { server, builtFrom }] of before.servers) {
         const replacement = next.servers.get(name)
         if (replacement?.server === server) continue
@@ -242,7 +238,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const cluster = open.use(
     createCluster({
       ...{ pubSub, workers: processState.workers, breakers, current, clock, log },
-      reload: reload.now,
+      reload: () => reload.now(),
       readKeys: () => current().inboundAuth.keysChanged(),
     }),
   )
@@ -257,7 +253,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       authenticate,
       current,
       sharedApprovals,
-      reload: { ...reload, now: cluster.reload, history },
+      reload: { now: cluster.reload, history: reload.history },
       cluster,
       source: options.source,
       why,
@@ -303,10 +299,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       await Promise.all(serversOf(current()).map((server) => server.refresh()))
     },
     generations: () => generations.alive.length,
-    reloadStatus: reload.status,
+    reloadStatus: () => reload.history.status(),
     async reload() {
       await cluster.reload()
-      return reload.status()
+      return reload.history.status()
     },
     async listen() {
       refuseUnauthenticated(current().loaded)
@@ -403,5 +399,5 @@ const local: Omit<Caller, 'agent'> = {
 /** Files that trigger a reload when they change. */
 const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [
   ...loaded.filesToWatch,
-  ...plugins.value.filesToWatch,
+  ...plugins.filesToWatch,
 ]

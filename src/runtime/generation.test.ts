@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { disposeGeneration, type Generation } from './generation.ts'
+import { SharedParts } from './shared-parts.ts'
 
 test('B7: a part that cannot be closed does not keep the other parts of a configuration open', async () => {
   const closed: string[] = []
@@ -9,21 +10,19 @@ test('B7: a part that cannot be closed does not keep the other parts of a config
       if (fails) throw new Error(`${name} failed`)
     },
   })
-  const generation = {
-    catalog: { [Symbol.dispose]() {} },
-    chat: part('chat', true),
-    servers: new Map([
-      ['a', { server: part('a', true) }],
-      ['b', { server: part('b') }],
-    ]),
-    models: { value: part('models') },
-    executor: { value: part('executor', true) },
-    plugins: { value: part('plugins') },
-    inboundAuth: { authenticate: part('authenticate') },
-    pins: part('pins'),
-    traces: part('traces'),
-  } as unknown as Generation
-  const error = await disposeGeneration(generation, []).catch((thrown) => thrown)
+  const chat = part('chat', true)
+  const serverParts = sharing({ a: part('a', true), b: part('b') })
+  const names = ['models', 'executor', 'plugins', 'authenticate', 'pins', 'traces']
+  const parts = sharing(Object.fromEntries(names.map((name) => [name, part(name, name === 'executor')])))
+  const catalog = { [Symbol.dispose]() {} }
+  const generation = { catalog, chat, serverParts, parts } as unknown as Generation
+  const error = await disposeGeneration(generation).catch((thrown) => thrown)
   expect(closed).toEqual(['chat', 'a', 'b', 'models', 'executor', 'plugins', 'authenticate', 'pins', 'traces'])
   expect(error.errors.map(({ message }: Error) => message)).toEqual(['chat failed', 'a failed', 'executor failed'])
 })
+
+function sharing(parts: Readonly<Record<string, AsyncDisposable>>): SharedParts {
+  const shared = new SharedParts()
+  for (const [name, part] of Object.entries(parts)) shared.add(name, undefined, part)
+  return shared
+}

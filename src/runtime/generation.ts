@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util'
 import { captureJson, createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { type Catalog, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
-import { createPins, type Pins, watchDefinitions } from '../catalog/pins/pins.ts'
+import { createPins, type Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { CreateChatOptions } from '../chat/chat.ts'
 import { modelNames, visionModels } from '../chat/models/create-models.ts'
@@ -38,15 +37,17 @@ import type { createJwtVerifier as CreateVerifier } from '../serve/auth/jwt.ts'
 import { createKeys } from '../stores/key-lookup.ts'
 import { keptToken } from '../stores/secret-file.ts'
 import { callLog, logsCalls } from '../telemetry/log.ts'
-import { type ChosenTraces, chooseTraces } from '../telemetry/traces/settings.ts'
+import { traceSettings } from '../telemetry/traces/settings.ts'
+import type { Traces } from '../telemetry/traces/traces.ts'
 import { hasOwnModel } from '../tools/inference/models.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
-import type { GenerationContext, Reusable } from './context.ts'
+import type { GenerationContext } from './context.ts'
 import { createEngines, type Engines } from './engines.ts'
-import { createLocalSources, reuseOrLoadPlugins } from './local-sources.ts'
+import { createLocalSources, sharePlugins } from './local-sources.ts'
 import { version } from './package-paths.ts'
 import type { CurrentSettings, ProcessState } from './process-state.ts'
+import { SharedParts } from './shared-parts.ts'
 import { buildServers, type ConfiguredServers, createListTracker, serversOf } from './upstream-servers.ts'
 
 /**
@@ -74,7 +75,7 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
 const maxReplaced = 128
 
 /** A configuration together with everything that must be loaded asynchronously for it. */
-export interface PreparedConfig extends ChosenTraces {
+export interface PreparedConfig {
   readonly loaded: LoadedConfig
   /** The bearer token that clients must send; undefined if none is required. */
   readonly token: string | undefined
@@ -83,29 +84,68 @@ export interface PreparedConfig extends ChosenTraces {
   readonly origins: ReadonlyMap<string, ServerOrigin>
   /** Creates the JWT verifier. Loaded only if `auth.jwt` is set. */
   readonly createVerifier: typeof CreateVerifier | undefined
-  readonly plugins: Reusable<Plugins>
+  readonly plugins: Plugins
+  readonly traces: Traces | undefined
+  readonly traceWarnings: readonly string[]
+  /** The servers, closed before the other parts. */
+  readonly serverParts: SharedParts
+  /** The other parts that generations share. */
+  readonly parts: SharedParts
 }
 
 /** The asynchronous step before `buildGeneration`. Reuses the previous pins, plugins and traces where possible. */
 export async function prepareConfig(
   loaded: LoadedConfig,
-  { orphanReaper, clock, log }: Pick<ProcessState, 'orphanReaper' | 'clock' | 'log'>,
+  context: Pick<ProcessState, 'orphanReaper' | 'clock' | 'log'>,
   before?: PreparedConfig,
 ): Promise<PreparedConfig> {
-  const {
-    auth,
-    stores,
-    policy,
-    mcpServers,
-    native: { plugins: plugged },
-  } = loaded.config
+  const { auth, stores, policy, mcpServers, native } = loaded.config
+  await using unfinished = new AsyncDisposableStack()
+  const parts = unfinished.use(new SharedParts())
   const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
-  const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
-  const known = before?.loaded.config
-  const same = known?.policy.pins === policy.pins && known.stores.path === stores.path
-  const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
   const provided = auth.jwt !== undefined && !auth.jwt.disabled
-  const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
+  const prepared = {
+    loaded,
+    token: token === 'none' ? undefined : token,
+    origins: new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)])),
+    createVerifier: provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined,
+    pins: await sharePins({ mode: policy.pins, folder: stores.path, ...context }, parts, before),
+    ...(await shareTraces(loaded.config, context, parts, before)),
+    plugins: await sharePlugins(
+      native.plugins,
+      { ...context, conceal: concealerOf(loaded, context, before) },
+      parts,
+      before,
+    ),
+    serverParts: new SharedParts(),
+    parts,
+  }
+  unfinished.move()
+  return prepared
+}
+
+async function sharePins(options: PinsOptions, parts: SharedParts, before: PreparedConfig | undefined): Promise<Pins> {
+  const key = [options.mode, options.folder]
+  return parts.reuse<Pins>(before?.parts, 'pins', key) ?? parts.add('pins', key, await createPins(options))
+}
+
+/** The traces of a configuration. Loads the exporter only if traces are sent. */
+async function shareTraces(
+  { telemetry }: Config,
+  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
+  parts: SharedParts,
+  before: PreparedConfig | undefined,
+): Promise<Pick<PreparedConfig, 'traces' | 'traceWarnings'>> {
+  const { settings, warnings: traceWarnings } = traceSettings(telemetry.traces, process.env)
+  if (settings === undefined) return { traces: undefined, traceWarnings }
+  const same = parts.reuse<Traces>(before?.parts, 'traces', settings)
+  if (same) return { traces: same, traceWarnings }
+  const { openTraces } = await import('../telemetry/traces/traces.ts')
+  return { traces: parts.add('traces', settings, openTraces({ settings, version, clock, log })), traceWarnings }
+}
+
+/** Removes a configuration's secrets from text that is printed before its generation has started. */
+function concealerOf(loaded: LoadedConfig, { log }: Pick<ProcessState, 'log'>, before: PreparedConfig | undefined) {
   let redactor: Redactor | undefined
   const conceal = (text: string): string => {
     redactor ??= createRedactor({
@@ -114,25 +154,21 @@ export async function prepareConfig(
     })
     return redactor.line(text)
   }
-  // For what is printed before the first generation has started.
   if (before === undefined) log.conceal?.(conceal)
-  const tracing = { env: process.env, before: before?.traces, version, clock, log }
-  const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
-  const plugins = await reuseOrLoadPlugins(plugged, { orphanReaper, conceal, clock, log }, before?.plugins)
-  return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
+  return conceal
 }
 
 /** Builds a generation without side effects: if this throws, the previous generation stays in place unchanged. */
 export function buildGeneration(prepared: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
-  const { loaded, token, pins, traces, warnings: traceWarnings } = prepared
+  const { loaded, token, pins, traces, traceWarnings, parts, serverParts } = prepared
   const { config } = loaded
   const { access, clock, log } = context
   const guards = guardsOf(config.mcpServers, clock)
   const quarantined = config.policy.pins === 'off' ? undefined : pins.denialOf
   const policy = createPolicy({ config, quarantined })
-  const servers = buildServers(config, context, before?.servers)
-  const engines = createEngines(config, context, before)
-  const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins.value }, context)
+  const servers = buildServers(config, context, serverParts, before)
+  const engines = createEngines(config, context, parts, before)
+  const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins }, context)
   const catalog = createCatalogs({
     sources: [...localSources, ...serversOf({ servers })],
     naming: config.naming,
@@ -215,10 +251,10 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     catalog,
     pipeline,
     servers,
-    inboundAuth: createInboundAuth(prepared, context, before),
+    inboundAuth: parts.share(before?.parts, 'auth', [token, config.auth], () => createInboundAuth(prepared, context)),
     chat: lazyChat({
       access,
-      models: engines.models.value.byName,
+      models: engines.models.byName,
       config: config.chat,
       validate,
       mayOffer: ({ server, name }) => server !== 'native' || hasOwnModel(config, name),
@@ -270,37 +306,17 @@ export async function startGeneration(
 }
 
 /** Closes everything that is not shared with another generation. Rejects, after closing all of it, if a part failed. */
-export async function disposeGeneration(generation: Generation, alive: readonly Generation[]): Promise<void> {
-  const { catalog, servers, inboundAuth, pins, traces, chat, models, executor, plugins } = generation
+export async function disposeGeneration({ catalog, chat, serverParts, parts }: Generation): Promise<void> {
   const failures: unknown[] = []
-  const close = async (part: AsyncDisposable | undefined) => {
+  catalog[Symbol.dispose]()
+  for (const part of [chat, serverParts, parts]) {
     try {
-      await part?.[Symbol.asyncDispose]()
-    } catch (error) {
-      failures.push(error)
+      await part[Symbol.asyncDispose]()
+    } catch (thrown) {
+      failures.push(...(thrown instanceof AggregateError ? thrown.errors : [thrown]))
     }
   }
-  catalog[Symbol.dispose]()
-  await close(chat)
-  // Close them in parallel, because each may have to wait for a process that is slow to exit.
-  await Promise.all(exceptShared(servers, alive).map(close))
-  for (const key of ['models', 'executor', 'plugins'] as const) {
-    const { value } = { models, executor, plugins }[key]
-    if (!alive.some((other) => other[key].value === value)) await close(value)
-  }
-  if (!alive.some((other) => other.inboundAuth === inboundAuth)) await close(inboundAuth.authenticate)
-  if (!alive.some((other) => other.pins === pins)) await close(pins)
-  if (!alive.some((other) => other.traces === traces)) await close(traces)
   if (failures.length > 0) throw new AggregateError(failures, `could not close: ${failures.map(String).join('; ')}`)
-}
-
-/**
- * The servers that no other generation uses. A separate function, because the errors created while closing them refer to
- * the variables of their callers, and would keep the other generations in memory.
- */
-function exceptShared(servers: Generation['servers'], others: readonly Generation[]) {
-  const shared = new Set(others.flatMap(serversOf))
-  return serversOf({ servers }).filter((server) => !shared.has(server))
 }
 
 function guardsOf(servers: Config['mcpServers'], clock: Clock) {
@@ -310,28 +326,25 @@ function guardsOf(servers: Config['mcpServers'], clock: Clock) {
   return new Map(checks.flatMap(([server, check]) => (check ? [[server, check]] : [])))
 }
 
-interface InboundAuth {
-  readonly authenticate: Authenticate & AsyncDisposable
+interface InboundAuth extends AsyncDisposable {
+  readonly authenticate: Authenticate
   /** Applies a change that this process made to the key file. */
   keysChanged(): void
   isRevoked(principal: string): boolean
   readonly config: Config['auth']
 }
 
-/** Creates the authenticator for callers, or reuses the previous one if its settings have not changed. */
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
-  context: GenerationContext,
-  before: (PreparedConfig & { readonly inboundAuth: InboundAuth }) | undefined,
+  { keyUsage: usage, clock, log }: GenerationContext,
 ): InboundAuth {
   const { auth, stores } = config
-  const { keyUsage: usage, clock, log } = context
-  if (before && before.token === token && isDeepStrictEqual(before.inboundAuth.config, auth)) return before.inboundAuth
   const keys = createKeys({ configured: auth.keys, folder: stores.path, usage, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
   const authenticate = createAuthenticate({ token, keys, verify, clock })
   const isRevoked = (principal: string) => principal.startsWith('key:') && !keys.isValid(principal.slice(4))
-  return { config: auth, authenticate, keysChanged: keys.changed, isRevoked }
+  const dispose = () => authenticate[Symbol.asyncDispose]()
+  return { config: auth, authenticate, keysChanged: keys.changed, isRevoked, [Symbol.asyncDispose]: dispose }
 }
 
 /** Loads the chat code on the first request, because most gateways only proxy calls. */

@@ -1,5 +1,4 @@
 import { stat } from 'node:fs/promises'
-import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { Compiled } from '../policy/arguments/compile.ts'
@@ -16,10 +15,11 @@ import { nativeTools } from '../tools/native/index.ts'
 import { loadPlugins, type Plugins, PluginsRefused } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
 import { toolSource } from '../tools/tool-source.ts'
-import type { GenerationContext, Reusable } from './context.ts'
+import type { GenerationContext } from './context.ts'
 import type { Engines } from './engines.ts'
 import { moduleFile } from './package-paths.ts'
 import type { ProcessState } from './process-state.ts'
+import type { SharedParts } from './shared-parts.ts'
 
 export interface LocalSourcesOptions {
   readonly config: Config
@@ -51,11 +51,11 @@ function builtInTools(
 ): Tool[] {
   const { tools: names, fetch } = config.native
   const vet = (url: string) => vetUrl(url, { allowPrivate: fetch.allowPrivate, clock })
-  const models = engines.models.value.byName
+  const models = engines.models.byName
   const languages = likelyLanguages(config.sandbox.languages)
   const sandbox = { ...config.sandbox, languages: [...languages] }
   const others = inferenceTools({ config, models, parser: answerParser, vet, clock, log })
-  const code = { executor: engines.executor.value, access, config: sandbox, claim: leases?.acquire, clock }
+  const code = { executor: engines.executor, access, config: sandbox, claim: leases?.acquire, clock }
   if (languages.length > 0) others.push(executeCode(code))
   return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })
 }
@@ -111,18 +111,20 @@ export async function openPlugins(paths: readonly string[], context: PluginConte
 }
 
 /** Reuses plugins unless their list or one of their files has changed. */
-export async function reuseOrLoadPlugins(
+export async function sharePlugins(
   paths: readonly string[],
   context: PluginContext,
-  known: Reusable<Plugins> | undefined,
-): Promise<Reusable<Plugins>> {
-  if (known && isDeepStrictEqual(known.builtFrom, await stateOf(paths, known.value.filesToWatch))) return known
-  const value = await openPlugins(paths, context)
-  return { value, builtFrom: await stateOf(paths, value.filesToWatch) }
+  parts: SharedParts,
+  before: { readonly plugins: Plugins; readonly parts: SharedParts } | undefined,
+): Promise<Plugins> {
+  const same = before && parts.reuse<Plugins>(before.parts, 'plugins', await stateOfPlugins(paths, before.plugins))
+  if (same) return same
+  const plugins = await openPlugins(paths, context)
+  return parts.add('plugins', await stateOfPlugins(paths, plugins), plugins)
 }
 
 /** The list of plugins and the metadata of their files, compared to detect changes. */
-async function stateOf(paths: readonly string[], filesToWatch: readonly string[]): Promise<unknown> {
+async function stateOfPlugins(paths: readonly string[], { filesToWatch }: Plugins): Promise<unknown> {
   const files = await Promise.all(filesToWatch.map((place) => stat(place).catch(() => undefined)))
   return [paths, files.map((file) => file && [file.mtimeMs, file.size, file.ino])]
 }

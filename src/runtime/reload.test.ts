@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { configSchema } from '../config/schema.ts'
 import { silentLog } from '../core/log.ts'
 import { compareConfigs } from './config-difference.ts'
-import { createReload } from './reload.ts'
+import { Reload } from './reload.ts'
 
 const loadedOf = (written: object = {}, files: readonly string[] = []) =>
   ({ config: configSchema.parse(written), files: files.map((path) => ({ path })) }) as unknown as LoadedConfig
@@ -16,7 +16,7 @@ function setUp(
 ) {
   const clock = createManualClock()
   const applied: LoadedConfig[] = []
-  const reload = createReload({
+  const reload = new Reload({
     current: () => current,
     load,
     apply: async (loaded) => {
@@ -36,7 +36,7 @@ describe('G8: a reload', () => {
     const { reload, applied } = setUp(async () => next)
     await reload.now()
     expect(applied).toEqual([next])
-    expect(reload.status()).toMatchObject({
+    expect(reload.history.status()).toMatchObject({
       attempts: 1,
       successes: 1,
       last_error: null,
@@ -52,7 +52,7 @@ describe('G8: a reload', () => {
     const { reload, applied } = setUp(load, apply)
     await reload.now()
     expect(applied).toEqual([])
-    expect(reload.status()).toMatchObject({
+    expect(reload.history.status()).toMatchObject({
       attempts: 1,
       successes: 0,
       last_error: 'line 3: no such key',
@@ -78,7 +78,7 @@ describe('G8: a reload', () => {
     gates[1]?.resolve(loadedOf())
     await Promise.all([first, ...others])
     expect(applied).toHaveLength(2)
-    expect(reload.status().attempts).toBe(2)
+    expect(reload.history.status().attempts).toBe(2)
   })
 
   test('changes nothing if a file was removed: its rules must not be dropped', async () => {
@@ -87,7 +87,7 @@ describe('G8: a reload', () => {
     const { reload, applied } = setUp(async () => loadedOf({}, found), undefined, loadedOf({}, [there, gone]))
     await reload.now()
     expect(applied).toEqual([])
-    expect(reload.status().last_error).toContain(gone)
+    expect(reload.history.status().last_error).toContain(gone)
     // Another file may come before one that is still there.
     found = ['/elsewhere/toolway.yaml', gone]
     await reload.now()
@@ -100,8 +100,8 @@ describe('G8: a reload', () => {
     const { reload, applied } = setUp(async () => loadedOf(rewritten), undefined, loadedOf(started))
     for (const [time, sections] of [['audit'], []].entries()) {
       await reload.now()
-      expect(reload.status().history[0]?.difference?.sections).toEqual(sections)
-      expect(reload.status().history[0]?.difference?.atNextStart, `after ${time}`).toEqual([
+      expect(reload.history.status().history[0]?.difference?.sections).toEqual(sections)
+      expect(reload.history.status().history[0]?.difference?.atNextStart, `after ${time}`).toEqual([
         'server.port',
         'stores.path',
         'stores.redis',
@@ -114,8 +114,8 @@ describe('G8: a reload', () => {
   test('keeps the last twenty attempts', async () => {
     const { reload } = setUp(async () => loadedOf())
     for (let count = 0; count < 30; count++) await reload.now()
-    expect(reload.status()).toMatchObject({ attempts: 30, successes: 30 })
-    expect(reload.status().history).toHaveLength(20)
+    expect(reload.history.status()).toMatchObject({ attempts: 30, successes: 30 })
+    expect(reload.history.status().history).toHaveLength(20)
   })
 })
 
@@ -128,7 +128,7 @@ test('G8: a difference names servers, sections, and settings that need a restart
     server: { port: 9 },
     agents: { one: {} },
   })
-  expect(compareConfigs(before as never, after as never)).toEqual({
+  expect(compareConfigs(before as never, after as never).difference).toEqual({
     servers: { added: ['d'], removed: ['c'], changed: ['b'] },
     sections: ['agents'],
     atNextStart: ['server.port'],

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { scanText } from '../catalog/scan/scan.ts'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
@@ -10,6 +9,7 @@ import { listDigest } from '../upstream/listing/server-listing.ts'
 import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
 import { identity } from './package-paths.ts'
+import type { SharedParts } from './shared-parts.ts'
 
 export interface ConfiguredServer {
   readonly server: UpstreamServer
@@ -18,7 +18,7 @@ export interface ConfiguredServer {
     readonly timeoutMs: number
     readonly maxTimeoutMs: number
     readonly refreshMs: number
-    readonly mode: string
+    readonly discovery: Config['discovery']['mode']
     readonly listLimits: ListLimits
     readonly health: Config['health']
   }
@@ -29,75 +29,72 @@ export type ConfiguredServers = ReadonlyMap<string, ConfiguredServer>
 export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }): UpstreamServer[] =>
   [...servers.values()].map(({ server }) => server)
 
-/**
- * Builds a generation's servers and reuses the previous generation's servers whose settings have not changed. This is a
- * separate function so that no closure in the new generation keeps the previous one in memory.
- */
+/** Builds a generation's servers, and reuses those of the previous generation whose settings have not changed. */
 export const buildServers = (
   config: Config,
   context: GenerationContext,
-  before: ConfiguredServers | undefined,
+  parts: SharedParts,
+  before: { readonly servers: ConfiguredServers; readonly serverParts: SharedParts } | undefined,
 ): ConfiguredServers =>
   new Map(
     Object.entries(config.mcpServers).flatMap(([name, server]) => {
-      if (!isThisGateway(server, config.server)) return [[name, buildServer(name, config, context, before?.get(name))]]
-      context.log.warn({ server: name }, "skipped: its url is this gateway's own endpoint")
-      return []
+      if (isThisGateway(server, config.server)) {
+        context.log.warn({ server: name }, "skipped: its url is this gateway's own endpoint")
+        return []
+      }
+      const builtFrom = settingsOf(server, config)
+      // Keep a server paused when its configuration changes, if an operator has paused it.
+      const paused = before?.servers.get(name)?.server.control.paused ?? false
+      const open = () => openServer(name, server, builtFrom, paused, context)
+      return [[name, { builtFrom, server: parts.share(before?.serverParts, name, builtFrom, open) }]]
     }),
   )
 
-function buildServer(
-  name: string,
-  { mcpServers, defaults, discovery, health }: Config,
-  context: GenerationContext,
-  known: ConfiguredServer | undefined,
-): ConfiguredServer {
-  const config = mcpServers[name] as ServerConfig
-  const { timeout: timeoutMs, maxTimeout: maxTimeoutMs } = defaults
-  const refreshMs = config.refresh ?? discovery.refresh
+function settingsOf(config: ServerConfig, { defaults, discovery, health }: Config): ConfiguredServer['builtFrom'] {
   const { maxEntries, maxListSize } = discovery
-  const listLimits = { maxEntries, maxListSize }
-  // Capturing happens in the pipeline: turning it on or off does not restart the server.
-  const builtFrom = {
+  return {
+    // Capturing happens in the pipeline: turning it on or off does not restart the server.
     config: { ...config, capture: false },
-    timeoutMs,
-    maxTimeoutMs,
-    refreshMs,
-    mode: discovery.mode,
-    listLimits,
+    timeoutMs: defaults.timeout,
+    maxTimeoutMs: defaults.maxTimeout,
+    refreshMs: config.refresh ?? discovery.refresh,
+    discovery: discovery.mode,
+    listLimits: { maxEntries, maxListSize },
     health,
   }
-  if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
+}
+
+/**
+ * Opens a server. A function of its own, so that no closure in the new generation keeps the previous one in memory.
+ */
+function openServer(
+  name: string,
+  config: ServerConfig,
+  { config: _, ...settings }: ConfiguredServer['builtFrom'],
+  paused: boolean,
+  context: GenerationContext,
+): UpstreamServer {
   const { store, seal, starts, orphanReaper, oauth, redact, budgets, clock, log } = context
   const { tasks } = budgets
-  return {
-    builtFrom,
-    server: createServer({
-      name,
-      config,
-      timeoutMs,
-      maxTimeoutMs,
-      refreshMs,
-      discovery: discovery.mode,
-      listLimits,
-      health,
-      decide: (caller, entry) => context.policy().decide(caller, entry),
-      mayUseSome: (caller, entries) => mayUseSome(context.policy(), caller, name, entries),
-      judgesDefinitions: () => context.policy().judgesDefinitions,
-      isHarmless,
-      breaker: () => context.breakers.stateOf(name),
-      store,
-      starts,
-      servedUris: context.servedUris,
-      redact,
-      connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),
-      seal,
-      // Keep a server paused when its configuration changes, if an operator has paused it.
-      paused: known?.server.control.paused ?? false,
-      clock,
-      log,
-    }),
-  }
+  return createServer({
+    ...settings,
+    name,
+    config,
+    decide: (caller, entry) => context.policy().decide(caller, entry),
+    mayUseSome: (caller, entries) => mayUseSome(context.policy(), caller, name, entries),
+    judgesDefinitions: () => context.policy().judgesDefinitions,
+    isHarmless,
+    breaker: () => context.breakers.stateOf(name),
+    store,
+    starts,
+    servedUris: context.servedUris,
+    redact,
+    connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),
+    seal,
+    paused,
+    clock,
+    log,
+  })
 }
 
 /** Whether the scanner finds nothing in a text. Cached, because a server's status is needed for every list. */

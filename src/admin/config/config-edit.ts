@@ -19,6 +19,7 @@ import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import type { OAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, type ProbeResult } from '../../runtime/probe-server.ts'
+import type { ReloadAttempt } from '../../runtime/reload.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { type AdminContext, audited } from '../context.ts'
 import type { ConfigEdit, ConfigEditRecord, EditProposal, ReloadEvent, ServerTest } from '../contract.ts'
@@ -26,7 +27,7 @@ import type { ConfigEditService } from '../service.ts'
 import type { ThreadMethods } from '../thread/admin-thread.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 import { clientServers } from './add-servers.ts'
-import { redactConfig, targetOf } from './config.ts'
+import { redactConfig, reloadEventOf, targetOf } from './config.ts'
 import { type ConfigEditor, createConfigEditor, EditConflict, type Proposal } from './config-editor.ts'
 import { createEditHistory, type RecordedEdit } from './edit-history.ts'
 import { createSecretHider } from './hide-secrets.ts'
@@ -123,13 +124,11 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
 
   /** Reloads all processes. Returns this process's outcome. */
   const reloaded = async (): Promise<ReloadEvent> => {
-    const events: ReloadEvent[] = []
-    using _ = reload.history.onEvent((event) => events.push(event))
+    const attempts: ReloadAttempt[] = []
+    using _ = reload.history.onAttempt((attempt) => attempts.push(attempt))
     await reload.now()
-    const { text } = current().redactor
-    const event = events.find(({ ok }) => !ok) ?? events.find(({ changes }) => changes.length > 0) ?? events[0]
-    if (!event) return { at: clock.now(), ok: true, error: null, changes: [] }
-    return { ...event, error: event.error === null ? null : text(event.error), changes: event.changes.map(text) }
+    const attempt = attempts.find(({ ok }) => !ok) ?? attempts.find(({ changes }) => changes.length > 0) ?? attempts[0]
+    return reloadEventOf(attempt ?? { at: clock.now(), ok: true, error: null, changes: [] }, current().redactor)
   }
 
   return {

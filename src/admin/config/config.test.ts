@@ -3,7 +3,7 @@ import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
 import { type Config, configSchema } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
-import { describeChanges, mayShowValue } from '../../runtime/config-difference.ts'
+import { compareConfigs } from '../../runtime/config-difference.ts'
 import { redactConfig } from './config.ts'
 import { secretIn, secretive } from './secrets.fixture.ts'
 
@@ -81,7 +81,7 @@ describe('B6: the configuration as it is shown', () => {
 })
 
 test('B6: changes of a reload are described without any of them', () => {
-  const told = describeChanges(configOf(secretive(7)), configOf(secretive(8)), mayShowValue).join('\n')
+  const told = compareConfigs(configOf(secretive(7)), configOf(secretive(8))).changes.join('\n')
   expect(told).not.toMatch(secretIn(7))
   expect(told).not.toMatch(secretIn(8))
   for (const key of [

@@ -6,7 +6,7 @@ import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { commandLine } from '../../lib/message-text.ts'
-import type { ReloadOutcome } from '../../runtime/reload.ts'
+import type { ReloadAttempt } from '../../runtime/reload.ts'
 import { type AdminContext, audited } from '../context.ts'
 import type { ReloadEvent } from '../contract.ts'
 import { reloadView } from '../overview/overview.ts'
@@ -18,13 +18,9 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
   const { current, reload, audit, clock } = context
   const { history } = reload
 
-  /** Redacts a reload event, because error messages may quote the file. */
-  const shown = ({ error, changes, ...event }: ReloadOutcome): ReloadEvent => {
-    const { text } = current().redactor
-    return { ...event, error: error === null ? null : text(error), changes: changes.map(text) }
-  }
+  const shown = (attempt: ReloadAttempt): ReloadEvent => reloadEventOf(attempt, current().redactor)
 
-  const lastReload = (): ReloadEvent | undefined => history.events[0] && shown(history.events[0])
+  const lastReload = (): ReloadEvent | undefined => history.attempts[0] && shown(history.attempts[0])
 
   return {
     config() {
@@ -34,7 +30,7 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
         config: redactConfig(loaded.config, redactor),
         warnings: warnings.map(redactor.text),
         reload: reloadView(context, true),
-        history: history.events.map(shown),
+        history: history.attempts.map(shown),
       }
     },
     lastReload,
@@ -42,9 +38,15 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
       await audited(audit, caller, { operation: 'reload_config' }, () => reload.now())
       return lastReload() ?? { at: clock.now(), ok: true, error: null, changes: [] }
     },
-    onReload: (listener) => history.onEvent((event) => listener(shown(event))),
+    onReload: (listener) => history.onAttempt((attempt) => listener(shown(attempt))),
   }
 }
+
+/** A reload attempt without secrets: error messages may quote the file. */
+export const reloadEventOf = (
+  { at, ok, error, changes }: ReloadAttempt,
+  { text }: Pick<Redactor, 'text'>,
+): ReloadEvent => ({ at, ok, error: error === null ? null : text(error), changes: changes.map(text) })
 
 /** Special values of `token`, which are not secret. */
 const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])

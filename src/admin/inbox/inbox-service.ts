@@ -35,7 +35,7 @@ export function openInbox(options: OpenInboxOptions): Inbox {
       webhook = undefined
     }
   }
-  open.use(options.history.onEvent(follow))
+  open.use(options.history.onAttempt(follow))
   open.defer(() => webhook?.[Symbol.dispose]())
   follow()
   const opened = open.move()

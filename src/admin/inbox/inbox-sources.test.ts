@@ -8,7 +8,7 @@ import { ConfigError } from '../../config/problems.ts'
 import type { PendingApproval } from '../../core/approval.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import { createRejections } from '../../runtime/rejections.ts'
-import { createReloadHistory } from '../../runtime/reload.ts'
+import { ReloadHistory } from '../../runtime/reload.ts'
 import { changeKeyFile, keyFile } from '../../stores/key-file.ts'
 import { brokenChain } from '../audit/audit-queries.ts'
 import type { InboxEntry } from './inbox.ts'
@@ -72,7 +72,7 @@ function gateway() {
     servers: { get: (name: string) => ({ server: { control: { paused: state.paused.has(name) } } }) },
   }
   const rejections = createRejections(clock)
-  const history = createReloadHistory()
+  const history = new ReloadHistory()
   const context = {
     ...{ clock, rejections, history, current: () => generation, storeReadings: () => state.stores },
     audit: { status: () => state.audit },

@@ -109,7 +109,7 @@ function definitionSource({ current, history }: InboxContext): InboxSource {
       let watched = current().pins
       let watching = watched.onReview(changed)
       // A reload that changes `policy.pins` replaces the pins.
-      const reloads = history.onEvent(() => {
+      const reloads = history.onAttempt(() => {
         if (current().pins === watched) return
         watching[Symbol.dispose]()
         watched = current().pins
@@ -281,7 +281,7 @@ const rejectionItems = ({ rejections }: InboxContext): InboxEntry[] =>
 function reloadSource({ history }: InboxContext): InboxSource {
   return {
     items() {
-      const [last] = history.events
+      const [last] = history.attempts
       if (!last || last.ok) return []
       return [
         {
@@ -297,7 +297,7 @@ function reloadSource({ history }: InboxContext): InboxSource {
         },
       ]
     },
-    onChange: (listener) => history.onEvent(listener),
+    onChange: (listener) => history.onAttempt(listener),
   }
 }
 

@@ -65,8 +65,8 @@ function loadFor(caller: Caller, context: AdminContext): Load {
 
 /** The state of configuration reloads. Only admins see the error, because it may quote the configuration. */
 export function reloadView({ reload, current }: AdminContext, admin: boolean): ReloadView {
-  const { attempts, successes } = reload.status()
-  const [latest] = reload.history.events
+  const { attempts, successes } = reload.history.status()
+  const [latest] = reload.history.attempts
   const error = latest?.error ?? null
   const lastError = admin && error !== null ? current().redactor.text(error) : null
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }

@@ -1,8 +1,6 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../config/schema.ts'
 import { decodePercent } from '../../lib/url.ts'
 import type { OtlpDelivery } from './otlp-client.ts'
-import type { Traces, TracesOptions } from './traces.ts'
 import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 
 export interface TraceChoice {
@@ -127,24 +125,4 @@ function pairs(list: string | undefined): Record<string, string> {
     if (sign > 0 && key !== '') found[key] = decodePercent(pair.slice(sign + 1).trim())
   }
   return found
-}
-
-export type ChosenTraces = Awaited<ReturnType<typeof chooseTraces>>
-
-interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
-  readonly env: OtelEnvironment
-  /** The previous configuration's traces. Reused, with their queued spans, if the settings have not changed. */
-  readonly before: Traces | undefined
-}
-
-/** Opens a configuration's traces; undefined if they are off. Loads the exporter only if traces are sent. */
-export async function chooseTraces(
-  config: Config['telemetry']['traces'],
-  { env, before, ...options }: ChooseOptions,
-): Promise<{ readonly traces: Traces | undefined; readonly warnings: readonly string[] }> {
-  const { settings, warnings } = traceSettings(config, env)
-  if (settings === undefined) return { traces: undefined, warnings }
-  if (before && isDeepStrictEqual(before.settings, settings)) return { traces: before, warnings }
-  const { openTraces } = await import('./traces.ts')
-  return { traces: openTraces({ ...options, settings }), warnings }
 }

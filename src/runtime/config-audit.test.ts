@@ -4,8 +4,8 @@ import { type Config, configSchema } from '../config/schema.ts'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { auditAction } from './audit-action.ts'
+import { ConfigAudit } from './config-audit.ts'
 import { compareConfigs } from './config-difference.ts'
-import { createConfigAudit } from './reload.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as unknown as Config
 
@@ -16,7 +16,7 @@ function setUp() {
     return undefined
   }
   const audit = { begin: keep, end: keep }
-  const record = createConfigAudit(audit, 'a secret', (text) => text.replace('hunter2', '[redacted]'))
+  const record = new ConfigAudit(audit, 'a secret', (text) => text.replace('hunter2', '[redacted]'))
   return { audit, record, records }
 }
 
@@ -25,7 +25,7 @@ test('F11: start, stop and each reload are audited, with a hash of the configura
   const before = configOf({})
   const after = configOf({ mcpServers: { a: { command: 'x' } } })
   record.started(before)
-  record.applied(after, compareConfigs(before, after))
+  record.applied(after, compareConfigs(before, after).difference)
   record.refused('line 3: password hunter2 is wrong')
   await record.stopped(after)
   const given = records.map((event) => ('arguments' in event ? event.arguments : undefined))

@@ -2,12 +2,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { createGenerations } from './reload.ts'
+import { Generations } from './generations.ts'
 
 function setUp() {
   const clock = createManualClock()
   const ended: string[] = []
-  const generations = createGenerations({
+  const generations = new Generations({
     first: 'one',
     clock,
     dispose: async (generation) => void ended.push(generation),
@@ -74,7 +74,7 @@ test('V6, G8: nothing refers to a generation that was disposed of', async () => 
     refs.push(new WeakRef(generation))
     return generation
   }
-  const generations = createGenerations<object>({ first: build(), clock, dispose: async () => {} })
+  const generations = new Generations<object>({ first: build(), clock, dispose: async () => {} })
   for (let round = 0; round < 3; round++) {
     generations.replace(build())
     clock.advance(1_000)
