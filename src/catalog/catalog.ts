@@ -1,7 +1,7 @@
 import type { NamingConfig } from '../config/schema.ts'
 import type { Exposure, ListChangeListener, Served, View } from '../core/access.ts'
 import { AppPages } from '../core/apps.ts'
-import { type Call, type Caller, type CallerIdentity, type Capabilities, clientKey, profileOf } from '../core/call.ts'
+import { type Call, type Caller, type CallerIdentity, type Capabilities, clientKey, listProfile } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
@@ -225,8 +225,7 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
   }
 }
 
-/** Max number of catalogs for client profiles, and of those for single callers. */
-const maxProfiles = 32
+/** Max number of catalogs for single callers. */
 const maxCallers = 64
 
 /** Merges simultaneous notifications: a change reaches the catalogs of all profiles, but is reported once. */
@@ -256,12 +255,12 @@ function once(listener: ListChangeListener): ListChangeListener {
 }
 
 /**
- * Creates one catalog per set of client capabilities, because servers may offer more to more capable clients, and one
+ * Creates one catalog per list profile of clients, because servers may offer more to more capable clients, and one
  * for each caller that sees lists of its own.
  */
 export function createCatalogs(options: CatalogOptions): Catalog {
   const listeners = new Map<ListChangeListener, Map<Catalog, Disposable>>()
-  const catalogs = new Map<string, Catalog>()
+  const catalogs = new Map<number, Catalog>()
   const callerCatalogs = new Map<string, Catalog>()
   const items: KnownItems = new WeakMap()
   const plain = catalogOf({})
@@ -297,13 +296,8 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     },
   }
 
-  function forgetOldest(among: Map<string, Catalog>): void {
-    const oldest = [...among].find(([, catalog]) => catalog !== plain)
-    if (oldest) forget(among, ...oldest)
-  }
-
-  function forget(among: Map<string, Catalog>, key: string, catalog: Catalog): void {
-    among.delete(key)
+  function forget(key: string, catalog: Catalog): void {
+    callerCatalogs.delete(key)
     catalog.settle()
     for (const following of listeners.values()) following.delete(catalog)
     catalog[Symbol.dispose]()
@@ -314,15 +308,9 @@ export function createCatalogs(options: CatalogOptions): Catalog {
   }
 
   function catalogOf(capabilities: Capabilities): Catalog {
-    const profile = profileOf(capabilities)
+    const profile = listProfile(capabilities)
     const known = catalogs.get(profile)
-    if (known) {
-      // Move the catalog to the end, to keep all catalogs after the plain one in order of last use.
-      if (known !== plain) catalogs.delete(profile)
-      catalogs.set(profile, known)
-      return known
-    }
-    if (catalogs.size >= maxProfiles) forgetOldest(catalogs)
+    if (known) return known
     const sources = options.sources.map((source) => source.seenBy?.(capabilities) ?? source)
     const catalog = createCatalog({ ...options, sources, items })
     catalogs.set(profile, catalog)
@@ -344,7 +332,8 @@ export function createCatalogs(options: CatalogOptions): Catalog {
       callerCatalogs.set(key, known)
       return known
     }
-    if (callerCatalogs.size >= maxCallers) forgetOldest(callerCatalogs)
+    const [oldest] = callerCatalogs
+    if (oldest && callerCatalogs.size >= maxCallers) forget(...oldest)
     const sources = options.sources.map((source) => source.seenBy?.(caller.capabilities, caller) ?? source)
     const catalog = createCatalog({ ...options, sources, items, ...(before && { before }) })
     callerCatalogs.set(key, catalog)
@@ -361,7 +350,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     setImmediate(() => {
       const key = clientKey(caller)
       const catalog = callerCatalogs.get(key)
-      if (catalog && !hasLists(caller)) forget(callerCatalogs, key, catalog)
+      if (catalog && !hasLists(caller)) forget(key, catalog)
     })
   }
 }

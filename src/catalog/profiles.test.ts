@@ -72,14 +72,13 @@ test('F4: a change that concerns several kinds of clients is announced once', as
   expect(told).toEqual([new Set(['tool'])])
 })
 
-test('B2: kinds of clients are bounded; the longest unused one is forgotten and found again', () => {
+test('B2: kinds of clients are those that differ in what lists may depend on', () => {
   const { catalog } = setUp([twoFaced().source])
   expect(names(catalog, { elicitation: {} })).toHaveLength(2)
   for (let kind = 0; kind < 100; kind++) names(catalog, { [`odd${kind}`]: {} })
-  expect(names(catalog, { elicitation: {} })).toHaveLength(2)
+  expect(names(catalog, { elicitation: { url: {} }, experimental: {} })).toHaveLength(2)
   expect(names(catalog, {})).toHaveLength(1)
 })
-
 /** A server that lists something else for some sessions. */
 function withSessions() {
   const common = fakeSource('s', { tools: ['read'] })

@@ -1,14 +1,12 @@
 import { asRecord } from '../lib/is-record.ts'
 import { setBounded } from '../lib/memoize.ts'
 import type { Served } from './access.ts'
-import { type Caller, type Capabilities, callerKey, declaresExtension } from './call.ts'
+import { type Caller, type Capabilities, callerKey, declaresExtension, uiExtension } from './call.ts'
 import type { Definition } from './entry.ts'
 
 /*
  * MCP Apps: a tool may name a page (`ui://…`) that the client's host shows, and that calls tools of the same server.
  */
-
-export const uiExtension = 'io.modelcontextprotocol/ui'
 
 /** Whether a client shows the pages of apps. Such a client keeps the tools that are meant for pages from its model. */
 export const showsApps = (capabilities: Capabilities): boolean => declaresExtension(capabilities, uiExtension)

@@ -1,5 +1,5 @@
 import type { Json } from '../json/json.ts'
-import { asRecord } from '../lib/is-record.ts'
+import { asRecord, isRecord } from '../lib/is-record.ts'
 import type { ApprovalRecord } from './approval.ts'
 import type { Entry } from './entry.ts'
 import type { Result } from './result.ts'
@@ -145,8 +145,12 @@ export const wrapPeer = (peer: Peer, changes: Partial<Pick<Peer, 'notify' | 'ask
 export type Handler = (call: Call) => Promise<Result>
 export type Interceptor = (call: Call, next: Handler) => Promise<Result>
 
-/** The capabilities that a client declared. Servers receive the same capabilities. */
+/** The capabilities that a client declared. Servers receive those that Toolway knows. */
 export type Capabilities = Readonly<Record<string, unknown>>
+
+/** The extensions that clients can use through Toolway: tasks, and MCP Apps. */
+export const tasksExtension = 'io.modelcontextprotocol/tasks'
+export const uiExtension = 'io.modelcontextprotocol/ui'
 
 export const declaresExtension = ({ extensions }: Capabilities, name: string): boolean =>
   asRecord(extensions)[name] !== undefined
@@ -155,17 +159,54 @@ export const declaresExtension = ({ extensions }: Capabilities, name: string): b
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof logLevels)[number]
 
+/** The client capabilities that Toolway knows. Servers receive no others. */
+const knownCapabilityTree: CapabilityTree = {
+  roots: { listChanged: {} },
+  sampling: { context: {}, tools: {} },
+  elicitation: { form: {}, url: {} },
+  tasks: { list: {}, cancel: {}, requests: { sampling: { createMessage: {} }, elicitation: { create: {} } } },
+  extensions: { [tasksExtension]: {}, [uiExtension]: { mimeTypes: {} } },
+}
+
+interface CapabilityTree {
+  readonly [name: string]: CapabilityTree
+}
+
+/** The known members of what a client declared, in a fixed order. */
+export const knownCapabilities = (declared: Capabilities): Capabilities =>
+  knownMembers(declared, knownCapabilityTree) as Capabilities
+
+function knownMembers(declared: unknown, known: CapabilityTree): unknown {
+  if (!isRecord(declared)) return declared
+  const names = Object.keys(known).filter((name) => declared[name] !== undefined)
+  return Object.fromEntries(names.map((name) => [name, knownMembers(declared[name], known[name] as CapabilityTree)]))
+}
+
 const profiles = new WeakMap<Capabilities, string>()
 
-/** A key for a set of capabilities. It is the same for equal capabilities, in whatever order they were declared. */
+/** A key for what a client supports. It is the same for equal known capabilities, in whatever order they were declared. */
 export function profileOf(capabilities: Capabilities): string {
   // Cached, because each call needs it several times and a session always passes the same object.
   const known = profiles.get(capabilities)
   if (known !== undefined) return known
-  const profile = JSON.stringify(sorted(capabilities))
+  const profile = JSON.stringify(knownCapabilities(capabilities))
   profiles.set(capabilities, profile)
   return profile
 }
+
+/**
+ * A key for what servers list, which may depend on what they can ask the client for and on the extensions that it
+ * declares. There are 32, so that nothing else bounds what is kept for each.
+ */
+export const listProfile = ({ roots, sampling, elicitation, extensions }: Capabilities): number =>
+  Number(roots !== undefined) +
+  2 * Number(sampling !== undefined) +
+  4 * Number(elicitation !== undefined) +
+  (extensions === undefined ? 0 : extensionBits({ extensions }))
+
+const extensionBits = (capabilities: Capabilities): number =>
+  8 * Number(declaresExtension(capabilities, tasksExtension)) +
+  16 * Number(declaresExtension(capabilities, uiExtension))
 
 /** A caller, as everything that is kept for one caller identifies it: two agents of one session are two callers (W1). */
 export type CallerIdentity = Pick<Caller, 'principal' | 'agent' | 'session' | 'capabilities'>
@@ -183,12 +224,6 @@ export const clientKey = (caller: CallerIdentity): string => `${callerKey(caller
 /** Whether this client supports at least one kind of request that a server may send during a call. */
 export const canBeAsked = (capabilities: Capabilities): boolean =>
   ['sampling', 'elicitation', 'roots'].some((name) => capabilities[name] !== undefined)
-
-function sorted(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  const entries = Object.entries(value).map(([key, inner]) => [key, sorted(inner)] as const)
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
-}
 
 /** Passes a call to the source of its entry. */
 export const runEntry: Handler = (call) => {

@@ -150,16 +150,3 @@ test('B6: the error of a plugin that cannot be loaded does not show secrets', as
   const starting = startToolway({ auth: { token: 'correct-horse-battery-9' }, native: { plugins: [plugin] } })
   await expect(starting).rejects.toThrow('no answer for [redacted].')
 })
-
-test('V6: a caller declares at most sixteen sets of capabilities, and others are not affected', () => {
-  const { gateway } = toolway
-  const caller = { ...gateway.local, principal: 'key:anna', admin: false }
-  const declares = (capability: string, who = caller) =>
-    gateway.view({ ...who, capabilities: { experimental: { [capability]: {} } } })
-  for (let kind = 1; kind <= 16; kind++) declares(`kind-${kind}`)
-  expect(() => declares('kind-17')).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
-  declares('kind-1')
-  gateway.view(caller)
-  declares('kind-17', { ...caller, principal: 'key:bert' })
-  declares('kind-17', gateway.local)
-})

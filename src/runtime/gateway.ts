@@ -7,11 +7,10 @@ import { ConfigError } from '../config/problems.ts'
 import { refuseUnauthenticated } from '../config/unauthenticated.ts'
 import { watchFiles } from '../config/watch.ts'
 import type { Access } from '../core/access.ts'
-import { type Caller, type Handler, hasShare, profileOf } from '../core/call.ts'
+import type { Caller, Handler } from '../core/call.ts'
 import type { Chat } from '../core/chat.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Kind } from '../core/entry.ts'
-import { createRecentUses } from '../core/limits/budget.ts'
 import type { Log } from '../core/log.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import { createListeners } from '../lib/listen.ts'
@@ -130,19 +129,13 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const aliveServers = () => new Set(generations.alive.flatMap(serversOf))
   const lists = createListeners<[kinds: ReadonlySet<Kind>, session?: string]>()
 
-  const usesCapabilities = createRecentUses(processState.budgets.client_capabilities, capabilitiesMs, clock)
-
   const access: Access = {
     handle: inCurrent(({ pipeline }) => pipeline.handle),
     complete: inCurrent(({ pipeline }) => pipeline.complete),
     relay: (method, call) => generations.run(({ pipeline }) => pipeline.relay(method, call)),
     answerChat: (...params) => generations.run(({ pipeline }) => pipeline.answerChat(...params)),
     subscribe: (...params) => generations.run(({ pipeline }) => pipeline.subscribe(...params)),
-    view(caller) {
-      const profile = hasShare(caller) ? profileOf(caller.capabilities) : plainProfile
-      if (profile !== plainProfile) usesCapabilities(caller.principal, profile)
-      return current().pipeline.view(caller)
-    },
+    view: (caller) => current().pipeline.view(caller),
     rejected(request) {
       processState.metrics.rejected(request.code)
       processState.rejections.count(request)
@@ -382,10 +375,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     return { ...local, asked: agent, agent: current().policy.agentOf(local, agent) }
   }
 }
-
-/** Each set of client capabilities has lists, connections and processes of its own, which are kept for a while. */
-const capabilitiesMs = 600_000
-const plainProfile = profileOf({})
 
 const local: Omit<Caller, 'agent'> = {
   agents: '*',

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf } from '../core/call.fixture.ts'
-import type { Peer } from '../core/call.ts'
-import { profileOf } from '../core/call.ts'
+import { type Peer, uiExtension } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { Json } from '../json/json.ts'
 import { createStartQueue } from './connection/reconnect.ts'
@@ -169,23 +168,17 @@ test.each(['shared', 'caller', 'call'])(
   },
 )
 
-test('V6: lists for clients with capabilities that nobody uses any more make room for others', async () => {
-  const { server, clock } = serverWith()
-  const known = async (profile: number) => {
-    const capabilities = { experimental: { [profile]: {} } }
-    await server.seenBy?.(capabilities).ready?.()
-    return server.kinds?.().has(profileOf(capabilities))
+test('V6: server listings: clients that differ in unknown capabilities or in details share one', async () => {
+  const { server } = serverWith()
+  const known = async (capabilities: object) => {
+    await server.seenBy?.(capabilities as Record<string, unknown>).ready?.()
+    return server.kinds?.().size
   }
   await server.ready()
-  for (let profile = 1; profile < 32; profile++) expect(await known(profile)).toBe(true)
-  expect(await known(32)).toBe(false)
-  clock.advance(500_000)
-  await known(1)
-  clock.advance(100_000)
-  expect(await known(32)).toBe(true)
-  expect(server.kinds?.().size).toBe(3)
+  for (let kind = 0; kind < 40; kind++) expect(await known({ experimental: { [kind]: {} } })).toBe(1)
+  for (const sampling of [{}, { tools: {} }, { context: {} }]) expect(await known({ sampling })).toBe(2)
+  expect(await known({ sampling: {}, extensions: { [uiExtension]: {} } })).toBe(3)
 })
-
 test('S1: a second start knows the tools at once, marked stale, without starting the server', async () => {
   const { store, server: first } = serverWith()
   await first.ready()

@@ -79,7 +79,7 @@ export interface UpstreamServer extends Source, ServerOffers {
   notifyServer(caller: Caller, method: string): void
   sessionEnded(caller: Caller): void
   breakerChanged(): void
-  /** Whether calls wait for a connection to open: the shared one, or one for a session or a call. */
+  /** Whether calls wait for a connection to open. */
   opening(): boolean
   readonly control: ServerControl
 }
@@ -199,8 +199,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     },
     hasListsFor: (caller) => listings.sessions.of(caller) !== undefined,
     onCallerChange: (listener) => listen(callerListeners, listener),
-    kinds: () =>
-      new Map([...listings.byProfile].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(() => one)]] : []))),
+    kinds() {
+      const fetched = [...listings.byProfile].filter(([, one]) => one.fetched)
+      return new Map(fetched.map(([kind, one]) => [String(kind), sourceOf(() => one)]))
+    },
     get instructions() {
       return (!control.paused && handshake()?.instructions) || ''
     },
@@ -333,7 +335,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return !isOff() && !isDown(status(listing).health)
   }
 
-  // Calls.
   async function use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.monotonic()
@@ -448,7 +449,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return clock.monotonic() - wantedAt < config.idle
   }
 
-  // Health.
   /** Notifies listeners only if the health changed, because connections open and close with every call. */
   function healthMayHaveChanged(): void {
     if (status(plain).health !== health) changed()

@@ -1,12 +1,10 @@
-import { uiExtension } from '../core/apps.ts'
+import { tasksExtension, uiExtension } from '../core/call.ts'
 import { latestLegacy, modernRevision } from './revisions.ts'
 
 /*
  * Which members the protocol defines for each message, by revision and extension. Only these are interpreted and
  * forwarded (V1): otherwise, a server that ignores the case of names could find a second value that was not checked.
  */
-
-export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
 /** The extensions that clients can use through Toolway. No others are announced to them (W5). */
 export const servedExtensions: readonly string[] = [tasksExtension, uiExtension]

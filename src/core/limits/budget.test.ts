@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { Budget, createRecentUses } from './budget.ts'
+import { Budget } from './budget.ts'
 import { createBudgets } from './budgets.ts'
 
 const overloaded = expect.objectContaining({ code: 'OVERLOADED', details: { retryAfterMs: 1_000 } })
@@ -29,23 +28,4 @@ test('V6: no caller can use up a budget', () => {
   expect(new Set(report.map(({ name }) => name)).size).toBe(report.length)
   expect(report.find(({ name }) => name === 'calls')).toMatchObject({ used: 1, limit: 4 })
   for (const { perCaller, limit } of report) expect(perCaller).toBeLessThan(limit)
-})
-
-test('V6: what a caller uses counts until it has not used it for a while', () => {
-  const clock = createManualClock()
-  const budget = new Budget('kinds', { what: 'kinds', limit: 3, perCaller: 2 })
-  const use = createRecentUses(budget, 1_000, clock)
-  use('anna', 'a')
-  use('anna', 'b')
-  expect(() => use('anna', 'c')).toThrow(overloaded)
-  clock.advance(600)
-  use('anna', 'a')
-  use('bert', 'c')
-  expect(() => use('cleo', 'a')).toThrow(overloaded)
-  clock.advance(600)
-  use('cleo', 'a')
-  expect(budget.use()).toMatchObject({ used: 3, largest: 1, refused: 2 })
-  clock.advance(1_000)
-  use('anna', 'c')
-  expect(budget.used).toBe(1)
 })

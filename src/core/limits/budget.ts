@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts'
 import { ToolwayError } from '../errors.ts'
 
 /** How much of a budget is in use. `largest` is the use of the caller that uses most of it. */
@@ -105,30 +104,4 @@ function usedUp({ what, limit, perCaller }: Budget, reached: ReachedBound): Tool
       ? `You have reached the limit of ${perCaller} ${what} per caller: end some of them, or try again later.`
       : `All callers together have reached the limit of ${limit} ${what}: try again later.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
-}
-
-/**
- * Counts things by their use: each one counts against the budget until it has not been used for `keepMs`. Returns a
- * function that throws OVERLOADED if a caller uses one more than the bounds allow.
- */
-export function createRecentUses(budget: Budget, keepMs: number, clock: Pick<Clock, 'monotonic'>) {
-  /** When each caller last used each thing. */
-  const callers = new Map<string, Map<string, number>>()
-
-  const forgetOld = (now: number) => {
-    for (const [caller, uses] of callers) {
-      for (const [thing, at] of uses) if (now - at >= keepMs && uses.delete(thing)) budget.give(caller)
-      if (uses.size === 0) callers.delete(caller)
-    }
-  }
-
-  return (caller: string, thing: string): void => {
-    const now = clock.monotonic()
-    if (callers.get(caller)?.has(thing) !== true) {
-      forgetOld(now)
-      budget.claim(caller)
-    }
-    const uses = callers.get(caller) ?? new Map<string, number>()
-    callers.set(caller, uses.set(thing, now))
-  }
 }

@@ -20,7 +20,6 @@ const fixed = {
   chat_answers: { what: 'chat answers in progress', limit: 256, perCaller: 128 },
   dashboards: { what: 'open dashboards', limit: 64, perCaller: 48 },
   model_requests: { what: 'requests to models that run in this process', limit: 64, perCaller: 12 },
-  client_capabilities: { what: 'different sets of client capabilities in 10 minutes', limit: 1_024, perCaller: 16 },
 } satisfies Record<string, BudgetLimits>
 
 type FixedBudget = keyof typeof fixed

@@ -1,7 +1,6 @@
-import { type Capabilities, type LogLevel, logLevels, profileOf } from '../../core/call.ts'
+import { type Capabilities, type LogLevel, logLevels, tasksExtension } from '../../core/call.ts'
 import type { Json } from '../../json/json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { tasksExtension } from '../../wire/defined-members.ts'
 import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
 
@@ -66,7 +65,7 @@ export function withoutTasksExtension(capabilities: Capabilities): Capabilities 
 const maxDeclared = 4_096
 
 export const capabilitiesFault = (declared: Capabilities): string | undefined =>
-  profileOf(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined
+  JSON.stringify(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined
 
 export const isLogLevel = (value: unknown): value is LogLevel => (logLevels as readonly unknown[]).includes(value)
 

@@ -1,5 +1,5 @@
 import type { Access } from '../../core/access.ts'
-import { type Caller, type LogLevel, logLevels } from '../../core/call.ts'
+import { type Caller, knownCapabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -142,7 +142,7 @@ export function createLegacyProtocol(options: {
       const declared = isRecord(capabilities) ? capabilities : {}
       const fault = capabilitiesFault(declared)
       if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The client's "capabilities" ${fault}.`)
-      return { revision, capabilities: withoutTasksExtension(declared) }
+      return { revision, capabilities: knownCapabilities(withoutTasksExtension(declared)) }
     },
 
     async initializeResult({ revision, caller }: Session): Promise<Buffer> {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Caller, type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
+import { type Caller, type Capabilities, knownCapabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { headerNames, isModernVersion, latestLegacy, metaKeys, modernErrors } from '../../wire/revisions.ts'
 import { capabilitiesFault } from '../calls/client-capabilities.ts'
@@ -33,7 +33,7 @@ export function readEnvelope(params: Params): RequestEnvelope {
   if (fault !== undefined) throw invalidEnvelope(fault)
   return {
     version: meta[metaKeys.protocolVersion] as string,
-    capabilities: meta[metaKeys.clientCapabilities] as Capabilities,
+    capabilities: knownCapabilities(meta[metaKeys.clientCapabilities] as Capabilities),
     client: meta[metaKeys.clientInfo] as RequestEnvelope['client'],
     logLevel: meta[metaKeys.logLevel] as LogLevel | undefined,
   }

@@ -142,7 +142,7 @@ describe('B2: the stateless era over HTTP', () => {
         'tools/call',
         { name: 'echo' },
         {
-          capabilities: { roots: {}, version },
+          capabilities: { roots: { listChanged: version === '1' } },
           headers: { authorization: `Bearer ${name}-token` },
           meta: program && { [`${prefix}clientInfo`]: program },
         },
@@ -159,10 +159,10 @@ describe('B2: the stateless era over HTTP', () => {
       authenticated: true,
       admin: false,
       session: expect.stringMatching(/^modern-[\w-]{22}$/),
-      capabilities: { roots: {}, version: '1' },
+      capabilities: { roots: { listChanged: true } },
       address: '127.0.0.1',
     })
-    expect(callers[1]).toMatchObject({ session: callers[0]?.session, capabilities: { version: '2' } })
+    expect(callers[1]).toMatchObject({ session: callers[0]?.session, capabilities: { roots: { listChanged: false } } })
     expect(new Set(callers.map(({ session }) => session)).size).toBe(3)
     const { peer } = access.calls[0] ?? {}
     expect(peer?.rounds).toBe(true)

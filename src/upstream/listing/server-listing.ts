@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ServerConfig } from '../../config/schema.ts'
-import { type Capabilities, profileOf } from '../../core/call.ts'
+import { type Capabilities, listProfile } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, never } from '../../core/deadline.ts'
 import type { Entry, Kind } from '../../core/entry.ts'
@@ -313,10 +313,10 @@ export function listDigest(entries: readonly Entry[]): string {
   return digest
 }
 
-/** The name of the listing's record in the store. For clients without capabilities, it is the server's name. */
+/** The name of the listing's record in the store. For clients without known capabilities, it is the server's name. */
 function recordName(server: string, capabilities: Capabilities): string {
-  if (Object.keys(capabilities).length === 0) return server
-  return `${server} ${createHash('sha256').update(profileOf(capabilities)).digest('hex').slice(0, 12)}`
+  const profile = listProfile(capabilities)
+  return profile === 0 ? server : `${server} ${profile}`
 }
 
 /** How many refreshes are allowed without a pause, because changes come in small bursts. */

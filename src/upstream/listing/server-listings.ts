@@ -1,4 +1,4 @@
-import { type CallerIdentity, type Capabilities, profileOf } from '../../core/call.ts'
+import { type CallerIdentity, type Capabilities, listProfile } from '../../core/call.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { DescriptorStore } from '../../core/stores.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
@@ -11,7 +11,7 @@ import { createSessionListings, type SessionListings } from './session-listings.
 export interface ServerListings {
   /** The listing for clients without capabilities. */
   readonly plain: ServerListing
-  readonly byProfile: ReadonlyMap<string, ServerListing>
+  readonly byProfile: ReadonlyMap<number, ServerListing>
   readonly sessions: SessionListings
   of(capabilities: Capabilities): ServerListing
   /** The listing that this caller sees: its own, if the server lists something else for it. */
@@ -42,21 +42,11 @@ export interface ServerListingsOptions {
   callerChanged(caller: CallerIdentity): void
 }
 
-/**
- * The maximum number of client profiles that have their own listing, and of bytes in the listings of them all. A listing
- * that was not used for `unusedMs` makes room for another one.
- */
-const maxListings = 32
-const unusedMs = 600_000
-const maxListedBytes = 64 * 1024 * 1024
 /** How many sessions' connections are asked for their lists every time that a listing is refreshed. */
 const maxPolled = 16
 
 export function createServerListings({ common, store, pool, ...options }: ServerListingsOptions): ServerListings {
-  const byProfile = new Map<string, ServerListing>()
-  /** When each listing was last used. */
-  const usedAt = new WeakMap<ServerListing, number>()
-  const { clock } = common
+  const byProfile = new Map<number, ServerListing>()
   const sessions = createSessionListings({
     callerOf: (open) => pool.callerOf(open),
     common: of,
@@ -93,16 +83,9 @@ export function createServerListings({ common, store, pool, ...options }: Server
   }
 
   function of(capabilities: Capabilities): ServerListing {
-    const profile = profileOf(capabilities)
+    const profile = listProfile(capabilities)
     const known = byProfile.get(profile)
-    if (known) {
-      usedAt.set(known, clock.monotonic())
-      return known
-    }
-    // Beyond the limit, new client profiles get the plain profile's listing.
-    const isFull = () => byProfile.size >= maxListings || listedBytes() > maxListedBytes
-    if (isFull()) forgetUnused()
-    if (isFull()) return plain
+    if (known) return known
     const listing: ServerListing = createServerListing({
       ...common,
       capabilities,
@@ -117,21 +100,7 @@ export function createServerListings({ common, store, pool, ...options }: Server
       },
     })
     byProfile.set(profile, listing)
-    usedAt.set(listing, clock.monotonic())
     return listing
-  }
-
-  function forgetUnused(): void {
-    const oldest = clock.monotonic() - unusedMs
-    for (const [profile, listing] of byProfile) {
-      if (listing === plain || (usedAt.get(listing) ?? 0) > oldest) continue
-      byProfile.delete(profile)
-      void listing[Symbol.asyncDispose]()
-    }
-  }
-
-  function listedBytes(): number {
-    return [...byProfile.values()].reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   /** A listing that is fetched over one session's connection. It is not stored, because it ends with the connection. */
