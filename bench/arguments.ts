@@ -6,7 +6,6 @@ export interface BenchOptions {
   readonly rounds: number
   readonly turnMs: number
   readonly peers: boolean
-  readonly writeDocs: boolean
   /** A report of an earlier run instead of a new one. */
   readonly from: string | undefined
   readonly help: boolean
@@ -19,8 +18,7 @@ export const usage = `npm run bench -- [options]
   --seconds N     how long a turn is (1)
   --peers         installs other gateways into a temporary folder and measures them beside ours
   --json          the report as JSON, raw turns included
-  --write-docs    fills docs/performance.md and its chart from this run
-  --from FILE     shows (or writes into the docs) what --json printed earlier, and measures nothing
+  --from FILE     shows what --json printed earlier, and measures nothing
 `
 
 /** Reads the command line; throws a sentence about what it does not understand. */
@@ -33,7 +31,6 @@ export function readArguments(argv: readonly string[]): BenchOptions {
       rounds: { type: 'string', default: '7' },
       seconds: { type: 'string', default: '1' },
       peers: { type: 'boolean', default: false },
-      'write-docs': { type: 'boolean', default: false },
       from: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -44,7 +41,6 @@ export function readArguments(argv: readonly string[]): BenchOptions {
     rounds: between('--rounds', values.rounds, 3, 100),
     turnMs: between('--seconds', values.seconds, 0.2, 30) * 1000,
     peers: values.peers,
-    writeDocs: values['write-docs'],
     from: values.from,
     help: values.help,
   }

@@ -10,7 +10,6 @@ import { startGenerator } from './load/generator-process.ts'
 import { runRounds } from './measure/rounds.ts'
 import { type Row, without } from './measure/verdict.ts'
 import { findPeers } from './peers/index.ts'
-import { writeDocs } from './report/docs.ts'
 import { type Kept, type Report, reportOf } from './report/report.ts'
 import { readable } from './report/table.ts'
 import type { Bench } from './scenario.ts'
@@ -27,7 +26,6 @@ if (options.help || unknown.length > 0) {
 const report =
   options.from === undefined ? await measure() : (JSON.parse(await readFile(options.from, 'utf8')) as Report)
 process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : readable(report))
-if (options.writeDocs) await writeDocs(report)
 
 async function measure(): Promise<Report> {
   const note = (line: string) => process.stderr.write(`${line}\n`)

@@ -1,4 +1,5 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { publishedChart, withPublishedTable } from '../bench/report/published.ts'
 import { editorSchema } from '../src/config/editor-schema.ts'
 import { configurationReference } from './configuration-reference/page.ts'
 import { errorPages } from './error-pages/error-pages.ts'
@@ -9,6 +10,10 @@ const root = new URL('..', import.meta.url)
 await writeFile(new URL('toolway.schema.json', root), `${JSON.stringify(editorSchema(), null, 2)}\n`)
 await writeFile(new URL('docs/configuration-reference.md', root), configurationReference())
 await writeFile(new URL('docs/requirements.md', root), requirementsPage())
+
+const performancePage = new URL('docs/performance.md', root)
+await writeFile(performancePage, withPublishedTable(await readFile(performancePage, 'utf8')))
+await writeFile(new URL('docs/images/performance.svg', root), publishedChart())
 
 // Pages of codes that are no more go with the folder.
 await rm(new URL('docs/errors', root), { recursive: true, force: true })

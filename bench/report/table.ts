@@ -26,7 +26,7 @@ export function readable(report: Report): string {
   ].join('\n\n')
 }
 
-export function count(rows: readonly Row[]): Partial<Record<Verdict, number>> {
+function count(rows: readonly Row[]): Partial<Record<Verdict, number>> {
   const counted: Partial<Record<Verdict, number>> = {}
   for (const { verdict } of rows) counted[verdict] = (counted[verdict] ?? 0) + 1
   return counted

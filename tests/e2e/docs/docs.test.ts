@@ -67,7 +67,9 @@ describe.each(pages)('%s', (page) => {
   test('every link leads somewhere', () => checkLinks(page))
 })
 
-const onlyLinks = globSync(['*.md', 'docs/{decisions,errors,releases}/*.md', '.github/**/*.md'], { cwd: root })
+const onlyLinks = globSync(['*.md', 'docs/{decisions,errors,releases}/*.md', '.github/**/*.md', 'bench/*.md'], {
+  cwd: root,
+})
 
 test.each(onlyLinks.filter((page) => !pages.includes(page)).sort())('every link of %s leads somewhere', checkLinks)
 
