@@ -41,6 +41,13 @@ export function answerOf(tool: string, given: Readonly<Record<string, unknown>>,
       const meta = { 'dev.toolway/error': { code: 'UNSAFE_SQL', rule: 'mcpServers.postgres.guards[0]' } }
       return { ...answered, result: { ...content({ type: 'text', text }), isError: true, _meta: meta } }
     }
+    case 'create_issue':
+      if (typeof given.count === 'number' && given.count > 100) {
+        const text = 'Invalid arguments for github.create_issue: "count" must be at most 100.'
+        const meta = { 'dev.toolway/error': { code: 'INVALID_ARGUMENTS' } }
+        return { ...answered, result: { ...content({ type: 'text', text }), isError: true, _meta: meta } }
+      }
+      return { ...answered, result: content({ type: 'text', text: `Done: ${JSON.stringify(given)}` }) }
     default:
       return { ...answered, result: content({ type: 'text', text: `Done: ${JSON.stringify(given)}` }) }
   }

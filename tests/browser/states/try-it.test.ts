@@ -47,8 +47,11 @@ inBrowser('G10: trying a tool', () => {
     const { page } = visitor
     await page.getByLabel('title').fill('Names change')
     await page.getByLabel('count').fill('1000')
-    await page.getByText('count must be 100 or less').waitFor()
+    await page.getByLabel('kind', { exact: true }).selectOption('bug')
+    await run(page)
+    await page.getByText('count must be at most 100', { exact: true }).waitFor()
     await page.getByLabel('count').fill('3')
+    await expect.poll(() => page.getByText('count must be at most 100', { exact: true }).count()).toBe(0)
     await page.getByLabel('dryRun').selectOption('false')
     await page.getByLabel('kind', { exact: true }).selectOption('bug')
     await page.getByLabel('due').fill('2026-03-01')

@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Tabs } from '../components/tabs.tsx'
 import { SchemaForm } from '../schema-form/argument-editor.tsx'
-import { problemsOf } from '../schema-form/check.ts'
 import { parseJson } from '../schema-form/parse-input.ts'
 import { isObject, objectAt, type Schema } from '../schema-form/schema.ts'
 
@@ -87,8 +86,7 @@ interface SettingsFormProps {
 }
 
 function SettingsForm({ schema, common, value, onChange }: SettingsFormProps) {
-  const problems = problemsOf(value, schema, schema)
-  if (!common) return <SchemaForm schema={schema} value={value} problems={problems} onChange={onChange} />
+  if (!common) return <SchemaForm schema={schema} value={value} onChange={onChange} />
   const all = isObject(value) ? value : {}
   // Other spellings of settings are shown only where they are used.
   const shown = Object.fromEntries(
@@ -103,7 +101,6 @@ function SettingsForm({ schema, common, value, onChange }: SettingsFormProps) {
       <SchemaForm
         schema={{ ...schema, properties: pick(shown) }}
         value={pick(all)}
-        problems={problems}
         onChange={(next) => onChange({ ...others, ...(isObject(next) ? next : {}) })}
       />
     )

@@ -27,10 +27,6 @@ test.each([
   expect(exactNumber(source)).toBe(Number(source))
 })
 
-test('G10: whole numbers are known as such', () => {
-  expect(long.map((source) => new ExactNumber(source).isInteger)).toEqual([true, true, false, true, false])
-})
-
 test('G10: JSON is indented as by JSON.stringify, other text is unchanged', () => {
   const value = { a: 1, 'b"\\': [], c: {}, d: [{}, [1, [true, null]], 'x, {y}: "z"\n'], é: '\u0000' }
   for (const text of [JSON.stringify(value), JSON.stringify(value, null, 7)]) {

@@ -6,10 +6,6 @@ export class ExactNumber {
     this.source = source
   }
 
-  get isInteger(): boolean {
-    return (decimalOf(this.source)?.power ?? 0) >= 0
-  }
-
   /** Makes `JSON.stringify` write the original digits. */
   toJSON(): unknown {
     return rawJson?.(this.source) ?? Number(this.source)
@@ -37,24 +33,14 @@ export const parseExactly = (text: string): unknown =>
 const readNumber = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === 'number' && context?.source !== undefined ? exactNumber(context.source, value) : value
 
-/** The digits of a JSON number without leading and trailing zeros, and the power of ten of the last one. */
-function decimalOf(
-  source: string,
-): { readonly sign: string; readonly digits: string; readonly power: number } | undefined {
-  const [, sign = '', whole, fraction = '', power = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
-  if (whole === undefined) return undefined
+/** Text that is the same for all spellings of one number. */
+function decimalForm(source: string): string {
+  const [, sign, whole, fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
+  if (whole === undefined) return source
   const all = (whole + fraction).replace(/^0+/, '')
   let end = all.length
   while (all[end - 1] === '0') end--
-  return { sign, digits: all.slice(0, end), power: Number(power) - fraction.length + all.length - end }
-}
-
-/** Text that is the same for all spellings of one number. */
-function decimalForm(source: string): string {
-  const decimal = decimalOf(source)
-  if (!decimal) return source
-  return decimal.digits === '' ? '0' : `${decimal.sign}${decimal.digits}e${decimal.power}`
+  return end === 0 ? '0' : `${sign}${all.slice(0, end)}e${Number(power) - fraction.length + all.length - end}`
 }
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s"[\]{},:]+/g

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { Tabs } from '../components/tabs.tsx'
-import type { Problem } from './check.ts'
 import { fieldOf } from './field.ts'
 import { FormField } from './form-field.tsx'
 import { Members } from './object-field.tsx'
+import type { Problem } from './problems.ts'
 import type { Schema } from './schema.ts'
 import './schema-form.css'
 import { useEffect, useId } from 'preact/hooks'
@@ -12,7 +12,7 @@ import { parseJson } from './parse-input.ts'
 interface EditorProps {
   readonly schema: Schema
   readonly value: unknown
-  readonly problems: readonly Problem[]
+  readonly problems?: readonly Problem[]
   /** Whether properties are labelled with their titles. */
   readonly titled?: boolean
   /**
@@ -47,7 +47,13 @@ export function ArgumentEditor({ onInvalidJson, ...form }: EditorProps) {
 }
 
 /** A form that is generated from a schema. */
-export function SchemaForm({ schema, value, problems, titled = false, onChange }: Omit<EditorProps, 'onInvalidJson'>) {
+export function SchemaForm({
+  schema,
+  value,
+  problems = [],
+  titled = false,
+  onChange,
+}: Omit<EditorProps, 'onInvalidJson'>) {
   const field = fieldOf(schema, schema)
   const props = {
     label: 'arguments',

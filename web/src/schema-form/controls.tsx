@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals'
 import { showDirections } from '../format/show-directions.ts'
-import { exampleOf } from './check-format.ts'
 import type { ControlProps } from './field-props.ts'
 import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
 import { memberOf } from './path.ts'
@@ -21,9 +20,19 @@ const inputTypes: Readonly<Record<string, string>> = {
   password: 'password',
 }
 
+/** The placeholders of empty fields for JSON Schema formats. */
+const formatExamples: Readonly<Record<string, string>> = {
+  date: '2026-03-01',
+  'date-time': '2026-03-01T12:00:00Z',
+  time: '12:00:00Z',
+  email: 'ada@example.com',
+  uri: 'https://example.com/a',
+  uuid: '123e4567-e89b-42d3-a456-426614174000',
+}
+
 export function TextControl(props: ControlProps) {
   const { value, schema, onChange } = props
-  const placeholder = exampleOf(schema.format) ?? ''
+  const placeholder = (typeof schema.format === 'string' && memberOf(formatExamples, schema.format)) || ''
   const inputProps = {
     ...attributes(props),
     class: 'input',

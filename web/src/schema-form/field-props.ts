@@ -1,6 +1,6 @@
 import type { VNode } from 'preact'
-import type { Problem } from './check.ts'
 import type { Path } from './path.ts'
+import type { Problem } from './problems.ts'
 import type { Schema } from './schema.ts'
 
 export interface FieldProps {

@@ -7,7 +7,7 @@ import type { ControlProps, FieldProps } from './field-props.ts'
 import { Remove } from './group.tsx'
 import { ListField } from './list-field.tsx'
 import { ObjectField } from './object-field.tsx'
-import { samePath } from './path.ts'
+import { pathText } from './path.ts'
 import { VariantsField } from './variants-field.tsx'
 
 /** Max nesting depth of fields. Limited because schemas can be recursive; deeper values are edited as JSON. */
@@ -40,7 +40,7 @@ function SingleField({
   remove,
 }: FieldProps & { field: Field }) {
   const id = useId()
-  const problem = problems.find((one) => samePath(one.path, path))
+  const problem = problems.find(({ place }) => place === pathText(path))
   const { description } = field.schema
   // The values behind the titles matter to nobody who answers a question.
   const isTitled = field.kind === 'choice' && field.titles.some((title) => title !== undefined)

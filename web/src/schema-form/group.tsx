@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { Icon } from '../components/icon.tsx'
 import { showDirections } from '../format/show-directions.ts'
-import type { Problem } from './check.ts'
 import type { FieldProps } from './field-props.ts'
-import { type Path, samePath } from './path.ts'
+import { pathText } from './path.ts'
 
 interface GroupProps {
   readonly props: FieldProps
@@ -29,24 +28,15 @@ export function Group({ props, type, note, children }: GroupProps) {
         </p>
       )}
       <div class="group-body">{children}</div>
-      <OwnProblems label={label} path={path} problems={problems} />
+      {problems
+        .filter(({ place }) => place === pathText(path))
+        .map(({ message }) => (
+          <p key={message} class="problem">
+            {label} {message}
+          </p>
+        ))}
     </fieldset>
   )
-}
-
-interface OwnProblemsProps {
-  readonly label: string
-  readonly path: Path
-  readonly problems: readonly Problem[]
-}
-
-function OwnProblems({ label, path, problems }: OwnProblemsProps) {
-  const own = problems.filter((problem) => samePath(problem.path, path))
-  return own.map(({ message }) => (
-    <p key={message} class="problem">
-      {label} {message}
-    </p>
-  ))
 }
 
 export function Remove({ label, remove }: { readonly label: string; remove(): void }) {

@@ -1,6 +1,6 @@
 import { type ExactNumber, exactNumber, parseExactly } from '../format/exact-json.ts'
 
-/** The number that a string represents. If it is not a number, the string itself, which the check then rejects. */
+/** The number that a string represents. If it is not a number, the string itself, which the gateway then rejects. */
 export function parseNumber(text: string): number | ExactNumber | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined

@@ -1,8 +1,9 @@
 /** The path to a nested value. */
 export type Path = readonly (string | number)[]
 
-export const samePath = (a: Path, b: Path): boolean =>
-  a.length === b.length && a.every((part, index) => part === b[index])
+/** A path as text, such as `server.ports[0]`. The gateway's messages name values like that. */
+export const pathText = (path: Path): string =>
+  path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`)).join('')
 
 /** An object's own member: names such as `constructor` must not find what all objects inherit. */
 export const memberOf = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { problemsOf } from './check.ts'
 import { describeConstraints, describeType } from './describe.ts'
 import { initialValue } from './initial-value.ts'
 import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
 import { withItem, withMember, withoutItem } from './path.ts'
+import { missingValues } from './problems.ts'
 import type { Schema } from './schema.ts'
 
 describe('G10: initial values', () => {
@@ -85,12 +85,8 @@ describe('G10: parsing input', () => {
       const value = { n: parseNumber(digits), any: parseJson(`[${digits}]`) }
       expect(JSON.stringify(value)).toBe(`{"n":${digits},"any":{"value":[${digits}]}}`)
       expect(toInputText(value.n)).toBe(digits)
-      expect(problemsOf(value, schema, schema)).toEqual([])
+      expect(missingValues(value, schema, schema)).toEqual([])
     }
-    const wrong = ['9007199254740993.5', '1e400'].map((digits) =>
-      problemsOf({ n: parseNumber(digits) }, schema, schema),
-    )
-    expect(wrong.map(([problem]) => problem?.message)).toEqual(['must be a whole number', 'must be 5e+30 or less'])
   })
 
   test('an empty field has no value', () => {
@@ -127,7 +123,7 @@ describe('G10: descriptions of schemas', () => {
 
 test('G10: a union of itself terminates', () => {
   const root = { anyOf: [{ $ref: '#' }, { $ref: '#' }] }
-  expect(problemsOf({ a: 1 }, root, root)).toEqual([])
+  expect(missingValues({ a: 1 }, root, root)).toEqual([])
   expect(initialValue(root, root)).toBeUndefined()
   expect(describeType(root, root)).toBe('anything')
 })
@@ -158,7 +154,7 @@ test('G10: the form neither fails nor hangs with arbitrary schemas', () => {
     fc.property(schema, fc.jsonValue(), (given, value) => {
       const root = (typeof given === 'object' && !Array.isArray(given) ? given : {}) as Schema
       initialValue(given, root)
-      problemsOf(value, given, root)
+      missingValues(value, given, root)
       describeType(given, root)
       describeConstraints(given, root)
     }),

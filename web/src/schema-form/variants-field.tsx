@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
-import { bestVariant } from './check.ts'
 import type { Field } from './field.ts'
 import type { FieldProps, RenderField } from './field-props.ts'
 import { Group } from './group.tsx'
 import { initialValue } from './initial-value.ts'
+import { bestVariant } from './problems.ts'
 
 type VariantsProps = FieldProps & {
   readonly field: Field & { readonly kind: 'variants' }

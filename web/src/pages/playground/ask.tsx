@@ -5,8 +5,8 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { showDirections } from '../../format/show-directions.ts'
 import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
-import { problemsOf } from '../../schema-form/check.ts'
 import { initialValue } from '../../schema-form/initial-value.ts'
+import { missingValues } from '../../schema-form/problems.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 
 interface AskProps {
@@ -52,10 +52,10 @@ function Elicitation({ asker, params, send }: AnswerProps & { readonly asker: st
   const value = useSignal(initialValue(schema, schema))
   const attempted = useSignal(false)
   const broken = useSignal(false)
-  const problems = problemsOf(value.value, schema, schema)
+  const missing = missingValues(value.value, schema, schema)
   const accept = () => {
     attempted.value = true
-    if (problems.length === 0 && !broken.value) {
+    if (missing.length === 0 && !broken.value) {
       void send({ result: { action: 'accept', content: value.value ?? {} } })
     }
   }
@@ -69,7 +69,7 @@ function Elicitation({ asker, params, send }: AnswerProps & { readonly asker: st
         titled
         schema={schema}
         value={value.value}
-        problems={attempted.value ? problems : problems.filter(({ missing }) => !missing)}
+        problems={attempted.value ? missing : []}
         onChange={(next) => (value.value = next)}
         onInvalidJson={(is) => (broken.value = is)}
       />

@@ -5,12 +5,12 @@ import { ActionButton } from '../../components/action-button.tsx'
 import { Card } from '../../components/page.tsx'
 import { pluralize } from '../../format/number.ts'
 import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
-import { problemsOf } from '../../schema-form/check.ts'
 import { initialValue } from '../../schema-form/initial-value.ts'
+import { gatewayProblems, missingValues } from '../../schema-form/problems.ts'
 import { objectAt } from '../../schema-form/schema.ts'
 import { usePlayground } from '../playground/run.ts'
 import { RunView } from '../playground/run-view.tsx'
-import { TryOutcome } from './try-outcome.tsx'
+import { errorOf, TryOutcome } from './try-outcome.tsx'
 
 interface TryItProps {
   readonly tool: ToolDetail
@@ -24,6 +24,8 @@ export function TryIt({ tool, draft }: TryItProps) {
   const value = useSignal(draft.value ?? initialValue(schema, schema))
   const typedJson = useSignal<string | undefined>(undefined)
   const attempted = useSignal(false)
+  /** The value of the last run. The gateway's problems belong to it. */
+  const sent = useSignal<unknown>(undefined)
   const broken = useSignal(false)
   const ownAgent = typeof session.value === 'object' ? session.value.agent : ''
   const agents = selectableAgents(tool.agents.map((one) => one.agent))
@@ -32,9 +34,15 @@ export function TryIt({ tool, draft }: TryItProps) {
     agents.includes(ownAgent) ? ownAgent : (agents.find((name) => !denied.has(name)) ?? agents[0] ?? ownAgent),
   )
   const playground = usePlayground()
-  const problems = problemsOf(value.value, schema, schema)
-  const visibleProblems = attempted.value ? problems : problems.filter(({ missing }) => !missing)
-  const ready = problems.length === 0 && !broken.value
+  const outcome = playground.run?.outcome
+  const missing = missingValues(value.value, schema, schema)
+  const ready = missing.length === 0 && !broken.value
+  const problems =
+    sent.value === value.value
+      ? gatewayProblems(outcome && 'call' in outcome ? errorOf(outcome)?.message : undefined)
+      : attempted.value
+        ? missing
+        : []
 
   const change = (next: unknown, text?: string) => {
     draft.value = next
@@ -44,6 +52,7 @@ export function TryIt({ tool, draft }: TryItProps) {
   const run = async () => {
     attempted.value = true
     if (!ready) return
+    sent.value = value.value
     await playground.start({
       operation: 'call_tool',
       name: tool.name,
@@ -59,13 +68,13 @@ export function TryIt({ tool, draft }: TryItProps) {
           <ArgumentEditor
             schema={schema}
             value={value.value}
-            problems={visibleProblems}
+            problems={problems}
             onChange={change}
             onInvalidJson={(is) => (broken.value = is)}
           />
-          {attempted.value && problems.length > 0 && (
+          {attempted.value && missing.length > 0 && (
             <p class="problem" role="alert">
-              Fix {pluralize(problems.length, 'field')} to run this tool.
+              Fix {pluralize(missing.length, 'field')} to run this tool.
             </p>
           )}
           <div class="filters">

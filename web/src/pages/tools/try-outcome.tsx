@@ -13,7 +13,7 @@ import { objectAt } from '../../schema-form/schema.ts'
 import { ContentBlock } from './content-block.tsx'
 
 export function TryOutcome({ result }: { readonly result: TryResult }) {
-  const error = result.error ?? errorIn(result.result)
+  const error = errorOf(result)
   const status = outcomeStatuses[outcomeOf(result, error)]
   return (
     <div class="stack" data-testid="outcome">
@@ -36,10 +36,11 @@ function outcomeOf({ result }: TryResult, error: TryResult['error'] | undefined)
 }
 
 /**
- * Toolway's own error in a result, if there is one. Such errors are returned as tool results, so that models can react
+ * The error of a call, also if it is Toolway's own error in a result. Such errors are returned as tool results, so that models can react
  * to them; `_meta` marks them.
  */
-function errorIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
+export function errorOf({ error, result }: TryResult): NonNullable<TryResult['error']> | undefined {
+  if (error) return error
   const { code, rule } = objectAt(objectAt(result ?? {}, '_meta'), 'dev.toolway/error')
   if (typeof code !== 'string') return undefined
   const [first] = Array.isArray(result?.content) ? result.content : []
