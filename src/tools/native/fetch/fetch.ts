@@ -6,7 +6,7 @@ import { type Got, guardedGet, type Vet } from '../../../egress/guarded-get.ts'
 import { withoutHidden } from '../../../lib/hidden-characters.ts'
 import { defineTool, type Tool } from '../../define-tool.ts'
 import { sniffedType } from '../../media-type.ts'
-import { readableText } from './html/readable.ts'
+import type { readableText } from './readable.ts'
 
 export interface FetchOptions {
   readonly vet: Vet
@@ -56,12 +56,15 @@ export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
       if (form === 'other') throw unreadable(sniffed ?? type)
       if (form === 'image') return imageResult(got, sniffed as string)
       const source = decodeText(got.bytes, got.contentType)
-      const page = form === 'html' && !raw ? await readableText(source, got.url, signal) : { title: '', text: source }
+      const page = form === 'html' && !raw ? await readPage(source, got.url, signal) : { title: '', text: source }
       const part = slice(withoutHidden(page.text, 'kept'), start, max_chars)
       const title = withoutHidden(page.title)
       return answer(got, { title, ...part, truncated: part.next_start !== undefined || got.cut })
     },
   })
+
+/** Loads the parser for the first page that somebody reads. */
+const readPage: typeof readableText = async (...page) => (await import('./readable.ts')).readableText(...page)
 
 interface Page extends ReturnType<typeof slice> {
   readonly title: string

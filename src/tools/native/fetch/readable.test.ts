@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cpuMs } from '../../../../../tests/fixtures/cpu-time.ts'
+import { cpuMs } from '../../../../tests/fixtures/cpu-time.ts'
 import { readableText } from './readable.ts'
 
 const base = new URL('https://example.com/folder/page.html')
@@ -13,27 +13,35 @@ describe('readable text', () => {
       '<h1>One</h1><p>Two  \n words<p>Three<h2>Four</h2>',
       '# One\n\nTwo words\n\nThree\n\n## Four',
     ],
-    ['spaces between inline elements', '<p>a<b> b</b> <i>c </i>d<span>e</span></p>', 'a b c de'],
-    ['lines', 'one<br>two<div>three</div>four', 'one\ntwo\nthree\nfour'],
+    ['spaces between inline elements', '<p>a<b> b</b> <i>c </i>d<span>e</span></p>', 'a** b** *c* de'],
+    ['lines', 'one<br>two<div>three</div>four', 'one  \ntwo\n\nthree\n\nfour'],
     ['links', '<a href="other?a=1&amp;b=2">Other</a>', '[Other](https://example.com/folder/other?a=1&b=2)'],
-    ['links with blocks in them', '<a href="/x"><h3>Big</h3><p>text</p></a>', '[### Big text](https://example.com/x)'],
+    [
+      'links with blocks in them',
+      '<a href="/x"><h3>Big</h3><p>text</p></a>',
+      '[<h3>Big</h3>text](https://example.com/x)',
+    ],
     ['links that cannot be fetched', '<a href="javascript:alert(1)">a</a> <a href="#top">b</a> <a>c</a>', 'a b c'],
-    ['empty links', 'a <a href="/x"></a> b', 'a b'],
+    ['empty links', 'a <a href="/x"></a>b', 'a b'],
     ['a base', '<base href="/root/"><a href="x">x</a>', '[x](https://example.com/root/x)'],
     ['brackets in addresses', '<a href="/a(b)">x</a>', '[x](https://example.com/a%28b%29)'],
     ['lists', '<ul><li>a<li>b<ol><li>c</li><li>d</ol><li>e</ul>', '- a\n- b\n  1. c\n  2. d\n- e'],
     ['quotes', '<blockquote><p>a<p>b</blockquote>c', '> a\n>\n> b\n\nc'],
-    ['quotes in text', 'a<blockquote>b<blockquote>c</blockquote></blockquote>d', 'a\n\n> b\n>\n> > c\n\nd'],
+    ['quotes in text', 'a<blockquote>b<blockquote>c</blockquote></blockquote>d', 'a\n\n> b\n> > c\n\nd'],
     ['code', '<pre>  a\n    b &lt;c&gt;</pre>', '```\n  a\n    b <c>\n```'],
     ['tables', '<table><tr><th>A<th>B<tr><td>1<td><p>2</p><p>3</p></table>', '| A | B |\n| --- | --- |\n| 1 | 2 3 |'],
     ['images', '<img src=x alt="A cat"> <img src=y>', '[image: A cat]'],
     ['rules', 'a<hr>b', 'a\n\n---\n\nb'],
-    ['entities', '&lt;b&gt; &amp;amp; &#65;&#x42; &hellip; &nope; &copy 5&nbsp;€', '<b> &amp; AB … &nope; © 5 €'],
+    [
+      'entities',
+      '&lt;b&gt; &amp;amp; &#65;&#x42; &hellip; &nope; &copy 5&nbsp;€',
+      '\\<b> \\&amp; AB … &nope; © 5\u00a0€',
+    ],
     ['impossible entities', '&#0;&#xd800;&#1114112;', '\ufffd\ufffd\ufffd'],
-    ['comments', 'a<!-- <p>b</p> > -->c<!doctype html>d<?php e ?>f', 'acdf'],
+    ['comments', 'a<!-- <p>b</p> > -->c<!doctype html>d<?php e ?>f', 'a c d f'],
     ['signs that are no tags', '1 < 2 and 3 > 2, <3', '1 < 2 and 3 > 2, <3'],
     ['quoted brackets', '<p title="a > b">c</p>', 'c'],
-    ['odd spelling', '<P\nCLASS=x\t>a</P ><BR/>b<A HREF=/x>c</A>', 'a\n\nb[c](https://example.com/x)'],
+    ['odd spelling', '<P\nCLASS=x\t>a</P >b<A HREF=/x>c</A>', 'a\n\nb [c](https://example.com/x)'],
   ])('S2: %s', async (_, html, text) => {
     expect(await read(html)).toBe(text)
   })
@@ -128,11 +136,25 @@ describe('readable text', () => {
     )
   })
 
-  test('security: a link in a link stays text, so that no text is gone over once for each around it', async () => {
+  test('security: the text of nested links and tables is read once', async () => {
     const around = '<a href="/x"><table><tr><td>'
     const text = await read(`${around}one ${around}two</td></tr></table></a> three</td></tr></table></a>${around}four`)
-    expect(text.match(/\]\(/g)).toHaveLength(2)
-    expect(text.replace(/[^a-z[]+/g, ' ')).toMatch(/\[one two three .*\[four/)
+    expect(text.match(/one|two|three|four/g)).toEqual(['one', 'two', 'three', 'four'])
+  })
+
+  test.each(['<code>`', '<hr><blockquote>', '```<code>'])(
+    'security: nested %s do not multiply the text',
+    async (part) => {
+      const start = cpuMs()
+      const html = part.repeat(100_000 / part.length)
+      expect((await read(html)).length).toBeLessThan(3 * html.length)
+      expect(cpuMs() - start).toBeLessThan(2_500)
+    },
+  )
+
+  test('security: hidden text does not come through at any depth', async () => {
+    const deep = '<div>'.repeat(600)
+    expect(await read(`${deep}<p hidden>SECRET<b>SECRET</b></p>${deep}<script>SECRET</script>x`)).toBe('x')
   })
 
   test('B7: a large page is read in slices, and reading stops when it is cancelled', async () => {
@@ -153,17 +175,21 @@ describe('readable text', () => {
 })
 
 test.each([
-  ['empty cells', '<table><tr><th><th>B<tr><td>1<td></table>', '| | B |\n| --- | --- |\n| 1 | |'],
+  ['empty cells', '<table><tr><th><th>B<tr><td>1<td></table>', '|  | B |\n| --- | --- |\n| 1 | |'],
   [
     'bars in cells',
     '<table><tr><td>a|b<td><a href="/x|y">c</a></table>',
     '| a\\|b | [c](https://example.com/x%7Cy) |\n| --- | --- |',
   ],
-  ['tables in cells', '<table><tr><td>a<td><table><tr><td>b<td>c</table></table>', '| a | b c |\n| --- | --- |'],
+  [
+    'tables in cells',
+    '<table><tr><td>a<td><table><tr><td>b<td>c</table></table>',
+    '| a | <table><tr><td>b</td><td>c</td></tr></table> |\n| --- | --- |',
+  ],
   ['a caption', '<table><caption>T</caption><tr><td>a<td>b</table>', 'T\n\n| a | b |\n| --- | --- |'],
   ['a table in a quote', '<blockquote><table><tr><td>a<td>b</table></blockquote>', '> | a | b |\n> | --- | --- |'],
-  ['text around a table', 'x<table><tr><td><td><tr><td>a<td>b</table>y', 'x\n\n| a | b |\n| --- | --- |\n\ny'],
-  ['rows of one cell', '<table><tr><td>a<tr><td>b</table>', 'a\nb'],
+  ['text around a table', 'x<table><tr><td>a<td>b</table>y', 'x\n\n| a | b |\n| --- | --- |\n\ny'],
+  ['rows of one cell', '<table><tr><td>a<tr><td>b</table>', '| a |\n| --- |\n| b |'],
 ])('S2: tables become Markdown tables, with %s', async (_, html, text) => {
   expect(await read(html)).toBe(text)
 })
