@@ -142,7 +142,7 @@ describe('readable text', () => {
     expect(text.match(/one|two|three|four/g)).toEqual(['one', 'two', 'three', 'four'])
   })
 
-  test.each(['<code>`', '<hr><blockquote>', '```<code>'])(
+  test.each(['<code>`', '<hr><blockquote>', '```<code>', '<pre><blockquote>'])(
     'security: nested %s do not multiply the text',
     async (part) => {
       const start = cpuMs()
@@ -151,6 +151,11 @@ describe('readable text', () => {
       expect(cpuMs() - start).toBeLessThan(2_500)
     },
   )
+
+  test('S2: rows without a table, and code in quotes, are read', async () => {
+    expect(await read('<tr><td>x</tr>')).toContain('x')
+    expect(await read(`${'<blockquote>'.repeat(12)}<pre>x</pre>`)).toContain('x')
+  })
 
   test('security: hidden text does not come through at any depth', async () => {
     const deep = '<div>'.repeat(600)

@@ -1,5 +1,13 @@
 import { setImmediate as othersFirst } from 'node:timers/promises'
-import { ELEMENT_NODE, type ElementNode, type MdreamOptions, streamHtmlToMarkdown, type TextNode } from '@mdream/js'
+import {
+  ELEMENT_NODE,
+  type ElementNode,
+  type MdreamOptions,
+  NodeEventEnter,
+  streamHtmlToMarkdown,
+  type TextNode,
+} from '@mdream/js'
+import { invalidArguments } from '../../../core/errors.ts'
 
 export interface Readable {
   readonly title: string
@@ -18,9 +26,14 @@ const sliceLength = 4_096
 export async function readableText(html: string, address: URL, signal?: AbortSignal): Promise<Readable> {
   const page = createPageHooks(address)
   let text = ''
-  for await (const part of streamHtmlToMarkdown(ReadableStream.from(slicesOf(html, signal)), { hooks: [page] })) {
-    text += part
-    if (text.length > maxCharacters) break
+  try {
+    for await (const part of streamHtmlToMarkdown(ReadableStream.from(slicesOf(html, signal)), { hooks: [page] })) {
+      text += part
+      if (text.length > maxCharacters) break
+    }
+  } catch {
+    signal?.throwIfAborted()
+    throw invalidArguments('This page cannot be converted to Markdown; set "raw" to read its source.')
   }
   return { title: page.title(), text: text.slice(0, maxCharacters).trim() }
 }
@@ -41,6 +54,8 @@ function createPageHooks(address: URL): PageHooks & { title(): string } {
   let title = ''
   let titleElement: ElementNode | undefined
   const unseen = new WeakSet<ElementNode>()
+  /** Elements without Markdown of their own. */
+  const flattened = new WeakSet<ElementNode>()
   const isUnseen = (element: ElementNode): boolean => {
     const within = element.parent ? unseen.has(element.parent) : false
     if (within || unread.has(element.name) || isHidden(element.attributes)) unseen.add(element)
@@ -56,7 +71,9 @@ function createPageHooks(address: URL): PageHooks & { title(): string } {
       const target = absolute(attributes.href, base)
       element.attributes = { ...withoutLink(attributes), ...(target && { href: linkTarget(target) }) }
     },
-    beforeNodeProcess({ node }) {
+    beforeNodeProcess({ node, type }, state) {
+      // The parser expects a table around each row.
+      state.tableColumnAlignments ??= []
       if (node.type !== ELEMENT_NODE) {
         const { parent } = node as TextNode
         // Pictures have titles, too; the first title is that of the page.
@@ -65,7 +82,9 @@ function createPageHooks(address: URL): PageHooks & { title(): string } {
         return { skip: parent ? unseen.has(parent) : false }
       }
       const element = node as ElementNode
-      return { skip: isUnseen(element) || isNestedTooDeep(element) || (element.name === 'img' && !altOf(element)) }
+      const isEmptyImage = element.name === 'img' && !altOf(element)
+      if (type === NodeEventEnter && (isEmptyImage || isNestedTooDeep(element))) flattened.add(element)
+      return { skip: isUnseen(element) || flattened.has(element) }
     },
     onNodeEnter: (element) => (element.name === 'img' ? `[image: ${altOf(element)}]` : undefined),
     onNodeExit(element, { buffer }) {
@@ -100,7 +119,7 @@ function isHidden({ hidden, style = '', 'aria-hidden': aria }: ElementNode['attr
 }
 
 /** The maximum nesting of the elements whose Markdown grows with each level; deeper ones are text. */
-const maxNesting: Readonly<Record<string, number>> = { blockquote: 8, code: 1 }
+const maxNesting: Readonly<Record<string, number>> = { blockquote: 8, code: 1, pre: 1 }
 
 function isNestedTooDeep({ name, tagId, depthMap }: ElementNode): boolean {
   const max = maxNesting[name]
