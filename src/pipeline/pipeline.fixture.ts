@@ -13,7 +13,7 @@ import { createApprovals } from './approvals.ts'
 import type { ApproveOptions } from './approve.ts'
 import { auditAndDecide, auditedView, type Recheck, refuseBy } from './audit-and-decide.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
-import { createRefusals, recordRejections } from './refusals.ts'
+import { Refusals, recordRejections } from './refusals.ts'
 
 /** What was written down, oldest first. */
 export interface KeptAudit extends Audit {
@@ -48,7 +48,7 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     view: () => emptyView,
     audit,
     log: silentLog,
-    refusals: createRefusals({ audit: changes.audit ?? audit, clock }),
+    refusals: new Refusals({ audit: changes.audit ?? audit, clock }),
     watch: { observers: [], clock },
     decide: () => ({ allowed: true, rule: 'everything' }),
     validate: () => undefined,
@@ -120,7 +120,7 @@ const denyForbidden: Decide = (_, { server }) =>
 export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
   const decide = denyForbidden
   const clock = createManualClock()
-  const refusals = createRefusals({ audit, clock })
+  const refusals = new Refusals({ audit, clock })
   const handle = compose(
     [
       auditAndDecide({

@@ -7,7 +7,7 @@ import { openLog, recordsIn } from '../audit/audit.fixture.ts'
 import { isEvent } from '../audit/record.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { emptyView, keptAudit, refusing } from './pipeline.fixture.ts'
-import { burst, createRefusals, perMinute } from './refusals.ts'
+import { burst, perMinute, Refusals } from './refusals.ts'
 
 const codeOf = (attempt: Promise<unknown>): Promise<string> =>
   attempt.then(
@@ -123,7 +123,7 @@ test('F11: no refusal is lost: each has a record or is counted in one, and no mi
     fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
       let now = 1_800_000_000_000
       const audit = keptAudit()
-      const refusals = createRefusals({ audit, clock: { ...createManualClock(), monotonic: () => now } })
+      const refusals = new Refusals({ audit, clock: { ...createManualClock(), monotonic: () => now } })
       const made = { a: 0, b: 0, stranger: 0 }
       const told = { a: 0, b: 0, stranger: 0 }
       let written = 0
@@ -156,7 +156,7 @@ test('F11: no refusal is lost: each has a record or is counted in one, and no mi
 describe('B7: the memory of it is bounded', () => {
   const bounded = () => {
     const clock = createManualClock()
-    return { clock, refusals: createRefusals({ audit: keptAudit(), clock, maxPrincipals: 3 }) }
+    return { clock, refusals: new Refusals({ audit: keptAudit(), clock, maxPrincipals: 3 }) }
   }
 
   test('callers beyond the bound share one bucket', () => {

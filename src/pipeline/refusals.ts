@@ -3,6 +3,7 @@ import type { Access } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
+import { TokenBucket, type TokenRate } from '../core/limits/token-bucket.ts'
 import type { Log } from '../core/log.ts'
 import { callAgain } from '../lib/duration.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
@@ -17,26 +18,10 @@ type Counted =
   | { readonly recorded: true; readonly note: Note }
   | { readonly recorded: false; readonly retryAfterMs: number }
 
-/**
- * Keeps refusals from filling the disk (F11, B7): above a rate that normal use does not reach, they are counted instead
- * of being audited one by one. Allowed calls are not counted.
- */
-export interface Refusals extends Disposable {
-  count(who: Who): Counted
-  /**
-   * Like `count`, for requests without a valid credential. Each error code has its own bucket, so that a flood of wrong
-   * tokens cannot hide a refused Host or Origin.
-   */
-  countUnauthenticated(who: Who, code: ErrorCode): Counted
-  /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
-  admit(who: Who): Note
-  /** For each flood that is over, writes the number of suppressed refusals. Every operation calls this. */
-  settle(): void
-}
-
 /** Refusals above these limits are only counted. A model that searches a large catalog stays far below both. */
 export const burst = 600
 export const perMinute = 600
+const intervalMs = 60_000 / perMinute
 
 /** Burst for requests without a credential. Lower than `burst`, because legitimate clients send few of them. */
 const strangersBurst = 10
@@ -52,15 +37,6 @@ const maxInspected = 8
 
 const maxKey = 256
 
-interface Account {
-  readonly bucket: Bucket
-  suppressed: number
-  since: number
-  who: Who
-  /** Whether several principals use this account; if so, `who` is a placeholder. */
-  readonly shared: boolean
-}
-
 interface RefusalsOptions {
   readonly audit: Audit
   readonly clock: Clock
@@ -68,94 +44,127 @@ interface RefusalsOptions {
   readonly maxPrincipals?: number
 }
 
-export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: RefusalsOptions): Refusals {
-  const accounts = new Map<string, Account>()
-  const strangers = new Map<ErrorCode, Account>()
-  const others = account(burst, { agent: '(several)', principal: '(several)' }, true)
+/**
+ * Keeps refusals from filling the disk (F11, B7): above a rate that normal use does not reach, they are counted instead
+ * of being audited one by one. Allowed calls are not counted.
+ */
+export class Refusals implements Disposable {
+  readonly #audit: Audit
+  readonly #clock: Clock
+  readonly #maxPrincipals: number
+  readonly #accounts = new Map<string, Account>()
+  readonly #strangers = new Map<ErrorCode, Account>()
+  readonly #others = new Account(burst, { agent: '(several)', principal: '(several)' }, true)
   /** Accounts whose suppressed refusals have not been recorded yet, oldest first. */
-  const owing = new Set<Account>()
+  readonly #owing = new Set<Account>()
 
-  const makeRoom = (now: number) => {
-    let looked = 0
-    for (const [key, one] of accounts) {
-      if (looked++ === maxInspected) return
-      accounts.delete(key)
-      // Keep an account that is still needed, but move it to the end, so that the next refusal inspects other accounts.
-      if (one.bucket.fullAt > now || one.suppressed > 0) accounts.set(key, one)
-    }
+  constructor({ audit, clock, maxPrincipals = 10_000 }: RefusalsOptions) {
+    this.#audit = audit
+    this.#clock = clock
+    this.#maxPrincipals = maxPrincipals
   }
 
-  const accountOf = (who: Who, now: number): Account => {
+  count(who: Who): Counted {
+    return this.#countIn(this.#accountOf(who), who)
+  }
+
+  /**
+   * Like `count`, for requests without a valid credential. Each error code has its own bucket, so that a flood of wrong
+   * tokens cannot hide a refused Host or Origin.
+   */
+  countUnauthenticated(who: Who, code: ErrorCode): Counted {
+    const known = this.#strangers.get(code)
+    const account = known ?? new Account(strangersBurst, { agent: '(none)', principal: 'unknown' }, true)
+    this.#strangers.set(code, account)
+    return this.#countIn(account, who)
+  }
+
+  /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
+  admit(who: Who): Note {
+    const outcome = this.count(who)
+    if (outcome.recorded) return outcome.note
+    throw tooMany(outcome.retryAfterMs)
+  }
+
+  /** For each flood that is over, writes the number of suppressed refusals. Every operation calls this. */
+  settle(): void {
+    if (this.#owing.size > 0) this.#settleAt(this.#clock.monotonic())
+  }
+
+  [Symbol.dispose](): void {
+    for (const account of this.#owing) this.#report(account)
+  }
+
+  #countIn(account: Account, who: Who): Counted {
+    const now = this.#clock.monotonic()
+    // Take a token first: if this refusal is audited, its record includes the refusals suppressed before it.
+    const retryAfterMs = account.bucket.take(account.rate, now)
+    const recorded = retryAfterMs === 0
+    const counted: Counted = recorded ? { recorded, note: this.#collect(account) } : { recorded, retryAfterMs }
+    if (!recorded) {
+      if (account.suppressed++ === 0) account.since = now
+      this.#owing.add(account)
+      if (!account.isShared) account.who = who
+    }
+    this.#settleAt(now)
+    return counted
+  }
+
+  #accountOf(who: Who): Account {
     const key = who.principal.length > maxKey ? hash('sha256', who.principal) : who.principal
-    const known = accounts.get(key)
+    const known = this.#accounts.get(key)
     if (known) return known
-    if (accounts.size >= maxPrincipals) makeRoom(now)
-    if (accounts.size >= maxPrincipals) return others
-    const created = account(burst, who)
-    accounts.set(key, created)
+    if (this.#accounts.size >= this.#maxPrincipals) this.#makeRoom()
+    if (this.#accounts.size >= this.#maxPrincipals) return this.#others
+    const created = new Account(burst, who)
+    this.#accounts.set(key, created)
     return created
   }
 
-  const strangersWith = (code: ErrorCode): Account => {
-    const one = strangers.get(code) ?? account(strangersBurst, { agent: '(none)', principal: 'unknown' }, true)
-    strangers.set(code, one)
-    return one
-  }
-
-  const collect = (one: Account): Note => {
-    const { suppressed } = one
-    if (suppressed === 0) return {}
-    one.suppressed = 0
-    owing.delete(one)
-    return { suppressed }
-  }
-
-  const draw = (one: Account, now: number, who: Who): Counted => {
-    const retryAfterMs = take(one.bucket, now)
-    if (retryAfterMs === 0) return { recorded: true, note: collect(one) }
-    if (one.suppressed++ === 0) {
-      one.since = now
-      owing.add(one)
+  #makeRoom(): void {
+    const now = this.#clock.monotonic()
+    let inspected = 0
+    for (const [key, account] of this.#accounts) {
+      if (inspected++ === maxInspected) return
+      this.#accounts.delete(key)
+      // Keep an account that is still needed, but move it to the end, so that the next refusal inspects other accounts.
+      if (!account.bucket.isFull(now) || account.suppressed > 0) this.#accounts.set(key, account)
     }
-    if (!one.shared) one.who = who
-    return { recorded: false, retryAfterMs }
   }
 
-  const report = (one: Account) => {
+  #collect(account: Account): Note {
+    const { suppressed } = account
+    account.suppressed = 0
+    this.#owing.delete(account)
+    return suppressed === 0 ? {} : { suppressed }
+  }
+
+  #settleAt(now: number): void {
+    for (const account of this.#owing) {
+      if (now - account.since < overAfterMs) return
+      this.#report(account)
+    }
+  }
+
+  #report(account: Account): void {
     const end = { decision: 'DENY', reason: 'rate_limited', code: 'RATE_LIMITED' } as const
-    recordEnd(audit, { ...one.who, operation: 'refusals', ...end, ...collect(one) })
+    recordEnd(this.#audit, { ...account.who, operation: 'refusals', ...end, ...this.#collect(account) })
   }
+}
 
-  const settle = (now: number) => {
-    for (const one of owing) {
-      if (now - one.since < overAfterMs) return
-      report(one)
-    }
-  }
+/** The refusals of one principal, or of several that share an account; then `who` is a placeholder. */
+class Account {
+  readonly bucket = new TokenBucket()
+  readonly rate: TokenRate
+  readonly isShared: boolean
+  who: Who
+  suppressed = 0
+  since = 0
 
-  const counted = (of: (now: number) => Account, who: Who): Counted => {
-    const now = clock.monotonic()
-    // Draw a token first: if this refusal is audited, its record includes the refusals suppressed before it.
-    const outcome = draw(of(now), now, who)
-    settle(now)
-    return outcome
-  }
-  const count = (who: Who) => counted((now) => accountOf(who, now), who)
-
-  return {
-    count,
-    countUnauthenticated: (who, code) => counted(() => strangersWith(code), who),
-    admit(who) {
-      const outcome = count(who)
-      if (outcome.recorded) return outcome.note
-      throw tooMany(outcome.retryAfterMs)
-    },
-    settle() {
-      if (owing.size > 0) settle(clock.monotonic())
-    },
-    [Symbol.dispose]() {
-      for (const one of owing) report(one)
-    },
+  constructor(burst: number, who: Who, isShared = false) {
+    this.rate = { burst, intervalMs }
+    this.who = who
+    this.isShared = isShared
   }
 }
 
@@ -164,38 +173,9 @@ function recordEnd(audit: Audit, event: Omit<AuditEnd, 'call' | 'write' | 'is_er
   audit.end({ call: randomUUID(), ...event, write: false, is_error: true, latency_ms: 0 })?.catch(() => {})
 }
 
-const account = (burst: number, who: Who, shared = false): Account => ({
-  bucket: newBucket(burst, perMinute),
-  suppressed: 0,
-  since: 0,
-  who,
-  shared,
-})
-
 function tooMany(retryAfterMs: number): ToolwayError {
   const sentence = `More than ${perMinute} of your calls were refused within a minute, so further refusals give no reason; ${callAgain(retryAfterMs)}, and use only tools that are listed for you.`
   return new ToolwayError('RATE_LIMITED', sentence, { retryAfterMs })
-}
-
-/** A token bucket with continuous refill, stored as the time at which it is full again. */
-interface Bucket {
-  fullAt: number
-  readonly oneMs: number
-  readonly allMs: number
-}
-
-const newBucket = (burst: number, perMinute: number): Bucket => {
-  const oneMs = 60_000 / perMinute
-  return { fullAt: Number.NEGATIVE_INFINITY, oneMs, allMs: burst * oneMs }
-}
-
-/** Takes one token. Returns 0, or the milliseconds until a token is available. */
-function take(bucket: Bucket, now: number): number {
-  const { oneMs, allMs } = bucket
-  const fullAt = Math.max(bucket.fullAt, now)
-  const missing = fullAt + oneMs - now - allMs
-  bucket.fullAt = missing > 0 ? fullAt : fullAt + oneMs
-  return missing > 0 ? Math.ceil(missing) : 0
 }
 
 /**

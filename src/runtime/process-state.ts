@@ -22,7 +22,7 @@ import { type Approvals, createApprovals } from '../pipeline/approvals.ts'
 import { type BreakerConfig, type Breakers, createBreakers } from '../pipeline/breaker.ts'
 import { type Bulkhead, bulkhead } from '../pipeline/bulkhead.ts'
 import { type Cache, cache } from '../pipeline/cache/cache.ts'
-import { createRefusals, type Refusals } from '../pipeline/refusals.ts'
+import { Refusals } from '../pipeline/refusals.ts'
 import { createOrphanReaper, type OrphanReaper } from '../process/orphan-reaper.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
@@ -210,7 +210,7 @@ export async function openProcessState(
     history,
     observers: [metrics.observer, stats.observer, calls.observer, ...(history ? [history.observer] : [])],
     // Open this after the audit log, so that it is closed before the log and can write its last counts.
-    refusals: open.use(createRefusals({ audit, clock })),
+    refusals: open.use(new Refusals({ audit, clock })),
     buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => current().breakerOf(server), clock, log })),
     seal,

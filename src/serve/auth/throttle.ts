@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { AuthConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
-import { setBounded } from '../../lib/memoize.ts'
+import { TokenBuckets } from '../../core/limits/token-bucket.ts'
 import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import type { Authenticate, AuthIdentity } from './identity.ts'
@@ -35,18 +35,14 @@ export function createAdmit(options: {
   readonly clock: Clock
 }): Admit {
   const { authenticate, settings, addressOf, turnOf, clock } = options
-  const failures = createAddressLimit(clock)
-  const checks = createAddressLimit(clock)
+  const failures = new TokenBuckets(maxNetworks)
+  const checks = new TokenBuckets(maxNetworks)
 
   const failed = (thrown: unknown, request: ReceivedRequest): unknown => {
     const { maxFailures: burst, failureInterval: intervalMs } = settings()
     if (!isGuess(thrown) || burst === 0) return thrown
-    const rate = { burst, intervalMs }
-    const address = addressOf(request) ?? ''
-    const waitMs = failures.waitMs(address, rate)
-    if (waitMs > 0) return tooMany(waitMs)
-    failures.add(address, rate)
-    return thrown
+    const waitMs = failures.take(networkOf(addressOf(request) ?? ''), { burst, intervalMs }, clock.monotonic())
+    return waitMs > 0 ? tooMany(waitMs) : thrown
   }
 
   const inTurn = (identity: AuthIdentity): AuthIdentity | Promise<AuthIdentity> =>
@@ -55,18 +51,17 @@ export function createAdmit(options: {
   const admit: Admit = (authorization, request) => {
     // A request without a credential does not try to guess one, so it is not counted.
     if (authorization === undefined) return authenticate(authorization)
-    /** The address for which a signature check was counted; undefined if none was. */
-    let address: string | undefined
+    /** The network for which a signature check was counted; undefined if none was. */
+    let network: string | undefined
     const beforeSignature = () => {
       if (settings().maxFailures === 0) return
-      const from = addressOf(request) ?? ''
-      const waitMs = checks.waitMs(from, signatures)
+      const from = networkOf(addressOf(request) ?? '')
+      const waitMs = checks.take(from, signatures, clock.monotonic())
       if (waitMs > 0) throw tooMany(waitMs)
-      checks.add(from, signatures)
-      address = from
+      network = from
     }
     const takeBack = () => {
-      if (address !== undefined) checks.remove(address, signatures)
+      if (network !== undefined) checks.giveBack(network, signatures, clock.monotonic())
     }
     try {
       const identity = authenticate(authorization, beforeSignature)
@@ -98,44 +93,11 @@ const isGuess = (thrown: unknown): boolean =>
 const tooMany = (retryAfterMs: number): HttpError => {
   const seconds = Math.ceil(retryAfterMs / 1000)
   const sentence = `Too many invalid credentials from this address (auth.maxFailures): try again in ${seconds} s.`
-  return HttpError.of('RATE_LIMITED', sentence, { retryAfterMs: Math.ceil(retryAfterMs), rule: throttleRule })
+  return HttpError.of('RATE_LIMITED', sentence, { retryAfterMs, rule: throttleRule })
 }
 
-interface Rate {
-  /** Maximum number of slots in use. Each attempt uses one. */
-  readonly burst: number
-  /** One slot is freed per interval. */
-  readonly intervalMs: number
-}
-
-/** Maximum number of addresses, to bound memory. Beyond this, the least recently active address is dropped. */
-const maxAddresses = 10_000
-
-/** A token bucket for each network. */
-export function createAddressLimit(clock: Clock, max = maxAddresses) {
-  /** For each network, the time at which all its slots are free again; the least recently active network first. */
-  const forgotten = new Map<string, number>()
-
-  const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())
-
-  const set = (network: string, owed: number) => {
-    if (owed > 0) setBounded(forgotten, network, clock.monotonic() + owed, max)
-    else forgotten.delete(network)
-  }
-
-  return {
-    waitMs: (address: string, { burst, intervalMs }: Rate): number =>
-      Math.max(0, owedMs(networkOf(address)) - (burst - 1) * intervalMs),
-    add(address: string, { burst, intervalMs }: Rate): void {
-      const network = networkOf(address)
-      set(network, Math.min(owedMs(network) + intervalMs, burst * intervalMs))
-    },
-    remove(address: string, { intervalMs }: Rate): void {
-      const network = networkOf(address)
-      set(network, owedMs(network) - intervalMs)
-    },
-  }
-}
+/** Maximum number of networks whose attempts are counted, to bound memory. */
+const maxNetworks = 10_000
 
 /** The network that an address belongs to. For IPv6, this is the /64 network: one host usually owns all of it. */
 export function networkOf(address: string): string {
