@@ -3,7 +3,6 @@ import { setTimeout } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ToolwayError } from '../core/errors.ts'
 import { json, openTestAdmin, people } from './admin.fixture.ts'
-import { createReaders } from './endpoint.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -358,21 +357,4 @@ describe('/metrics', () => {
     expect(status).toBe(404)
     expect(json.error.message).toContain('telemetry.metrics')
   })
-})
-
-test('V6: a few reads of one caller run at a time, the others wait in order', async () => {
-  const readers = createReaders()
-  const begun: string[] = []
-  const read = (name: string, caller = 'anna') =>
-    readers(caller).then((reading) => {
-      begun.push(name)
-      return reading
-    })
-  const reads = ['1', '2', '3', '4', '5', '6'].map((name) => read(name))
-  await read('other', 'bert')
-  expect(begun).toEqual(['1', '2', '3', '4', 'other'])
-  const first = await reads[0]
-  first?.[Symbol.dispose]()
-  await reads[4]
-  expect(begun).toEqual(['1', '2', '3', '4', 'other', '5'])
 })

@@ -4,6 +4,7 @@ import type { Access } from '../core/access.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { LoginStore } from '../core/history.ts'
+import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Log } from '../core/log.ts'
 import type { MetricsPages } from '../runtime/admin-part.ts'
 import { type Authenticate, type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
@@ -69,7 +70,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   const pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
   const find = createRouter(routes)
   const turns = createTurns()
-  const readers = createReaders()
+  const reads = new FairSemaphore({ perCaller: maxReads })
   let document: object | undefined
   let draining = false
 
@@ -103,7 +104,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     requests.claim(sender)
     try {
       // One caller's reads must not keep others waiting: each takes milliseconds, and some hundreds of them.
-      using _ = route.method === 'GET' && !route.stream ? await readers(sender) : undefined
+      using _ = route.method === 'GET' && !route.stream ? await reads.take(sender) : undefined
       if (_) await turns(sender, () => requests.used > requests.usedBy(sender))
       if (response.destroyed) return
       await run(route, { request, response, target, user })
@@ -189,24 +190,6 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
 
 /** How many reads of one caller run at a time. */
 const maxReads = 4
-
-/** Returns a function that waits until fewer than `maxReads` of a caller's reads run. Dispose of its result to end one. */
-export function createReaders(): (caller: string) => Promise<Disposable> {
-  const callers = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
-  return async (caller) => {
-    const own = callers.get(caller) ?? { running: 0, waiting: [] }
-    callers.set(caller, own)
-    if (own.running < maxReads) own.running++
-    else await new Promise<void>((resolve) => own.waiting.push(resolve))
-    return {
-      [Symbol.dispose]() {
-        const next = own.waiting.shift()
-        if (next) next()
-        else if (--own.running === 0) callers.delete(caller)
-      },
-    }
-  }
-}
 
 const jsonBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 

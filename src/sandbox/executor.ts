@@ -2,13 +2,14 @@ import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import type { ExecutionOutcome, Executor, Program, Tier } from '../core/executor.ts'
+import { Budget } from '../core/limits/budget.ts'
 import type { Budgets } from '../core/limits/budgets.ts'
+import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Log } from '../core/log.ts'
 import { createEnvironments } from './environments.ts'
 import { messageKinds } from './guest/protocol.ts'
 import { type SandboxFetch, withSandboxCalls } from './host-calls.ts'
 import { defaultLimits, type Limits } from './limits.ts'
-import { createKeyedLock, createRunSlots } from './run-queue.ts'
 import { createRunner } from './runner.ts'
 import { engineOf, RunStopped, runRefused } from './runtime.ts'
 import { createRuntimePool } from './runtime-pool.ts'
@@ -41,45 +42,38 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const runtimePool = createRuntimePool({ config, launch, tiers: options.tiers, limits, clock, log })
   const environments = createEnvironments({ limits, budgets: options.budgets, clock })
   const runProgram = createRunner({ runtimePool, environments, limits, clock, log })
-  const environmentLock = createKeyedLock()
-  const slots = createRunSlots(limits.runs)
+  const environmentLocks = new FairSemaphore({ perCaller: 1 })
+  // The last slot is left for other owners.
+  const slots = new FairSemaphore({ slots: limits.runs, perCaller: Math.max(1, limits.runs - 1) })
+  /** The running and waiting programs. One owner may fill at most half of the queue. */
+  const programs = new Budget('programs', {
+    what: 'programs',
+    limit: limits.runs + limits.waiting,
+    perCaller: limits.runs + Math.ceil(limits.waiting / 2),
+  })
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
-  /** The number of running and waiting programs per owner. */
-  const programsByOwner = new Map<string, number>()
 
   const during = async <T>(work: Promise<T>): Promise<T> => {
     underWay.add(work)
     return work.finally(() => underWay.delete(work))
   }
 
-  const count = (owner: string, change: number) => {
-    const now = (programsByOwner.get(owner) ?? 0) + change
-    if (now > 0) programsByOwner.set(owner, now)
-    else programsByOwner.delete(owner)
-  }
-
-  /** Whether too many programs are running or waiting. One owner may fill at most half of the queue. */
-  const tooMany = (owner: string) => {
-    const { runs, waiting } = limits
-    const all = [...programsByOwner.values()].reduce((sum, own) => sum + own, 0)
-    return all > runs + waiting || (programsByOwner.get(owner) ?? 0) > runs + Math.ceil(waiting / 2)
-  }
-
-  const check = ({ code, language, owner }: Program) => {
+  const check = ({ code, language }: Program) => {
     if (!config.languages.includes(language)) throw runRefused(`${language} is not enabled in sandbox.languages.`)
     if (Buffer.byteLength(code) > limits.sourceBytes)
       throw runRefused(`The program is larger than ${limits.sourceBytes} bytes.`)
-    if (tooMany(owner)) throw runRefused('Too many programs are waiting; try again in a moment.')
     if (closing.signal.aborted) throw runRefused('Toolway is shutting down.')
   }
 
   const run = async (program: Program, signal: AbortSignal): Promise<Omit<ExecutionOutcome, 'durationMs'>> => {
     check(program)
+    if (programs.take(program.owner)) throw runRefused('Too many programs are waiting; try again in a moment.')
+    using _ = { [Symbol.dispose]: () => programs.give(program.owner) }
     const held = new DisposableStack()
     try {
       using waiting = deadline(clock, limits.waitMs, () => runRefused(noSlot(limits)), signal)
-      if (program.environment !== undefined) held.use(await environmentLock.take(program.environment, waiting.signal))
+      if (program.environment !== undefined) held.use(await environmentLocks.take(program.environment, waiting.signal))
       held.use(await slots.take(program.owner, waiting.signal))
       const host = withSandboxCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
       const { outcome, cleared } = await runProgram({ ...program, host, signal }, waiting.signal)
@@ -108,9 +102,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     async run(program) {
       const started = clock.monotonic()
       const signal = AbortSignal.any([program.signal, closing.signal])
-      count(program.owner, 1)
       const outcome = await during(run(program, signal).catch((thrown) => notRun(thrown, signal, log)))
-      count(program.owner, -1)
       return { ...outcome, durationMs: clock.monotonic() - started }
     },
     async [Symbol.asyncDispose]() {

@@ -4,6 +4,7 @@ import { isAbsolute, relative } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { HostRefusal, type Program } from '../core/executor.ts'
+import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Log } from '../core/log.ts'
 import { parseJson } from '../json/parse-json.ts'
 import { matches } from '../lib/wildcard.ts'
@@ -24,30 +25,18 @@ export function createHostCalls(options: {
   refuse(id: number, refusal: HostCallError): Promise<void>
 }): (id: number, payload: Buffer) => boolean {
   const { limits, signal } = options
-  const waiting: (() => void)[] = []
+  const slots = new FairSemaphore({ slots: limits.callsAtOnce })
   const seen = new Set<number>()
-  let running = 0
-
-  const next = () => {
-    while (running < limits.callsAtOnce && !signal.aborted) {
-      const start = waiting.shift()
-      if (!start) return
-      running++
-      start()
-    }
-  }
 
   const run = async (id: number, name: string, input: string) => {
     try {
+      using _ = await slots.take('', signal)
       const text = await options.host(name, input, signal)
       if (signal.aborted) return
       if (Buffer.byteLength(text) > limits.answerBytes) throw tooLarge(name, limits)
       await options.answer(id, text)
     } catch (thrown) {
       if (!signal.aborted) await options.refuse(id, refusalOf(thrown, options.log))
-    } finally {
-      running--
-      next()
     }
   }
 
@@ -57,8 +46,7 @@ export function createHostCalls(options: {
     const text = payload.toString()
     const end = text.indexOf('\n')
     if (end <= 0 || end > 256) return false
-    waiting.push(() => void run(id, text.slice(0, end), text.slice(end + 1)))
-    next()
+    void run(id, text.slice(0, end), text.slice(end + 1))
     return true
   }
 }

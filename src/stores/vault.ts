@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ToolwayError } from '../core/errors.ts'
+import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Locks, Vault } from '../core/stores.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { makeFolder, writeAtomic } from '../lib/atomic-write.ts'
@@ -81,19 +82,11 @@ export function openRecord(seal: Seal, name: string, sealed: string): VaultRecor
 const maxLockWaitMs = 30_000
 
 export function memoryLocks(): Locks {
-  const last = new Map<string, Promise<void>>()
+  const locks = new FairSemaphore({ perCaller: 1 })
   return {
     async hold(name) {
-      const before = last.get(name)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      last.set(name, promise)
-      await before
-      return {
-        async [Symbol.asyncDispose]() {
-          if (last.get(name) === promise) last.delete(name)
-          resolve()
-        },
-      }
+      const held = await locks.take(name)
+      return { [Symbol.asyncDispose]: async () => held[Symbol.dispose]() }
     },
   }
 }

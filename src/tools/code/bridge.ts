@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { abortWith, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { HostRefusal } from '../../core/executor.ts'
+import { FairSemaphore } from '../../core/limits/fair-semaphore.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { runNestedCall } from '../meta/nested-call.ts'
@@ -55,7 +56,7 @@ export const maxAnswer = 24_000
 export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   const over = new AbortController()
   const ledger = createCallLog(clock)
-  const enter = createSemaphore(limits.inFlight)
+  const slots = new FairSemaphore({ slots: limits.inFlight })
   const underWay = new Set<Promise<unknown>>()
   const { progressToken, ...meta } = call.input.meta
   let made = 0
@@ -69,7 +70,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
     const record = ledger.begin(plainText(server === undefined ? tool : `${server}.${tool}`, 100))
     let sent = false
     try {
-      using _ = await enter(signal)
+      using _ = await slots.take(call.caller.principal, signal)
       const { entry } = await resolveTool(access.view(call.caller), question, { signal, parent: call.id })
       record.named(`${entry.server}.${entry.name}`)
       const asked = { server: entry.server, tool: entry.name, args: question.args }
@@ -163,41 +164,6 @@ const tooLong = (characters: number) =>
     'INVALID_ARGUMENTS',
     `A call's arguments may have at most ${characters} characters. Send less at a time.`,
   )
-
-/** A FIFO semaphore. */
-function createSemaphore(count: number): (signal: AbortSignal) => Promise<Disposable> {
-  let free = count
-  const waiting = new Set<() => void>()
-
-  const leave = () => {
-    const [next] = waiting
-    if (next === undefined) free++
-    else next()
-  }
-
-  return async (signal) => {
-    signal.throwIfAborted()
-    if (free > 0) free--
-    else await turn(signal)
-    return { [Symbol.dispose]: leave }
-  }
-
-  function turn(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const stop = () => {
-        waiting.delete(admit)
-        reject(signal.reason)
-      }
-      const admit = () => {
-        waiting.delete(admit)
-        signal.removeEventListener('abort', stop)
-        resolve()
-      }
-      signal.addEventListener('abort', stop, { once: true })
-      waiting.add(admit)
-    })
-  }
-}
 
 const cannotAsk = 'A program cannot ask a person. Call this tool directly, not from execute_code.'
 

@@ -5,6 +5,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { deadline, waitFor } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Budget } from '../../../core/limits/budget.ts'
+import { FairSemaphore } from '../../../core/limits/fair-semaphore.ts'
 import type { Log } from '../../../core/log.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
@@ -12,7 +13,7 @@ import { type PlanningProfile, plansFor, type RequestPlan, withoutToolMessages }
 import { capabilities } from '../server-profile.ts'
 import { closed, failed, textOnly, tooLong, tooMany, tooSlow } from './errors.ts'
 import { generate } from './generate.ts'
-import { createRequestQueue, keepLoaded } from './keep-loaded.ts'
+import { keepLoaded } from './keep-loaded.ts'
 import { type HistoryItem, importLibrary, type LlamaLibrary } from './llama-library.ts'
 import { loadLlamaModel } from './load-model.ts'
 
@@ -50,7 +51,7 @@ const known: PlanningProfile = {
 export function ggufModel(options: GgufModelOptions): Model {
   const { name, config, clock, log, load = importLibrary, free, seed = randomSeed } = options
   const closing = new AbortController()
-  const queue = createRequestQueue(maxWaiting, () => tooMany(name, maxWaiting))
+  const turns = new FairSemaphore({ slots: 1 })
   const { path, context, threads = fewThreads() } = config
   const weights = keepLoaded({
     load: () => loadLlamaModel({ name, path, context, threads, log, load, free }, closing.signal),
@@ -75,8 +76,9 @@ export function ggufModel(options: GgufModelOptions): Model {
     const signal = AbortSignal.any([total.signal, closing.signal, left.signal])
     const plan = plansFor(request, known).next().value as RequestPlan
     const { owner = '' } = request
+    if (turns.waiting >= maxWaiting) throw tooMany(name, maxWaiting)
     options.requests?.claim(owner)
-    const release = await queue.take(signal).catch((error) => {
+    const turn = await turns.take(owner, signal).catch((error) => {
       options.requests?.give(owner)
       throw error
     })
@@ -84,7 +86,7 @@ export function ggufModel(options: GgufModelOptions): Model {
     // The consumer can stop waiting at once, but the slot stays taken until the model has stopped.
     const work = answer(request, plan, signal, objects.push).finally(() => {
       options.requests?.give(owner)
-      release()
+      turn[Symbol.dispose]()
     })
     work.then(objects.end, objects.fail)
     try {

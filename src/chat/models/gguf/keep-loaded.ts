@@ -1,5 +1,4 @@
 import type { Clock } from '../../../core/clock.ts'
-import { waitFor } from '../../../core/deadline.ts'
 
 /** A large resource that is in memory only while needed. */
 interface LoadedResource<Kept> extends AsyncDisposable {
@@ -87,35 +86,5 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
         timer?.[Symbol.dispose]()
         await drop()
       }),
-  }
-}
-
-/** A first-in, first-out lock with at most `maxWaiting` waiting requests; further ones fail with `full()`. */
-export function createRequestQueue(maxWaiting: number, full: () => Error) {
-  let last: Promise<void> = Promise.resolve()
-  /** Requests that hold the lock or are waiting for it. */
-  let count = 0
-  return {
-    /** Waits for the lock and returns a function that releases it. Rejects if the signal aborts first. */
-    async take(signal: AbortSignal): Promise<() => void> {
-      signal.throwIfAborted()
-      if (count > maxWaiting) throw full()
-      count++
-      const before = last
-      const { promise: done, resolve } = Promise.withResolvers<void>()
-      // A cancelled request keeps its place, so that the requests after it still wait for those before it.
-      last = before.then(() => done)
-      const release = () => {
-        count--
-        resolve()
-      }
-      try {
-        await waitFor(before, signal)
-      } catch (error) {
-        release()
-        throw error
-      }
-      return release
-    },
   }
 }
