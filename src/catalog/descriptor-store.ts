@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Log, silentLog } from '../core/log.ts'
@@ -5,7 +6,12 @@ import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { parseJson } from '../json/parse-json.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { fileName } from './pins/pin-files.ts'
+
+/** The file name for a server: readable, and unique on any file system. */
+export function fileName(server: string): string {
+  const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
+  return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
+}
 
 /** The record format version. Increment it when the format changes, so that other versions ignore the files. */
 const version = 1

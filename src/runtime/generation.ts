@@ -2,7 +2,7 @@ import { captureJson, createRedactor, describeArguments, type Redactor } from '.
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { type Catalog, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
-import { createPins, type Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
+import { Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { CreateChatOptions } from '../chat/chat.ts'
 import { modelNames, visionModels } from '../chat/models/create-models.ts'
@@ -126,7 +126,7 @@ export async function prepareConfig(
 
 async function sharePins(options: PinsOptions, parts: SharedParts, before: PreparedConfig | undefined): Promise<Pins> {
   const key = [options.mode, options.folder]
-  return parts.reuse<Pins>(before?.parts, 'pins', key) ?? parts.add('pins', key, await createPins(options))
+  return parts.reuse<Pins>(before?.parts, 'pins', key) ?? parts.add('pins', key, new Pins(options))
 }
 
 /** The traces of a configuration. Loads the exporter only if traces are sent. */

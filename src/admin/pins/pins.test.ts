@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { toolEntry } from '../../catalog/pins/pins.fixture.ts'
-import { createPins, type PinsOptions, readPins } from '../../catalog/pins/pins.ts'
+import { Pins, type PinsOptions, readPins } from '../../catalog/pins/pins.ts'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { silentLog } from '../../core/log.ts'
@@ -29,8 +29,7 @@ beforeEach(async () => {
 afterEach(() => open.disposeAsync())
 
 const clock = createManualClock()
-const openPins = async (mode: PinsOptions['mode']) =>
-  open.use(await createPins({ mode, folder, clock, log: silentLog }))
+const openPins = async (mode: PinsOptions['mode']) => open.use(new Pins({ mode, folder, clock, log: silentLog }))
 
 async function opened(mode: PinsOptions['mode'] = 'quarantine') {
   const records: (AuditBegin | AuditEnd)[] = []
@@ -144,7 +143,7 @@ describe('V9: pins in the admin API', () => {
 
       const another = await openPins(mode)
       expect(another.denialOf(bad), 'other processes and the next start').toBeDefined()
-      const offline = await readPins({ folder, mode, now: clock.now(), log: silentLog })
+      const offline = readPins({ folder, mode, clock, log: silentLog })
       expect(offline.states).toMatchObject([{ label: 'files.read', state: 'blocked' }])
 
       await clock.advance(1)

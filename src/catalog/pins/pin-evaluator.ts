@@ -6,9 +6,17 @@ import type { ToolNames } from '../scan/lookalike-names.ts'
 import { scanAmong } from '../scan/scan.ts'
 import { isScanned, type PinnedDefinition, pinnedDefinitionOf, snapshotOf, verdictOf } from './definition-snapshot.ts'
 import type { Notices } from './notices.ts'
-import { type DefinitionSnapshot, type Pin, type PinKind, trustsFirstSight } from './pin-record.ts'
-import { approvalOf, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
-import type { ServerPinStore } from './pin-store.ts'
+import {
+  addPending,
+  approvalOf,
+  type DefinitionSnapshot,
+  type Pin,
+  type PinKind,
+  snapshotIn,
+  trustsFirstSight,
+} from './pin-record.ts'
+import { labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
+import type { PinTable, StoredPins } from './pin-table.ts'
 
 export interface Pinned {
   readonly usable: boolean
@@ -30,88 +38,96 @@ export interface PinEvaluatorOptions {
   names(): ToolNames
   flagged(server: string): void
   /** Called when a definition waits for approval. */
-  waiting?(server: string): void
-  readonly clock: Clock
+  waiting(): void
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** Max pins per server. A server that invents names must not fill the disk or displace the pins for its other names. */
 const maxPins = 10_000
 
-/** Creates the function that compares a definition with its pin and records that the definition was seen. */
-export function createPinEvaluator(
-  options: PinEvaluatorOptions,
-): (store: ServerPinStore, subject: PinSubject, look: PinnedDefinition) => Pinned {
-  const { mode, notices, queue, clock } = options
+/** Compares definitions with their pins and records that they were seen. */
+export class PinEvaluator {
+  readonly #options: PinEvaluatorOptions
+  readonly #table: PinTable
 
-  const pinnedBy = (subject: PinSubject, pin: Pin, hash: string): Pinned => {
-    const state = stateOf(subject.server, { ...pin, seen: { ...pin.seen, hash } }, mode)
-    return state.quarantined ? { usable: false, state, denial: denialFor(state) } : { usable: true, state }
+  constructor(table: PinTable, options: PinEvaluatorOptions) {
+    this.#table = table
+    this.#options = options
   }
 
-  const inspect = (store: ServerPinStore, subject: PinSubject, look: PinnedDefinition): void => {
-    const { server, kind, name } = subject
-    const findings = scanAmong(options.names(), subject, look.part)
-    const verdict = verdictOf(findings)
-    const pin = store.pin(kind, name)
-    if (!pin) return
-    const withVerdict = <T extends DefinitionSnapshot>(snapshot: T): T =>
-      snapshot.hash === look.hash ? { ...snapshot, ...verdict } : snapshot
-    const before = [...pin.approved, ...pin.pending].find(({ hash }) => hash === look.hash)
-    store.put({ ...pin, approved: pin.approved.map(withVerdict), pending: pin.pending.map(withVerdict) })
-    // After an upgrade of the scanner, do not report again what an earlier version found.
-    const isNews = verdict.flags.some((flag) => !before?.flags.includes(flag)) || (verdict.high && !before?.high)
-    if (isNews) notices.found(server, labelOf(server, kind, name), look.hash, findings)
-    if (findings.length > 0) options.flagged(server)
-  }
-
-  return (store, subject, look) => {
+  evaluate(subject: PinSubject, look: PinnedDefinition): Pinned {
     const { server, kind, name } = subject
     const { hash } = look
-    const at = clock.now()
-    const pin = store.pin(kind, name)
-    if (!pin && store.size >= maxPins) {
+    const { mode, notices, queue, clock } = this.#options
+    const stored = this.#table.of(server)
+    const pin = stored.pin(kind, name)
+    const seen = pin?.seen.hash === hash ? pin.seen : { hash, at: clock.now() }
+    if (!pin && stored.pins.size >= maxPins) {
       notices.full(server)
-      const pinned = pinnedBy(subject, { kind, name, approved: [], pending: [], seen: { hash, at } }, hash)
+      const pinned = this.#pinned(server, { kind, name, approved: [], pending: [], seen })
       return pinned.denial ? { ...pinned, denial: denialForCrowd(pinned.denial, labelOf(server, kind, name)) } : pinned
     }
-    const approval = pin && approvalOf(pin, hash)
-    const waiting = pin?.pending.find((snapshot) => snapshot.hash === hash)
-    const snapshot = approval ?? waiting ?? snapshotOf(look, at)
-    const seen = pin?.seen.hash === hash ? pin.seen : { hash, at }
-    if (!pin) first(store, subject, snapshot)
-    else if (approval) {
-      if (seen !== pin.seen) store.put({ ...pin, seen })
-    } else {
-      if (!waiting || seen !== pin.seen) store.put({ ...pin, pending: [...pin.pending, { ...snapshot, at }], seen })
-      if (pin.approved.length > 0) notices.changed(server, pin, snapshot)
-      else if (trustsFirstSight(store.record)) notices.isNew(server, labelOf(server, kind, name))
-      else notices.unapproved(server)
-      options.waiting?.(server)
+    const snapshot = (pin && snapshotIn(pin, hash)) ?? snapshotOf(look, seen.at)
+    if (!pin) this.#addPin(stored, subject, snapshot)
+    else {
+      const next = addPending(pin, snapshot)
+      if (next !== pin || seen !== pin.seen) this.#table.put(server, { ...next, seen })
+      if (!approvalOf(pin, hash)) this.#noteWaiting(stored, pin, snapshot)
     }
     if (!isScanned(snapshot)) {
       // In quarantine mode, scan before callers can see the definition.
-      if (mode === 'quarantine') inspect(store, subject, look)
-      else queue.add(() => inspect(store, subject, look))
+      if (mode === 'quarantine') this.#scan(subject, look)
+      else queue.add(() => this.#scan(subject, look))
     }
-    return pinnedBy(subject, store.pin(kind, name) as Pin, hash)
+    return this.#pinned(server, { ...(stored.pin(kind, name) as Pin), seen })
   }
 
-  function first(store: ServerPinStore, { server, kind, name }: PinSubject, snapshot: DefinitionSnapshot): void {
-    if (kind === 'tool') options.names().add(server, name, snapshot.definition?.description)
-    const { listed } = store.record
-    const isTrusted = trustsFirstSight(store.record)
-    const trusted = isTrusted && !(listed && mode === 'quarantine')
+  #pinned(server: string, pin: Pin): Pinned {
+    const state = stateOf(server, pin, this.#options.mode)
+    return state.quarantined ? { usable: false, state, denial: denialFor(state) } : { usable: true, state }
+  }
+
+  #addPin(stored: StoredPins, { server, kind, name }: PinSubject, snapshot: DefinitionSnapshot): void {
+    const { mode, notices, names, waiting } = this.#options
+    if (kind === 'tool') names().add(server, name, snapshot.definition?.description)
+    const trustsNew = trustsFirstSight(stored.facts)
+    const trusted = trustsNew && !(stored.facts.listed && mode === 'quarantine')
     const approved = trusted ? [{ ...snapshot, by: 'first sight' as const }] : []
-    store.put({
-      kind,
-      name,
-      approved,
-      pending: trusted ? [] : [snapshot],
-      seen: { hash: snapshot.hash, at: snapshot.at },
+    const seen = { hash: snapshot.hash, at: snapshot.at }
+    this.#table.put(server, { kind, name, approved, pending: trusted ? [] : [snapshot], seen })
+    if (!trusted) waiting()
+    if (!trustsNew) notices.unapproved(server)
+    else if (stored.facts.listed) notices.isNew(server, labelOf(server, kind, name))
+  }
+
+  #noteWaiting(stored: StoredPins, pin: Pin, snapshot: DefinitionSnapshot): void {
+    const { notices, waiting } = this.#options
+    const { server } = stored
+    if (pin.approved.length > 0) notices.changed(server, pin, snapshot)
+    else if (trustsFirstSight(stored.facts)) notices.isNew(server, labelOf(server, pin.kind, pin.name))
+    else notices.unapproved(server)
+    waiting()
+  }
+
+  #scan(subject: PinSubject, look: PinnedDefinition): void {
+    const { server, kind, name } = subject
+    const { notices, names, flagged } = this.#options
+    const findings = scanAmong(names(), subject, look.part)
+    const verdict = verdictOf(findings)
+    const pin = this.#table.of(server).pin(kind, name)
+    if (!pin) return
+    const before = snapshotIn(pin, look.hash)
+    const withVerdict = <T extends DefinitionSnapshot>(snapshot: T): T =>
+      snapshot.hash === look.hash ? { ...snapshot, ...verdict } : snapshot
+    this.#table.put(server, {
+      ...pin,
+      approved: pin.approved.map(withVerdict),
+      pending: pin.pending.map(withVerdict),
     })
-    if (!trusted) options.waiting?.(server)
-    if (!isTrusted) notices.unapproved(server)
-    else if (listed) notices.isNew(server, labelOf(server, kind, name))
+    // After an upgrade of the scanner, do not report again what an earlier version found.
+    const isNews = verdict.flags.some((flag) => !before?.flags.includes(flag)) || (verdict.high && !before?.high)
+    if (isNews) notices.found(server, labelOf(server, kind, name), look.hash, findings)
+    if (findings.length > 0) flagged(server)
   }
 }
 

@@ -5,7 +5,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Definition, Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
-import { createPins, type Pins, type PinsOptions } from './pins.ts'
+import { Pins, type PinsOptions } from './pins.ts'
 
 /** A log that keeps every line with its level. */
 function keptLog() {
@@ -27,7 +27,7 @@ export async function pinsPlace() {
     clock,
     ...kept,
     open: async (mode: PinsOptions['mode'] = 'warn'): Promise<Pins> =>
-      stack.use(await createPins({ mode, folder: made.path, clock, log: kept.log })),
+      stack.use(new Pins({ mode, folder: made.path, clock, log: kept.log })),
     async [Symbol.asyncDispose]() {
       await stack.disposeAsync()
       await made[Symbol.asyncDispose]()

@@ -1,12 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Entry } from '../../core/entry.ts'
 import { builtInSources } from '../../core/source.ts'
-import { fileName, pinsFolder } from './pin-files.ts'
+import type { Pin } from './pin-record.ts'
 import { isOpen } from './pin-state.ts'
+import { PinTable } from './pin-table.ts'
 import { pinsPlace, toolEntry } from './pins.fixture.ts'
 import { type ListedServer, readPins } from './pins.ts'
 
@@ -174,10 +173,13 @@ describe('B5: pinned definitions', () => {
     first.check(hidden)
     await first.settled()
     await first[Symbol.asyncDispose]()
-    const file = join(pinsFolder(place.folder), fileName('files'))
-    const record = JSON.parse(await readFile(file, 'utf8'))
-    Object.assign(record.pins[0].approved[0], { flags, high, scanner: 1 })
-    await writeFile(file, JSON.stringify(record))
+    using table = new PinTable(place)
+    const [stored] = table.of('files').pins.values()
+    table.put('files', {
+      ...(stored as Pin),
+      approved: (stored as Pin).approved.map((one) => ({ ...one, flags: [...flags], high, scanner: 1 })),
+    })
+    table.flush()
     const before = place.warnings().length
     const second = await place.open()
     second.check({ ...hidden })
@@ -236,7 +238,7 @@ describe('B5: pinned definitions', () => {
     expect(pins.flagsOf(toolEntry('read', poisoned))).toEqual(['secrecy'])
     await pins.settled()
     expect(pins.list()).toEqual([])
-    expect((await readPins({ folder: place.folder, mode: 'off', now: 0, log: place.log })).states).toEqual([])
+    expect(readPins({ folder: place.folder, mode: 'off', clock: place.clock, log: place.log }).states).toEqual([])
   })
 
   test('an approval made on disk reaches a running gateway within a second, which updates its lists', async () => {
@@ -248,7 +250,7 @@ describe('B5: pinned definitions', () => {
     await pins.settled()
     const told: string[][] = []
     pins.onChange((servers) => void told.push([...servers]))
-    const offline = await readPins({ folder: place.folder, mode: 'quarantine', now: place.clock.now(), log: place.log })
+    const offline = readPins({ folder: place.folder, mode: 'quarantine', clock: place.clock, log: place.log })
     expect(await offline.approve({ label: 'files.read' })).toHaveLength(1)
     await until(
       async () => {
@@ -278,7 +280,7 @@ describe('B5: pinned definitions', () => {
       to: 'npx evil',
     })
     await second.settled()
-    const read = () => readPins({ folder: place.folder, mode: 'quarantine', now: place.clock.now(), log: place.log })
+    const read = () => readPins({ folder: place.folder, mode: 'quarantine', clock: place.clock, log: place.log })
     expect((await read()).notes).toMatchObject([
       { server: 'files', moved: { from: { text: 'npx good' }, to: { text: 'npx evil' } } },
     ])

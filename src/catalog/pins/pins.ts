@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
@@ -8,23 +9,21 @@ import type { ScanFinding } from '../scan/finding.ts'
 import { ToolNames } from '../scan/lookalike-names.ts'
 import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
-import { createPinEvaluator, createScanQueue, createUnpinnedFlags, type Pinned } from './pin-evaluator.ts'
-import { openPinFiles, pinsFolder } from './pin-files.ts'
-import type { Pin, PinKind, RecordedOrigin, ServerOrigin, ServerPins } from './pin-record.ts'
-import { reviewPin } from './pin-review.ts'
+import { type Approved, approvePins, blockPin, type Selection } from './pin-decisions.ts'
+import { createScanQueue, createUnpinnedFlags, PinEvaluator, type Pinned, type PinSubject } from './pin-evaluator.ts'
 import {
-  type Approved,
+  addOrigin,
   approvalOf,
-  approveIn,
-  blockIn,
-  findPin,
-  isUnacknowledged,
-  type PinState,
-  type PinsMode,
-  type Selection,
-  statesOf,
-} from './pin-state.ts'
-import { openPinStore, type ServerPinStore } from './pin-store.ts'
+  type Pin,
+  type PinKind,
+  type RecordedOrigin,
+  type ServerOrigin,
+  type ServerPins,
+  snapshotIn,
+} from './pin-record.ts'
+import { reviewPin } from './pin-review.ts'
+import { findPin, isUnacknowledged, type PinState, type PinsMode, statesOf } from './pin-state.ts'
+import { PinTable, pinsFolder } from './pin-table.ts'
 
 export type { Pinned } from './pin-evaluator.ts'
 
@@ -33,36 +32,6 @@ export interface PinsOptions {
   readonly folder: string
   readonly clock: Clock
   readonly log: Log
-}
-
-/** Servers' approved definitions: the first one seen for each name, and those that an operator approved later. */
-export interface Pins extends AsyncDisposable {
-  /** Records each server's current origin. A changed origin is logged, and the server's pins stay in force. */
-  noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
-  /** Compares an entry with its pin. Called for every decision, so it does more than a lookup only the first time. */
-  check(entry: Entry): Pinned
-  /** Compares a server's instructions with their pin. Empty instructions are always usable. */
-  checkServer(server: string, instructions: string): Pinned
-  /** Checks everything that a server lists. After its first listing with entries, further ones are new. */
-  checkListing(server: ListedServer): void
-  denialOf(entry: Entry): Denial | undefined
-  /** The scanner's findings so far, plus `changed` if the definition is not approved. */
-  flagsOf(entry: Entry): readonly string[]
-  readonly mode: PinsMode
-  list(): readonly PinState[]
-  find(label: string): { readonly server: string; readonly pin: Pin } | undefined
-  /** What the scanner found in the definition that the server currently offers. */
-  findingsOf(label: string): readonly ScanFinding[]
-  /** The names of the configured servers' tools. */
-  names(): ToolNames
-  approve(selection: Selection): Promise<readonly Approved[]>
-  /** Blocks one definition, in every mode except `off`, until an operator approves it. */
-  block(label: string, hash: string): Promise<void>
-  /** Reports servers whose decisions or flags may have changed. */
-  onChange(listener: (servers: ReadonlySet<string>) => void): Disposable
-  /** Reports that definitions may have begun or ceased to wait for an operator. */
-  onReview(listener: () => void): Disposable
-  settled(): Promise<void>
 }
 
 export interface ListedServer extends Pick<Source, 'name' | 'entries'> {
@@ -79,168 +48,174 @@ interface Known {
 
 const free: Pinned = { usable: true }
 
-export async function createPins(options: PinsOptions): Promise<Pins> {
-  const { mode, clock, log } = options
-  const notices = createNotices(log, mode)
-  const queue = createScanQueue()
-  const listeners = new Set<(servers: ReadonlySet<string>) => void>()
-  const reviewers = new Set<() => void>()
-  let reviewing = false
-  /** Reports that the states may have changed. Batched, because a server may change all its definitions at once. */
-  const review = () => {
-    if (reviewing) return
-    reviewing = true
-    queueMicrotask(() => {
-      reviewing = false
-      for (const listener of reviewers) listener()
-    })
-  }
-  let telling: Set<string> | undefined
-  /** Reports a changed server to the listeners. Reports are batched, because one file can contain many changes. */
-  const tell = (server: string) => {
-    review()
-    if (telling) return void telling.add(server)
-    const servers = new Set([server])
-    telling = servers
-    queueMicrotask(() => {
-      telling = undefined
-      for (const listener of listeners) listener(servers)
-    })
+/** Servers' approved definitions: the first one seen for each name, and those that an operator approved later. */
+export class Pins implements AsyncDisposable {
+  readonly mode: PinsMode
+  readonly #clock: Clock
+  readonly #notices
+  readonly #queue = createScanQueue()
+  readonly #listeners = new Set<(servers: ReadonlySet<string>) => void>()
+  readonly #reviewers = new Set<() => void>()
+  readonly #table: PinTable | undefined
+  readonly #evaluator: PinEvaluator | undefined
+  readonly #unpinnedFlags: (entry: Entry) => readonly string[]
+  readonly #known = new WeakMap<Entry, Known>()
+  readonly #instructions = new Map<string, Known>()
+  #configured: ReadonlyMap<string, ServerOrigin> | undefined
+  #toolNames: ToolNames | undefined
+  #changed: Set<string> | undefined
+
+  constructor({ mode, folder, clock, log }: PinsOptions) {
+    this.mode = mode
+    this.#clock = clock
+    this.#notices = createNotices(log, mode)
+    const flagged = (server: string) => this.#report(server)
+    const scanning = { queue: this.#queue, notices: this.#notices, names: this.names, flagged }
+    this.#unpinnedFlags = createUnpinnedFlags(scanning)
+    if (mode === 'off') return
+    this.#table = new PinTable({ folder, changed: flagged, clock, log })
+    this.#table.watch()
+    this.#evaluator = new PinEvaluator(this.#table, { ...scanning, mode, waiting: () => this.#report(), clock })
   }
 
-  const known = new WeakMap<Entry, Known>()
-  const instructed = new Map<string, Known & { readonly instructions: string }>()
-  let configured: ReadonlyMap<string, ServerOrigin> | undefined
-  let toolNames: ToolNames | undefined
-  const names = () => {
-    toolNames ??= toolNamesIn(records().filter(({ server }) => configured?.has(server) ?? true))
-    return toolNames
+  /** The names of the configured servers' tools. */
+  readonly names = (): ToolNames => {
+    this.#toolNames ??= toolNamesIn(this.#servers().filter(({ server }) => this.#configured?.has(server) ?? true))
+    return this.#toolNames
   }
-  const evaluate = createPinEvaluator({ mode, notices, queue, names, flagged: tell, waiting: review, clock })
-  const looseFlags = createUnpinnedFlags({ queue, notices, names, flagged: tell })
-  const files = openPinFiles(pinsFolder(options.folder), log)
-  const store = mode === 'off' ? undefined : await openPinStore({ files, changed: tell, clock, log })
 
-  const check = (entry: Entry): Pinned => {
-    if (!store || !isPinned(entry)) return free
-    const serverStore = store.of(entry.server)
-    const before = known.get(entry)
-    if (before?.generation === serverStore.generation) return before.pinned
+  #servers(): readonly ServerPins[] {
+    return [...(this.#table?.servers.values() ?? [])]
+  }
+
+  /** Reports that states may have changed, and, if given, a server whose decisions or flags may have. Batched per turn. */
+  #report(server?: string): void {
+    if (!this.#changed) {
+      queueMicrotask(() => {
+        const servers = this.#changed ?? new Set()
+        this.#changed = undefined
+        for (const listener of this.#reviewers) listener()
+        if (servers.size > 0) for (const listener of this.#listeners) listener(servers)
+      })
+    }
+    this.#changed ??= new Set()
+    if (server !== undefined) this.#changed.add(server)
+  }
+
+  /** Records each server's current origin. A changed origin is logged, and the server's pins stay in force. */
+  noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void {
+    if (!this.#table) return
+    this.#configured = origins
+    this.#toolNames = undefined
+    for (const [server, origin] of origins) {
+      const { origins: known } = this.#table.of(server).facts
+      const last = known.at(-1)
+      if (last?.hash === origin.hash) continue
+      if (last) this.#notices.moved(server, last.text, origin.text)
+      this.#table.putFacts(server, { origins: addOrigin(known, { ...origin, at: this.#clock.now() }) })
+    }
+  }
+
+  /** Compares an entry with its pin. Called for every decision, so it does more than a lookup only the first time. */
+  check(entry: Entry): Pinned {
+    if (!this.#table || !isPinned(entry)) return free
+    const before = this.#known.get(entry)
+    if (before?.generation === this.#table.of(entry.server).generation) return before.pinned
     const look = before?.look ?? pinnedDefinitionOf(entry.verbatim ?? entry.definition)
-    const pinned = evaluate(serverStore, entry as Entry & { readonly kind: PinKind }, look)
-    known.set(entry, { look, generation: serverStore.generation, pinned })
-    return pinned
+    const known = this.#evaluate(entry as Entry & { readonly kind: PinKind }, look)
+    this.#known.set(entry, known)
+    return known.pinned
   }
 
-  const records = () => [...(store?.all().values() ?? [])].map(({ record }) => record)
-  const find: Pins['find'] = (label) => findPin(records(), label)
-
-  const checkServer: Pins['checkServer'] = (server, instructions) => {
-    if (!store || instructions === '' || builtInSources.includes(server)) return free
-    const serverStore = store.of(server)
-    const last = instructed.get(server)
-    const before = last?.instructions === instructions ? last : undefined
-    if (before?.generation === serverStore.generation) return before.pinned
+  /** Compares a server's instructions with their pin. Empty instructions are always usable. */
+  checkServer(server: string, instructions: string): Pinned {
+    if (!this.#table || instructions === '' || builtInSources.includes(server)) return free
+    const last = this.#instructions.get(server)
+    const before = last?.look.part.instructions === instructions ? last : undefined
+    if (before?.generation === this.#table.of(server).generation) return before.pinned
     const look = before?.look ?? pinnedDefinitionOf({ instructions })
-    const pinned = evaluate(serverStore, { server, kind: 'instructions', name: '' }, look)
-    instructed.set(server, { instructions, look, generation: serverStore.generation, pinned })
-    return pinned
+    const known = this.#evaluate({ server, kind: 'instructions', name: '' }, look)
+    this.#instructions.set(server, known)
+    return known.pinned
   }
 
-  return {
-    mode,
-    find,
-    findingsOf(label) {
-      const found = find(label)
-      return (found && reviewPin(found.server, found.pin, names()).find(({ current }) => current)?.findings) ?? []
-    },
-    names,
-    noteOrigins(origins) {
-      if (!store) return
-      configured = origins
-      toolNames = undefined
-      for (const [server, origin] of origins) {
-        noteOrigin(store.of(server), origin, clock.now(), (from) => notices.moved(server, from, origin.text))
-      }
-    },
-    check,
-    checkServer,
-    checkListing(server) {
-      const entries = entriesIn(server)
-      if (!store || !entries.some(isPinned)) return
-      checkServer(server.name, server.instructions)
-      for (const entry of entries) check(entry)
-      const serverStore = store.of(server.name)
-      const { record } = serverStore
-      if (!record.listed) serverStore.replace({ ...record, listed: true })
-    },
-    denialOf(entry) {
-      // Only an operator's block denies a definition in warn mode. Blocks are rare, so do not compare without one.
-      if (mode !== 'quarantine' && !(isPinned(entry) && store?.of(entry.server).hasBlocks)) return undefined
-      return check(entry).denial
-    },
-    flagsOf(entry) {
-      if (builtInSources.includes(entry.server)) return []
-      const { state } = check(entry)
-      if (!store || !state) return looseFlags(entry)
-      // Look the pin up again, because the scanner may have run since the state was created.
-      const pin = store.of(entry.server).pin(state.kind, state.name)
-      const snapshot = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
-      const flags = snapshot?.flags ?? []
-      if (!pin || approvalOf(pin, state.hash)) return flags
-      return [...flags, pin.approved.length > 0 ? 'changed' : 'new']
-    },
-    list: () => [...(store?.all() ?? [])].flatMap(([, { record }]) => statesOf(record, mode)),
-    async approve(selection) {
-      const all: Approved[] = []
-      for (const [server, serverStore] of store?.all() ?? []) {
-        const { record, approved } = approveIn(serverStore.record, selection, clock.now())
-        if (record === serverStore.record) continue
-        serverStore.replace(record)
-        all.push(...approved)
-        tell(server)
-      }
-      await store?.flush()
-      return all
-    },
-    async block(label, hash) {
-      const server = find(label)?.server
-      const serverStore = server === undefined ? undefined : store?.of(server)
-      if (server === undefined || !serverStore) return
-      const record = blockIn(serverStore.record, label, hash, clock.now())
-      if (record === serverStore.record) return
-      serverStore.replace(record)
-      tell(server)
-      await store?.flush()
-    },
-    onReview: (listener) => listen(reviewers, listener),
-    onChange: (listener) => listen(listeners, listener),
-    async settled() {
-      await queue.done()
-      await store?.reload()
-      await store?.flush()
-    },
-    async [Symbol.asyncDispose]() {
-      listeners.clear()
-      reviewers.clear()
-      await queue[Symbol.asyncDispose]()
-      await store?.[Symbol.asyncDispose]()
-    },
+  #evaluate(subject: PinSubject, look: PinnedDefinition): Known {
+    const generation = this.#table?.of(subject.server).generation ?? 0
+    return { look, generation, pinned: this.#evaluator?.evaluate(subject, look) ?? free }
   }
-}
 
-function noteOrigin(
-  serverStore: ServerPinStore,
-  origin: ServerOrigin,
-  at: number,
-  moved: (from: string) => void,
-): void {
-  const { origins } = serverStore.record
-  const last = origins.at(-1)
-  if (last?.hash === origin.hash) return
-  if (last) moved(last.text)
-  const others = origins.filter(({ hash }) => hash !== origin.hash)
-  serverStore.replace({ ...serverStore.record, origins: [...others, { ...origin, at }] })
+  /** Checks everything that a server lists. After its first listing with entries, further ones are new. */
+  checkListing(server: ListedServer): void {
+    const entries = entriesIn(server)
+    if (!this.#table || !entries.some(isPinned)) return
+    this.checkServer(server.name, server.instructions)
+    for (const entry of entries) this.check(entry)
+    if (!this.#table.of(server.name).facts.listed) this.#table.putFacts(server.name, { listed: true })
+  }
+
+  readonly denialOf = (entry: Entry): Denial | undefined => {
+    // Only an operator's block denies a definition in warn mode. Blocks are rare, so do not compare without one.
+    if (this.mode !== 'quarantine' && !(isPinned(entry) && this.#table?.of(entry.server).hasBlocks)) return undefined
+    return this.check(entry).denial
+  }
+
+  /** The scanner's findings so far, plus `changed` or `new` if the definition is not approved. */
+  readonly flagsOf = (entry: Entry): readonly string[] => {
+    if (builtInSources.includes(entry.server)) return []
+    const { state } = this.check(entry)
+    if (!this.#table || !state) return this.#unpinnedFlags(entry)
+    // Look the pin up again, because the scanner may have run since the state was created.
+    const pin = this.#table.of(entry.server).pin(state.kind, state.name)
+    const flags = (pin && snapshotIn(pin, state.hash)?.flags) ?? []
+    if (!pin || approvalOf(pin, state.hash)) return flags
+    return [...flags, pin.approved.length > 0 ? 'changed' : 'new']
+  }
+
+  list(): readonly PinState[] {
+    return this.#servers().flatMap((record) => statesOf(record, this.mode))
+  }
+
+  find(label: string): { readonly server: string; readonly pin: Pin } | undefined {
+    return findPin(this.#servers(), label)
+  }
+
+  /** What the scanner found in the definition that the server currently offers. */
+  findingsOf(label: string): readonly ScanFinding[] {
+    const found = this.find(label)
+    return (found && reviewPin(found.server, found.pin, this.names()).find(({ current }) => current)?.findings) ?? []
+  }
+
+  async approve(selection: Selection): Promise<readonly Approved[]> {
+    return this.#table ? approvePins(this.#table, selection, this.#clock.now()) : []
+  }
+
+  /** Blocks one definition, in every mode except `off`, until an operator approves it. */
+  async block(label: string, hash: string): Promise<void> {
+    if (this.#table) blockPin(this.#table, label, hash, this.#clock.now())
+  }
+
+  /** Reports servers whose decisions or flags may have changed. */
+  onChange(listener: (servers: ReadonlySet<string>) => void): Disposable {
+    return listen(this.#listeners, listener)
+  }
+
+  /** Reports that definitions may have begun or ceased to wait for an operator. */
+  onReview(listener: () => void): Disposable {
+    return listen(this.#reviewers, listener)
+  }
+
+  /** Resolves when everything is scanned and saved. */
+  async settled(): Promise<void> {
+    await this.#queue.done()
+    this.#table?.flush()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listeners.clear()
+    this.#reviewers.clear()
+    await this.#queue[Symbol.asyncDispose]()
+    this.#table?.[Symbol.dispose]()
+  }
 }
 
 /**
@@ -304,19 +279,20 @@ export function watchDefinitions(
   })
 }
 
-export type OfflinePins = Awaited<ReturnType<typeof readPins>>
-
 export interface ServerNote {
   readonly server: string
   readonly moved?: { readonly from: RecordedOrigin; readonly to: RecordedOrigin }
   readonly lostAt?: number
 }
 
+export type OfflinePins = ReturnType<typeof readPins>
+
 /** Reads the pins from disk, for commands that work without a running gateway. */
-export async function readPins({ folder, mode, now, log }: { folder: string; mode: PinsMode; now: number; log: Log }) {
-  const files = openPinFiles(pinsFolder(folder), log)
-  const { records } = await files.load()
-  const ordered = [...records].sort((a, b) => (a.server < b.server ? -1 : 1))
+export function readPins({ folder, mode, clock, log }: PinsOptions) {
+  // Only a gateway begins a new folder: it may run as another user.
+  const table = existsSync(pinsFolder(folder)) ? new PinTable({ folder, clock, log }) : undefined
+  table?.[Symbol.dispose]()
+  const ordered = [...(table?.servers.values() ?? [])].sort((a, b) => (a.server < b.server ? -1 : 1))
   return {
     servers: ordered.map(({ server }) => server),
     names: () => toolNamesIn(ordered),
@@ -326,22 +302,14 @@ export async function readPins({ folder, mode, now, log }: { folder: string; mod
     find: (label: string) => findPin(ordered, label),
     /** Approves definitions on disk. A running gateway applies the approval within a second. */
     async approve(selection: Selection): Promise<readonly Approved[]> {
-      const all: Approved[] = []
-      for (const { server } of ordered) {
-        if (selection.server !== undefined && selection.server !== server) continue
-        await files.update(server, (current) => {
-          if (!current) throw new Error(`the pins of ${server} were removed`)
-          const { record, approved } = approveIn(current, selection, now)
-          all.push(...approved)
-          return record
-        })
-      }
-      return all
+      if (!table) return []
+      using open = table
+      return approvePins(open, selection, clock.now())
     },
   }
 }
 
-function noteOf({ server, origins, distrusted, acknowledged }: ServerPins): ServerNote {
+function noteOf({ server, facts: { origins, distrusted, acknowledged } }: ServerPins): ServerNote {
   const [from, to] = origins.slice(-2)
   const moved = from && to && to.at > acknowledged ? { from, to } : undefined
   return { server, moved, lostAt: distrusted > acknowledged ? distrusted : undefined }

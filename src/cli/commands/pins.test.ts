@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPins } from '../../catalog/pins/pins.ts'
+import { Pins } from '../../catalog/pins/pins.ts'
 import { entryOf } from '../../core/call.fixture.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Definition } from '../../core/entry.ts'
@@ -15,7 +15,7 @@ describe('B5, B11: pins on the command line, without any server', () => {
   let place: Awaited<ReturnType<typeof folder>>
   beforeAll(async () => {
     place = await folder({ 'toolway.yaml': 'stores: { path: ./state }\npolicy: { pins: quarantine }\n' })
-    await using pins = await createPins({
+    await using pins = new Pins({
       mode: 'quarantine',
       folder: `${place.cwd}/state`,
       clock: systemClock,

@@ -1,6 +1,7 @@
 import { lineDiff, linesOf, type MarkedLine } from '../../catalog/pins/definition-diff.ts'
+import type { Selection } from '../../catalog/pins/pin-decisions.ts'
 import type { DefinitionSnapshot, Pin } from '../../catalog/pins/pin-record.ts'
-import { isOpen, latestApproval, type PinState, type Selection, stateOf } from '../../catalog/pins/pin-state.ts'
+import { isOpen, latestApproval, type PinState, stateOf } from '../../catalog/pins/pin-state.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/pins.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { scanAmong } from '../../catalog/scan/scan.ts'
@@ -21,7 +22,7 @@ async function openPins(shell: Shell, options: CommonOptions) {
   const { config } = await load(shell, options)
   const log = openLog(shell, options.log ?? 'warn')
   const mode = config.policy.pins
-  return { ...(await readPins({ folder: config.stores.path, mode, now: systemClock.now(), log })), mode }
+  return { ...readPins({ folder: config.stores.path, mode, clock: systemClock, log }), mode }
 }
 
 export async function listPins(shell: Shell, options: PinsOptions): Promise<ExitCode> {

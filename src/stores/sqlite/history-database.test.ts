@@ -5,9 +5,9 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import type { HistoryBatch, StoredCall, Tally, TallyCounts } from '../../core/history.ts'
 import { addPacked, createLatencies, latencyBucket, percentile } from '../../lib/latency-histogram.ts'
+import type { SqliteTrouble } from '../../lib/sqlite-file.ts'
+import { openSqliteFile } from '../../lib/sqlite-file.ts'
 import { type HistoryDatabaseOptions, openHistoryDatabase } from './history-database.ts'
-import type { HistoryTrouble } from './history-file.ts'
-import { openHistoryFile } from './history-file.ts'
 
 const start = Date.UTC(2027, 0, 15)
 const second = 1_000
@@ -35,7 +35,7 @@ function openDatabase(options: HistoryDatabaseOptions) {
 async function openTest({ maxBytes = 256 * 1024 * 1024, keepMs = 30 * day, busyMs = 10 } = {}) {
   const { path: folder } = stack.use(await temporaryFolder())
   const path = join(folder, 'state', 'history.sqlite')
-  const troubles: (HistoryTrouble | undefined)[] = []
+  const troubles: (SqliteTrouble | undefined)[] = []
   /** The wall clock can be ahead. */
   const clock = { now: start, aheadMs: 0 }
   const open = () =>
@@ -373,7 +373,7 @@ describe('V12: a history file that cannot be used', () => {
 
 test('V12: the history keeps at most 1 MiB of its file in memory', async () => {
   const { path } = await openTest()
-  using file = openHistoryFile({ path, schema: 'CREATE TABLE a (b)', version: 1, prepare() {}, say() {} })
+  using file = openSqliteFile({ path, create() {}, version: 1, prepare() {}, say() {} })
   const setting = (name: string) => file.use((database) => database.prepare(`PRAGMA ${name}`).get()?.[name])
   expect(setting('cache_size')).toBe(-1024)
   expect(setting('mmap_size') ?? 0).toBe(0)

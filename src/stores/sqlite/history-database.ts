@@ -33,10 +33,10 @@ import {
 import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
 import { inTransaction } from '../../lib/sqlite.ts'
+import { openSqliteFile, type SqliteFileOptions } from '../../lib/sqlite-file.ts'
 import { callColumns, parseSteps, stepsText } from './history-batch.ts'
-import { type HistoryFileOptions, openHistoryFile } from './history-file.ts'
 
-export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' | 'say' | 'busyMs'> {
+export interface HistoryDatabaseOptions extends Pick<SqliteFileOptions, 'path' | 'say' | 'busyMs'> {
   readonly keepMs: number
   readonly maxBytes: number
   /** Bounds of captured calls. */
@@ -83,7 +83,7 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
   const { keepMs, maxBytes, startedAt, clock } = options
   const { now } = clock
   const seen = createSeenTime(clock, keepMs, hour)
-  const file = openHistoryFile({ ...options, schema, version, prepare })
+  const file = openSqliteFile({ ...options, create: (database) => database.exec(schema), version, prepare })
   let prunedAt = Number.NEGATIVE_INFINITY
   let hasWritten = false
   const noteRun = (database: DatabaseSync) => {

@@ -3,9 +3,9 @@ import type { CallFilter, CallPageQuery } from '../../core/call-query.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { StoredLogin, TallyQuery } from '../../core/history.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
+import type { SqliteTrouble } from '../../lib/sqlite-file.ts'
 import { decodeBatch } from './history-batch.ts'
 import { type HistoryDatabaseOptions, openHistoryDatabase } from './history-database.ts'
-import type { HistoryTrouble } from './history-file.ts'
 
 // The thread that owns the history's database: writing to a disk would delay calls.
 
@@ -27,7 +27,7 @@ export type HistoryThreadMethods = {
 
 /** Methods of the gateway that the thread calls. */
 export type HistoryOwnerMethods = {
-  say(trouble: HistoryTrouble | undefined): void
+  say(trouble: SqliteTrouble | undefined): void
 }
 
 type Database = ReturnType<typeof openHistoryDatabase>

@@ -1,29 +1,31 @@
 import { chmodSync, closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { makeFolder } from '../../lib/atomic-write.ts'
-import { inTransaction, openDatabase, userVersion } from '../../lib/sqlite.ts'
+import { makeFolder } from './atomic-write.ts'
+import { inTransaction, openDatabase, userVersion } from './sqlite.ts'
 
 /** Runs work on the database. Whatever happens to the file, the next call has a database again. */
-export interface HistoryFile extends Disposable {
+export interface SqliteFile extends Disposable {
   /** Returns undefined if the work failed. What failed because of a damaged file is tried again with a new one. */
   use<T>(work: (database: DatabaseSync) => T): T | undefined
 }
 
-export interface HistoryFileOptions {
+export interface SqliteFileOptions {
   readonly path: string
-  /** Creates the tables. */
-  readonly schema: string
+  /** Creates the tables, in a transaction. */
+  create(database: DatabaseSync): void
   readonly version: number
+  /** Whether a file of another version stays in place, unused. By default, it is moved aside. */
+  readonly keepsOtherVersions?: boolean
   /** Called with every database that is opened. */
   prepare(database: DatabaseSync): void
   /** How long to wait for another process that is writing. */
   readonly busyMs?: number
   /** Reports trouble, and that it is over. Called once per change, not once per attempt. */
-  say(trouble: HistoryTrouble | undefined): void
+  say(trouble: SqliteTrouble | undefined): void
 }
 
-export interface HistoryTrouble {
+export interface SqliteTrouble {
   readonly code: string
   /** Where the unusable file was moved. */
   readonly aside?: string
@@ -35,10 +37,10 @@ const maxAside = 2
 /**
  * A database that several processes may write to, each in short transactions. A damaged file, or one of another
  * version, is moved aside, and a new one begins; so does a file that was removed. While the file is locked, or the disk is
- * full or read-only, what is written is lost. A locked file is never moved: other processes have it open, and SQLite
+ * full or read-only, work fails. A locked file is never moved: other processes have it open, and SQLite
  * would then remove the files of the new one.
  */
-export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
+export function openSqliteFile(options: SqliteFileOptions): SqliteFile {
   const { path, busyMs = 2_000, say } = options
   let database: DatabaseSync | undefined
   /** The file that is open: someone may replace or remove it. */
@@ -68,7 +70,7 @@ export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
   const failed = (error: unknown): { readonly again: boolean } => {
     const before = inode
     close()
-    if (!isUnusable(error)) {
+    if (!isUnusable(error) || (options.keepsOtherVersions && error instanceof OtherVersion)) {
       report(codeOf(error))
       return { again: false }
     }
@@ -105,7 +107,7 @@ export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
   }
 }
 
-function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: number): DatabaseSync {
+function opened({ path, create, version, prepare }: SqliteFileOptions, busyMs: number): DatabaseSync {
   makeFolder(dirname(path))
   // Create the file before SQLite does, so that only the owner can read it. SQLite gives its other files the same mode.
   closeSync(openSync(path, 'a', 0o600))
@@ -120,7 +122,10 @@ function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: 
     if (kept === 0) {
       inTransaction(database, () => {
         // Check again: another process may have created the tables in the meantime.
-        if (userVersion(database) === 0) database.exec(`${schema}; PRAGMA user_version = ${version}`)
+        if (userVersion(database) === 0) {
+          create(database)
+          database.exec(`PRAGMA user_version = ${version}`)
+        }
       })
     }
     prepare(database)
