@@ -109,7 +109,7 @@ export async function prepareConfig(
     token: token === 'none' ? undefined : token,
     origins: new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)])),
     createVerifier: provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined,
-    pins: await sharePins({ mode: policy.pins, folder: stores.path, ...context }, parts, before),
+    pins: sharePins({ mode: policy.pins, folder: stores.path, ...context }, parts, before),
     ...(await shareTraces(loaded.config, context, parts, before)),
     plugins: await sharePlugins(
       native.plugins,
@@ -124,7 +124,7 @@ export async function prepareConfig(
   return prepared
 }
 
-async function sharePins(options: PinsOptions, parts: SharedParts, before: PreparedConfig | undefined): Promise<Pins> {
+function sharePins(options: PinsOptions, parts: SharedParts, before: PreparedConfig | undefined): Pins {
   const key = [options.mode, options.folder]
   return parts.reuse<Pins>(before?.parts, 'pins', key) ?? parts.add('pins', key, new Pins(options))
 }
