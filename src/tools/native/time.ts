@@ -15,7 +15,7 @@ const input = z.object({
   ]),
   value: point
     .optional()
-    .describe('A time: ISO 8601, "15 Nov 2026 10:30", "10:30" (today), seconds since 1970 or "now".'),
+    .describe('A time: ISO 8601, "10:30" (today), RFC 2822, seconds or milliseconds since 1970, or "now".'),
   time_string: point.optional().describe('Another name for "value".'),
   timezone: z.string().max(100).optional().describe('IANA name such as Europe/Berlin, or an offset such as +02:00.'),
   format: z

@@ -16,12 +16,13 @@ const clockTime = String.raw`(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2
 const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
 const place = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
 
-/** The supported date formats. They exclude dates such as 3/4/2026, which mean different days to different people. */
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+
+/** ISO 8601 (RFC 3339, RFC 9557), its basic form and its time of day, and RFC 2822. */
 const forms = [
   String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ]\s*${clockTime}${offset}${place})?`,
   String.raw`(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?:T(?<hour>\d{2})(?<minute>\d{2})(?<second>\d{2})?${offset})?`,
-  String.raw`(?:[a-z]{3,9},?\s+)?(?<day>\d{1,2})\s+(?<month>[a-z]{3,9})\s+(?<year>\d{4})(?:,?\s+${clockTime}${offset})?`,
-  String.raw`(?:[a-z]{3,9},?\s+)?(?<month>[a-z]{3,9})\s+(?<day>\d{1,2}),?\s+(?<year>\d{4})(?:,?\s+${clockTime}${offset})?`,
+  String.raw`(?:[a-z]{3},\s*)?(?<day>\d{1,2})\s+(?<month>${months.join('|')})\s+(?<year>\d{4})\s+${clockTime}${offset}`,
   clockTime + offset + place,
 ].map((form) => new RegExp(`^${form}$`, 'i'))
 
@@ -31,8 +32,9 @@ export function momentFrom(value: string | number, zone: Zone, now: number): Mom
   if (text.toLowerCase() === 'now') return { instant: now, zone }
   const moment = fromNumber(text, zone) ?? fromForms(text, zone, now)
   if (moment) return checked(moment)
-  const forms = 'write it as "2026-11-15T10:30:00+01:00", "2026-11-15" or "10:30", or as seconds since 1970.'
-  throw invalidArguments(`"${text.slice(0, 60)}" is not a recognized time; ${forms}`)
+  const examples = '"2026-11-15T10:30:00+01:00", "2026-11-15" or "10:30", RFC 2822 such as "15 Nov 2026 10:30:00 +0100"'
+  const sentence = `write it as ISO 8601 such as ${examples}, seconds or milliseconds since 1970, or "now".`
+  throw invalidArguments(`"${text.slice(0, 60)}" is not a recognized time; ${sentence}`)
 }
 
 /** Rejects times outside the years 1 to 9999, for which calendars and clients disagree. */
@@ -60,7 +62,7 @@ function fromForms(text: string, zone: Zone, now: number): Moment | undefined {
   const today = wallAt(now, where)
   const wall: Wall = {
     year: parts.year === undefined ? today.year : Number(parts.year),
-    month: parts.month === undefined ? today.month : monthNumber(parts.month, text),
+    month: parts.month === undefined ? today.month : monthNumber(parts.month),
     day: parts.day === undefined ? today.day : Number(parts.day),
     hour: Number(parts.hour ?? 0),
     minute: Number(parts.minute ?? 0),
@@ -74,13 +76,7 @@ function fromForms(text: string, zone: Zone, now: number): Moment | undefined {
 const offsetName = (written: string) =>
   /^[a-z]/i.test(written) ? 'UTC' : `${written.slice(0, 3)}:${written.slice(3).replace(':', '') || '00'}`
 
-function monthNumber(written: string, text: string): number {
-  if (/^\d/.test(written)) return Number(written)
-  const short = written.slice(0, 3).toLowerCase()
-  const month = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'].indexOf(short) + 1
-  if (month === 0) throw invalidArguments(`"${written}" in "${text}" is not a month.`)
-  return month
-}
+const monthNumber = (written: string): number => months.indexOf(written.toLowerCase()) + 1 || Number(written)
 
 function checkWall(wall: Wall, text: string) {
   const { year, month, day, hour, minute, second } = wall
