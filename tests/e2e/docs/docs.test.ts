@@ -82,16 +82,17 @@ function checkLinks(page: string): void {
   }
 }
 
-test.each(['tooling/requirements/requirements.yaml', ...globSync('docs/decisions/*.md', { cwd: root }).sort()])(
-  'every file that %s names exists',
-  (page) => {
-    // Decisions name files of the source without their folder; requirements link from docs/requirements.md.
-    const missing = pathsOf(textOf(page)).filter(
-      (path) => !['.', 'src', 'docs'].some((base) => existsSync(join(root, base, path))),
-    )
-    expect(missing).toEqual([])
-  },
-)
+test.each([
+  'CONTRIBUTING.md',
+  'tooling/requirements/requirements.yaml',
+  ...globSync('docs/decisions/*.md', { cwd: root }).sort(),
+])('every file that %s names exists', (page) => {
+  // Decisions name files of the source without their folder; requirements link from docs/requirements.md.
+  const missing = pathsOf(textOf(page)).filter(
+    (path) => !['.', 'src', 'docs'].some((base) => existsSync(join(root, base, path))),
+  )
+  expect(missing).toEqual([])
+})
 
 test.each([...globSync('src/*/README.md', { cwd: root }), 'docs/architecture.md'].sort())(
   'every source file that %s names exists',
