@@ -66,6 +66,7 @@ const best = async (rounds: number, measured: () => Promise<number>): Promise<nu
 const open = () => {
   const kept = cache({ store: memoryCache(config.cache), members, clock })
   const layer = kept.interceptor(cacheRules(config, () => undefined))
+  if (layer === undefined) throw new Error('nothing is cached')
   return { ...kept, handle: (call: Call) => layer(call, run) }
 }
 

@@ -1,11 +1,13 @@
 /** `node bench/traces.ts`: what watching a call costs, and what tracing it costs, in CPU time for each call. */
 import { setTimeout } from 'node:timers/promises'
 import { callOf, entryOf } from '../src/core/call.fixture.ts'
-import { type Call, compose } from '../src/core/call.ts'
+import type { Call } from '../src/core/call.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { silentLog } from '../src/core/log.ts'
 import { textResult } from '../src/core/result.ts'
-import { attempt, observe, type Watch } from '../src/pipeline/observe.ts'
+import { attemptInSteps } from '../src/pipeline/attempt.ts'
+import type { Watch } from '../src/pipeline/observe.ts'
+import { recordedBy } from '../src/pipeline/pipeline.fixture.ts'
 import { createExporter } from '../src/telemetry/traces/exporter.ts'
 import type { OtlpClient } from '../src/telemetry/traces/otlp-client.ts'
 import { createTraceEncoder } from '../src/telemetry/traces/otlp-protobuf.ts'
@@ -48,7 +50,10 @@ const rows: Readonly<Record<string, Watch>> = {
 
 /** The best of a few rounds: whatever else the machine does only ever adds. */
 async function measure(watch: Watch): Promise<number> {
-  const handle = compose([...observe(watch), ...attempt(watch)], ({ entry }) => entry.run(call))
+  const handle = recordedBy(
+    watch,
+    attemptInSteps(watch, [], ({ entry }) => entry.run(call)),
+  )
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 6; round++) {
     const before = process.cpuUsage()

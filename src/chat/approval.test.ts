@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { Json } from '../json/json.ts'
 import { approve } from '../pipeline/approve.ts'
-import { approvalBy } from '../pipeline/pipeline.fixture.ts'
+import { approvalBy, interceptorOf } from '../pipeline/pipeline.fixture.ts'
 import { mutePeer, user } from '../tools/access.fixture.ts'
 import { defineTool } from '../tools/define-tool.ts'
 import { add, ask, chatting, forecast } from './chat.fixture.ts'
@@ -23,7 +23,13 @@ describe('J5: approval', () => {
       config: { mode: 'agent', approve: [pattern] },
       servers: { files: [write], weather: [forecast], arithmetic: [add] },
       interceptors: [
-        approve(approvalBy(undefined), { now: () => 0, monotonic: () => 0, after: () => ({ [Symbol.dispose]() {} }) }),
+        interceptorOf(
+          approve(approvalBy(undefined), {
+            now: () => 0,
+            monotonic: () => 0,
+            after: () => ({ [Symbol.dispose]() {} }),
+          }),
+        ),
       ],
     })
     await ask(chat, 'x', {

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Chat, ChatRequest } from '../core/chat.ts'
 import { systemClock } from '../core/clock.ts'
 import { approve } from '../pipeline/approve.ts'
-import { approvalBy } from '../pipeline/pipeline.fixture.ts'
+import { approvalBy, interceptorOf } from '../pipeline/pipeline.fixture.ts'
 import { user } from '../tools/access.fixture.ts'
 import { defineTool } from '../tools/define-tool.ts'
 import { chatting } from './chat.fixture.ts'
@@ -129,7 +129,7 @@ describe('the fluent builder', () => {
     const questions: string[] = []
     const { chat } = await chatting([rome, says('Well.')], {
       config: { mode: 'agent', approve: ['*'] },
-      interceptors: [approve(approvalBy(undefined), systemClock)],
+      interceptors: [interceptorOf(approve(approvalBy(undefined), systemClock))],
     })
     const { calls: made } = await library(chat)
       .ask.withApproval((question) => {

@@ -235,14 +235,5 @@ export const runEntry: Handler = (call) => {
 export const compose = (interceptors: readonly Interceptor[], last: Handler): Handler =>
   interceptors.reduceRight<Handler>((next, interceptor) => (call) => interceptor(call, next), last)
 
-/** Runs `check` before the call. A synchronous check, which is the usual case, costs no extra promise. */
-export const onceFree = (check: (call: Call) => Promise<unknown> | undefined): Interceptor => {
-  return (call, next) => {
-    try {
-      const waiting = check(call)
-      return waiting ? waiting.then(() => next(call)) : next(call)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-}
+/** Throws to refuse a call. Returns a promise only if the call has to wait. */
+export type CallCheck = (call: Call) => Promise<unknown> | undefined

@@ -1,14 +1,8 @@
 import type { Operation } from './audit.ts'
 import type { Call, Trail } from './call.ts'
+import type { CallOutcome } from './outcome.ts'
 import { metaSource } from './source.ts'
 import type { TraceContext } from './trace-context.ts'
-
-/** How a call ended. `tool_error`: the tool set `isError`. `failed`: Toolway or the server returned an error. */
-export interface CallOutcome {
-  readonly kind: 'answered' | 'tool_error' | 'denied' | 'failed'
-  /** One of our codes, or `rpc -32602` for a server's own error. */
-  readonly code?: string
-}
 
 export interface Observed {
   readonly call: Call

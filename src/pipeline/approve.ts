@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type ApprovalAnswer, type ApprovalNeed, clientMayAnswer, othersMayAnswer } from '../core/approval.ts'
-import { type Call, type Capabilities, type Interceptor, onceFree } from '../core/call.ts'
+import type { Call, CallCheck, Capabilities } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -30,15 +30,16 @@ export interface ApproveOptions {
  * everybody else who may answer, through the admin API. The first answer counts. Refuses the call at once if nobody can
  * be asked. Runs before the call's timeout starts, so waiting does not count as part of the call.
  */
-export const approve = (options: ApproveOptions, clock: Clock): Interceptor =>
-  onceFree((call) => {
+export const approve =
+  (options: ApproveOptions, clock: Clock): CallCheck =>
+  (call) => {
     const need = options.need(call)
     if (need === undefined) return undefined
     const granted = options.approvals.grantedTo(call, need)
     if (granted === undefined) return waitStep(call.trail, 'approve', askUnderCurrentRules(call, need, options, clock))
     if (call.trail) call.trail.approval = granted
     return undefined
-  })
+  }
 
 /** Asks again if the rules changed before the answer: others may have to give it now. */
 async function askUnderCurrentRules(call: Call, need: ApprovalNeed, options: ApproveOptions, clock: Clock) {

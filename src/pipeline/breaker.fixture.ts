@@ -5,6 +5,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
 import { type Result, textResult } from '../core/result.ts'
 import { type BreakerConfig, type BreakersOptions, createBreakers } from './breaker.ts'
+import { attemptOf } from './pipeline.fixture.ts'
 
 export const usual: BreakerConfig = {
   failures: 3,
@@ -32,7 +33,7 @@ export function breakersOf(config: Partial<BreakerConfig> = {}, changes: Partial
   const begin = (call: Call = callOf()): Running => {
     const outcome = Promise.withResolvers<Result>()
     let sent = false
-    const answer = breakers.interceptor(call, () => {
+    const answer = attemptOf(breakers.step)(call, () => {
       sent = true
       return outcome.promise
     })

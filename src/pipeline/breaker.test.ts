@@ -7,6 +7,7 @@ import { resultOf } from '../core/result.ts'
 import { Json } from '../json/json.ts'
 import { breakersOf, down, failing, fine, usual } from './breaker.fixture.ts'
 import { type BreakerConfig, breakerConfigs } from './breaker.ts'
+import { attemptOf } from './pipeline.fixture.ts'
 import { timeout } from './timeout.ts'
 
 test('J3: after the configured number of failures in a row nothing is sent, and the error has the reason and a retry time', async () => {
@@ -134,7 +135,7 @@ describe('failures that count', () => {
     const breakers = breakersOf()
     const listening = ({ signal }: Call) =>
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-    const slow = () => timeout(breakers.clock)(callOf(), (call) => breakers.interceptor(call, listening))
+    const slow = () => timeout(breakers.clock)(callOf(), (call) => attemptOf(breakers.step)(call, listening))
     const paused = [slow(), slow(), slow()].map((answer) => answer.catch((error) => error))
     breakers.clock.pause(3_600_000)
     for (const error of await Promise.all(paused))

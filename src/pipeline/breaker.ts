@@ -1,11 +1,12 @@
 import type { Config } from '../config/schema.ts'
-import type { Call, Interceptor } from '../core/call.ts'
+import type { Call } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { SourceStatus } from '../core/source-status.ts'
 import { callAgain } from '../lib/duration.ts'
 import { listen } from '../lib/listen.ts'
+import type { AttemptStep } from './attempt.ts'
 import { slotTimeOf } from './bulkhead.ts'
 
 export type BreakerState = SourceStatus['breaker']
@@ -45,7 +46,8 @@ export interface BreakersOptions {
 
 /** The circuit breakers, one per server (J3). */
 export interface Breakers extends Disposable {
-  readonly interceptor: Interceptor
+  /** Refuses calls to failing servers, and learns how the others end. */
+  readonly step: AttemptStep
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
   hint(server: string): void
@@ -78,23 +80,22 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
   }
 
   return {
-    async interceptor(call, next) {
+    step(call) {
       const breaker = breakerOf(call.entry.server)
-      if (!breaker) return next(call)
+      if (!breaker) return undefined
       const ticket = breaker.enter(call.caller.principal)
       if (ticket === undefined) throw heldBack(call, breaker)
       const began = clock.monotonic()
-      try {
-        const result = await next(call)
-        breaker.leave(ticket, 'answered')
-        return result
-      } catch (thrown) {
+      return (failure) => {
+        if (failure === undefined) {
+          breaker.leave(ticket, 'answered')
+          return
+        }
         const now = clock.monotonic()
-        const outcome = outcomeOf(thrown, call, now - began)
+        const outcome = outcomeOf(failure.thrown, call, now - began)
         // A call that spent most of its time in the queue, because the server was starting, says nothing about it.
         const wasQueued = now - (slotTimeOf(call) ?? began) < (now - began) / 2
         breaker.leave(ticket, outcome === 'timed-out' && wasQueued ? 'nothing' : outcome)
-        throw thrown
       }
     },
     stateOf: (server) => breakers.get(server)?.status ?? { state: 'closed', since: start, failures: 0 },

@@ -2,6 +2,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Result, textResult } from '../core/result.ts'
 import { type BulkheadOptions, bulkhead } from './bulkhead.ts'
+import { attemptOf } from './pipeline.fixture.ts'
 
 export interface Asked {
   readonly server?: string
@@ -45,13 +46,14 @@ export function bulkheadOf(changes: Partial<Settings> = {}) {
     clock,
     ...changes,
   }
-  const { interceptor, ...rest } = bulkhead({
+  const { step, ...rest } = bulkhead({
     ...options,
     serverLimit: (server) => options.serverLimit(server),
     agentLimit: (agent) => options.agentLimit(agent),
     total: () => options.total,
     queue: () => options.queue,
   })
+  const interceptor = attemptOf(step)
   const order: string[] = []
 
   const begin = (asked: Asked = {}): Running => {

@@ -1,11 +1,11 @@
-import { type Call, hasShare, type Interceptor, ownerKey } from '../core/call.ts'
+import { type Call, hasShare, ownerKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { endWith } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { BudgetUse } from '../core/limits/budget.ts'
 import { SlotPool, shareOfSlots, takeSlots } from '../core/limits/slots.ts'
 import { type Waiter, WaitingRoom } from '../core/limits/waiting-room.ts'
 import { callAgain } from '../lib/duration.ts'
+import type { AttemptStep, LeaveStep } from './attempt.ts'
 import { step } from './observe.ts'
 import { timeOf } from './timeout.ts'
 
@@ -41,7 +41,8 @@ export interface BulkheadStats extends BulkheadLoad {
 type CallBudget = Omit<BudgetUse, 'name'>
 
 export interface Bulkhead {
-  readonly interceptor: Interceptor
+  /** Takes the call's slots; waits for them if they are in use. */
+  readonly step: AttemptStep
   stats(): BulkheadStats
   /** Applies changed limits: admits waiting calls and drops counters that no longer have a limit. */
   limitsChanged(): void
@@ -66,32 +67,35 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
   const { clock } = options
   const pools = new CallPools(options)
   const room = new WaitingRoom(options.queue, clock)
+
+  /** Gives the slots back. A handler that ignores the signal does not keep them after the call has ended. */
+  const held = (needed: SlotPool[]): LeaveStep => {
+    const start = clock.monotonic()
+    return () => {
+      const heldMs = Math.max(clock.monotonic() - start, 0)
+      for (const pool of needed) pool.release(heldMs)
+      if (room.size > 0) room.serve()
+    }
+  }
+
+  const heldLater = async (call: Call, needed: SlotPool[]): Promise<LeaveStep> => {
+    slotTimes.set(call, Number.POSITIVE_INFINITY)
+    try {
+      await step(call.trail, 'queue', room.wait(waiterOf(call, needed, options)))
+    } catch (error) {
+      for (const pool of needed) pool.forgetUnused()
+      throw error
+    }
+    slotTimes.set(call, clock.monotonic())
+    return held(needed)
+  }
+
   return {
-    async interceptor(call, next) {
-      if (call.entry.traits.carries) return next(call)
+    step(call) {
+      if (call.entry.traits.carries) return undefined
       const needed = pools.neededBy(call)
       // Every queued call lacks a slot, so a call that finds all its slots free does not jump the queue.
-      if (!takeSlots(needed)) {
-        slotTimes.set(call, Number.POSITIVE_INFINITY)
-        try {
-          await step(call.trail, 'queue', room.wait(waiterOf(call, needed, options)))
-        } catch (error) {
-          for (const pool of needed) pool.forgetUnused()
-          throw error
-        }
-        slotTimes.set(call, clock.monotonic())
-      }
-      const start = clock.monotonic()
-      try {
-        // The call may have been cancelled at the moment it got its slot.
-        call.signal.throwIfAborted()
-        // A handler that ignores the signal must not keep its slot after the call has ended.
-        return await endWith(call.signal, next(call))
-      } finally {
-        const heldMs = Math.max(clock.monotonic() - start, 0)
-        for (const pool of needed) pool.release(heldMs)
-        if (room.size > 0) room.serve()
-      }
+      return takeSlots(needed) ? held(needed) : heldLater(call, needed)
     },
     stats: () => ({ ...pools.stats(), budgets: { calls: pools.use(), queued: room.use() } }),
     limitsChanged() {

@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Access } from '../core/access.ts'
 import type { Audit, Operation } from '../core/audit.ts'
-import { type Call, type Caller, compose, type Handler, type Interceptor, quietPeer, runEntry } from '../core/call.ts'
+import {
+  type Call,
+  type CallCheck,
+  type Caller,
+  compose,
+  type Handler,
+  type Interceptor,
+  quietPeer,
+  runEntry,
+} from '../core/call.ts'
 import type { ChatRequest } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
@@ -12,17 +21,18 @@ import { type Result, resultOf } from '../core/result.ts'
 import { metaSource } from '../core/source.ts'
 import { Json } from '../json/json.ts'
 import { type ApproveOptions, approve } from './approve.ts'
+import { type AttemptStep, attemptInSteps } from './attempt.ts'
+import type { Watch } from './observe.ts'
+import { type RateLimits, rateLimit } from './rate-limit.ts'
 import {
-  auditAndDecide,
   auditedView,
   type CountDenial,
   countDenial,
   type Recheck,
   recheck,
+  recordCall,
   refuseBy,
-} from './audit-and-decide.ts'
-import { attempt, observe, type Watch } from './observe.ts'
-import { type RateLimits, rateLimit } from './rate-limit.ts'
+} from './record-call.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
 import { timeout } from './timeout.ts'
 import { guards, type ServerGuards, type Validate, validate } from './validate.ts'
@@ -46,11 +56,12 @@ export interface PipelineOptions {
   readonly approval: ApproveOptions
   /** Checks calls again if the configuration has changed since this pipeline was built. */
   readonly recheck: Recheck
-  readonly cache: Interceptor
+  /** Undefined if nothing is cached. */
+  readonly cache?: Interceptor | undefined
   readonly scan?: Interceptor | undefined
   readonly retry: Interceptor
-  readonly breaker: Interceptor
-  readonly bulkhead: Interceptor
+  readonly breaker: AttemptStep
+  readonly bulkhead: AttemptStep
   readonly clock: Clock
   readonly log: Log
 }
@@ -58,49 +69,49 @@ export interface PipelineOptions {
 export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'answerChat' | 'subscribe' | 'view' | 'rejected'>
 
 /**
- * Defines the order of the interceptors. Those before `retry` run once per call, those after it once per attempt.
- * Completions, relayed requests and subscriptions get the same decision and the same audit record as calls.
+ * Defines the order of a call: record and decide; validate, guards, rate limit, approve; cache, scan; timeout and retry;
+ * then, for each attempt, breaker, bulkhead, recheck, guards and the entry. Completions, relayed requests and
+ * subscriptions get the same decision and the same audit record as calls.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { decide, refusals, watch, clock } = options
+  const { decide, audit, refusals, watch, clock } = options
   const refuse = refuseBy(options.view, options.hideDenied ?? false)
-  const recorded = (operation?: Operation): Interceptor[] => [
-    ...acting(options.actAs),
-    ...observe(watch, operation),
-    ...(operation === undefined && options.capture ? [options.capture] : []),
-    auditAndDecide({ log: options.audit, decide, refuse, operation, refusals }),
-  ]
-  const checked = [
-    validate(options.validate),
-    guards(() => options.guards),
-    rateLimit(options.limits),
-    approve(options.approval, clock),
-    options.cache,
-  ]
+  /** Records the call, and passes it on if the policy and the checks allow it. */
+  const recorded = (operation: Operation | undefined, checks: readonly CallCheck[], next: Handler): Handler => {
+    const record = recordCall({ watch, audit, decide, refuse, refusals, operation }, checks, next)
+    const capture = operation === undefined ? options.capture : undefined
+    const captured: Handler = capture ? (call) => capture(call, record) : record
+    const { actAs } = options
+    return actAs ? (call) => captured(asNamed(call, actAs)) : captured
+  }
+  const limit = rateLimit(options.limits)
+  const guard = guards(() => options.guards)
   const scanned = options.scan ? [options.scan] : []
-  const repeated = [timeout(clock), options.retry]
-  const perAttempt = [...attempt(watch), options.breaker, options.bulkhead, recheck(options.recheck, refuse)]
+  const limited = [timeout(clock), options.retry]
+  const steps = [options.breaker, options.bulkhead]
+  const still = recheck(options.recheck, refuse)
 
-  const handle = compose(
-    [...recorded(), ...checked, ...scanned, ...repeated, ...perAttempt, guards(options.recheck.guards)],
-    runEntry,
+  const send = attemptInSteps(watch, [...steps, asStep(still), asStep(guards(options.recheck.guards))], runEntry)
+  const cached = options.cache ? [options.cache] : []
+  const handle = recorded(
+    undefined,
+    [validate(options.validate), guard, limit, approve(options.approval, clock)],
+    compose([...cached, ...scanned, ...limited], send),
   )
-  const complete = compose(
-    [...recorded('complete'), rateLimit(options.limits), ...repeated, ...perAttempt],
+  const completing = attemptInSteps(
+    watch,
+    [...steps, asStep(still)],
     (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
   )
+  const complete = recorded('complete', [limit], compose(limited, completing))
   return {
     handle,
     complete,
     relay(method, call) {
-      const interceptors = [...recorded(method), ...scanned, timeout(clock), ...perAttempt]
-      return compose(interceptors, (allowed) => relayed(method, allowed))(call)
+      const relaying = attemptInSteps(watch, [...steps, asStep(still)], (allowed) => relayed(method, allowed))
+      return recorded(method, [], compose([...scanned, timeout(clock)], relaying))(call)
     },
     async answerChat(request, answer) {
-      const interceptors = [
-        auditAndDecide({ log: options.audit, decide, refuse, operation: 'chat', refusals }),
-        rateLimit(options.limits),
-      ]
       let answering = false
       const answerAllowed: Handler = async (call) => {
         // Refuses a caller that has not chosen one of its agents: a chat, unlike a meta-tool, has no argument for that.
@@ -109,8 +120,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         await answer()
         return resultOf({})
       }
+      const unwatched = { ...watch, observers: [] }
+      const chat = { watch: unwatched, audit, decide, refuse, refusals, operation: 'chat' }
       try {
-        await compose(interceptors, answerAllowed)(chatting(request))
+        await recordCall(chat, [limit], answerAllowed)(chatting(request))
       } catch (thrown) {
         if (!answering) countDenial(thrown, options.denied)
         throw thrown
@@ -127,9 +140,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         subscription = (await entry.subscribe?.(caller, uri, notify)) ?? nothingToFollow
         return resultOf({})
       }
-      const interceptors = [...recorded('subscribe'), guards(() => options.guards), rateLimit(options.limits)]
       try {
-        await compose(interceptors, follow)(call)
+        await recorded('subscribe', [guard, limit], follow)(call)
       } catch (error) {
         // The audit log may fail after the server has accepted the subscription.
         await subscription[Symbol.asyncDispose]()
@@ -137,11 +149,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       }
       return subscription
     },
-    rejected: recordRejections(options.audit, refusals, options.log),
-    view: (caller) =>
-      auditedView(options.view(caller), caller, { log: options.audit, refusals, denied: options.denied }),
+    rejected: recordRejections(audit, refusals, options.log),
+    view: (caller) => auditedView(options.view(caller), caller, { audit, refusals, denied: options.denied }),
   }
 }
+
+/** A check as a step of each attempt. */
+const asStep =
+  (check: CallCheck): AttemptStep =>
+  (call) =>
+    check(call)?.then(() => undefined)
 
 function relayed(method: string, call: Call): Promise<Result> {
   const { entry } = call
@@ -163,10 +180,8 @@ type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string | undefined) =
  * are then attributed to that agent, because its rules decide. If the caller may not act as that agent, the tool
  * reports the error and the audit record names the original caller.
  */
-const acting = (actAs: ActAs | undefined): Interceptor[] =>
-  actAs ? [(call, next) => next(call.entry.server === metaSource ? asNamed(call, actAs) : call)] : []
-
 function asNamed(call: Call, actAs: ActAs): Call {
+  if (call.entry.server !== metaSource) return call
   const { agent_id: agent } = call.input.arguments.value as { readonly agent_id?: unknown }
   if (typeof agent !== 'string') return call
   try {

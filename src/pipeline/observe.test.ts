@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
-import { type Call, compose, type Handler } from '../core/call.ts'
+import type { Call, Handler } from '../core/call.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Observed, Observer, Tracing } from '../core/observer.ts'
 import { resultOf, textResult } from '../core/result.ts'
 import type { TraceContext } from '../core/trace-context.ts'
 import { Json } from '../json/json.ts'
-import { attempt, observe } from './observe.ts'
+import { attemptInSteps } from './attempt.ts'
+import { recordedBy } from './pipeline.fixture.ts'
 
 const clock = createManualClock()
 
@@ -17,7 +18,7 @@ async function watched(run: Handler, { call = callOf(), tracing }: { call?: Call
   const seen: Observed[] = []
   const observer: Observer = { began: (one) => void began.push(one), ended: (one) => void seen.push(one) }
   const watch = { observers: [observer], tracing, clock }
-  const answer = await compose([...observe(watch), ...attempt(watch)], run)(call).catch((thrown: unknown) => thrown)
+  const answer = await recordedBy(watch, attemptInSteps(watch, [], run))(call).catch((thrown: unknown) => thrown)
   return { answer, began, observed: seen[0] as Observed, times: seen.length }
 }
 
@@ -122,11 +123,18 @@ describe('F16: the trace context of a call', () => {
       return textResult('x')
     })
     expect(seen[0]).not.toHaveProperty('trace')
-    expect(observed.trail).toEqual({ steps: [expect.not.objectContaining({ trace: expect.anything() })] })
+    expect(observed.trail).toEqual({
+      decided: expect.any(Number),
+      steps: [expect.not.objectContaining({ trace: expect.anything() })],
+    })
   })
 })
 
-test('F16: without observers, no interceptors are added', () => {
-  const watch = { observers: [], clock }
-  expect([...observe(watch), ...observe(watch, 'complete'), ...attempt(watch)]).toEqual([])
+test('F16: without observers, a call has no trail', async () => {
+  const seen: Call[] = []
+  await recordedBy({ observers: [], clock }, async (call) => {
+    seen.push(call)
+    return textResult('x')
+  })(callOf())
+  expect(seen.map(({ trail }) => trail)).toEqual([undefined])
 })

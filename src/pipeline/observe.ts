@@ -1,10 +1,8 @@
 import type { Operation } from '../core/audit.ts'
-import { type Interceptor, type Trail, type TrailStep, waitedMs } from '../core/call.ts'
+import { type Call, type Trail, type TrailStep, waitedMs } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { ServerError, ToolwayError } from '../core/errors.ts'
-import type { CallOutcome, Observer, Tracing } from '../core/observer.ts'
-import type { Result } from '../core/result.ts'
-import { operations } from './audit-and-decide.ts'
+import type { Observer, Tracing } from '../core/observer.ts'
+import { type CallOutcome, errorCodeOf } from '../core/outcome.ts'
 
 export interface Watch {
   readonly observers: readonly Observer[]
@@ -12,73 +10,35 @@ export interface Watch {
   readonly clock: Clock
 }
 
-/** Times a call and reports its outcome. Without observers there is no interceptor, so calls cost nothing extra. */
-export function observe({ observers, tracing, clock }: Watch, operation?: Operation): Interceptor[] {
-  if (observers.length === 0) return []
-  return [
-    async (call, next) => {
-      const performed = operation ?? operations[call.entry.kind]
-      const trace = tracing?.enter(call)
-      const trail: Trail = trace ? { steps: [], trace } : { steps: [] }
-      if (call.trail) trail.outer = call.trail
-      const at = clock.now()
-      const start = performance.now()
-      let outcome = unknown
-      const watched = trace ? { ...call, trail, trace } : { ...call, trail }
-      for (const observer of observers) observer.began?.(watched, performed)
-      try {
-        const result = await next(watched)
-        outcome = outcomeOf(result)
-        return result
-      } catch (thrown) {
-        outcome = failureOf(thrown)
-        throw thrown
-      } finally {
-        const end = performance.now()
-        const ms = end - start - waitedMs(trail, end)
-        const observed = { call, operation: performed, at, start, end, ms, outcome, trail }
-        for (const observer of observers) observer.ended(observed)
-      }
-    },
-  ]
+/** A call under observation: what is known when it begins. */
+export interface Observation {
+  readonly asked: Call
+  /** The same with a trail of its own. */
+  readonly call: Call
+  readonly operation: Operation
+  readonly at: number
+  readonly start: number
 }
 
-/** Records each attempt, so it must come after `retry`. Calls that carry others record none; their inner calls do. */
-export function attempt({ observers, tracing }: Watch): Interceptor[] {
-  if (observers.length === 0) return []
-  return [
-    (call, next) => {
-      const { trail } = call
-      if (trail === undefined || call.entry.traits.carries) return next(call)
-      const trace = tracing?.attempt(call)
-      const step: TrailStep = { name: 'attempt', start: performance.now(), ...(trace && { trace }) }
-      // Push the step before the attempt starts, so that the attempt's inner steps come after it.
-      trail.steps.push(step)
-      return timed(step, next(trace ? { ...call, trace } : call))
-    },
-  ]
+/** Tells the observers that a call begins; undefined without observers. */
+export function beginObserved(watch: Watch, call: Call, operation: Operation): Observation | undefined {
+  const { observers, tracing, clock } = watch
+  if (observers.length === 0) return undefined
+  const trace = tracing?.enter(call)
+  const trail: Trail = trace ? { steps: [], trace } : { steps: [] }
+  if (call.trail) trail.outer = call.trail
+  const observed = trace ? { ...call, trail, trace } : { ...call, trail }
+  for (const observer of observers) observer.began?.(observed, operation)
+  return { asked: call, call: observed, operation, at: clock.now(), start: performance.now() }
 }
 
-const unknown: CallOutcome = { kind: 'failed' }
-
-const answered: CallOutcome = { kind: 'answered' }
-const toolError: CallOutcome = { kind: 'tool_error' }
-
-/** The outcome of a call that returned a result, which can also be a refusal. */
-const outcomeOf = ({ refusal, isError }: Result): CallOutcome =>
-  refusal ? failureOf(refusal) : isError ? toolError : answered
-
-function failureOf(thrown: unknown): CallOutcome {
-  if (thrown instanceof ServerError) return { kind: 'failed', code: codeOf(thrown) }
-  const error = ToolwayError.from(thrown)
-  return { kind: error.isDenial ? 'denied' : 'failed', code: error.truth.code }
-}
-
-/** An error's code: our own code, or "rpc" and the number of the server's JSON-RPC error. */
-function codeOf(thrown: unknown): string {
-  if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).truth.code
-  const code: unknown = thrown.error.value?.code
-  return `rpc ${typeof code === 'number' ? code : 'unknown'}`
+/** Tells the observers how the call ended. */
+export function endObserved({ observers }: Watch, observation: Observation, outcome: CallOutcome): void {
+  const { asked: call, operation, at, start } = observation
+  const { trail = { steps: [] } } = observation.call
+  const end = performance.now()
+  const observed = { call, operation, at, start, end, ms: end - start - waitedMs(trail, end), outcome, trail }
+  for (const observer of observers) observer.ended(observed)
 }
 
 export function step<T>(trail: Trail | undefined, name: TrailStep['name'], work: Promise<T>): Promise<T> {
@@ -111,7 +71,7 @@ async function timed<T>(step: TrailStep, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (thrown) {
-    step.error = codeOf(thrown)
+    step.error = errorCodeOf(thrown)
     throw thrown
   } finally {
     step.end = performance.now()

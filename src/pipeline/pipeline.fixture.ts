@@ -2,7 +2,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import type { Audit, AuditBegin, AuditEnd } from '../core/audit.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
-import { type Caller, compose, type Interceptor } from '../core/call.ts'
+import type { CallCheck, Caller, Handler, Interceptor } from '../core/call.ts'
 import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { createBudgets } from '../core/limits/budgets.ts'
@@ -11,8 +11,11 @@ import { textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
 import { createApprovals } from './approvals.ts'
 import type { ApproveOptions } from './approve.ts'
-import { auditAndDecide, auditedView, type Recheck, refuseBy } from './audit-and-decide.ts'
+
+import { type AttemptStep, attemptInSteps } from './attempt.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
+import type { Watch } from './observe.ts'
+import { auditedView, type Recheck, recordCall, refuseBy } from './record-call.ts'
 import { Refusals, recordRejections } from './refusals.ts'
 
 /** What was written down, oldest first. */
@@ -56,10 +59,9 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     limits: { limitsOf: () => [], buckets: { take: () => ({ allowed: true }) }, clock },
     approval: approvalBy(undefined),
     recheck: unchanged,
-    cache: through,
     retry: through,
-    breaker: through,
-    bulkhead: through,
+    breaker: () => undefined,
+    bulkhead: () => undefined,
     clock,
     ...changes,
   })
@@ -121,17 +123,9 @@ export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
   const decide = denyForbidden
   const clock = createManualClock()
   const refusals = new Refusals({ audit, clock })
-  const handle = compose(
-    [
-      auditAndDecide({
-        log: audit,
-        decide,
-        refuse: refuseBy(() => emptyView, false),
-        operation: undefined,
-        refusals,
-      }),
-    ],
-    async () => textResult('ran'),
+  const refuse = refuseBy(() => emptyView, false)
+  const handle = recordCall({ watch: { observers: [], clock }, audit, decide, refuse, refusals }, [], async () =>
+    textResult('ran'),
   )
   const callerOf = (principal: string): Caller => ({ ...callOf().caller, principal })
   const call = (server: string, principal = 'test', args: Record<string, unknown> = {}) =>
@@ -147,9 +141,31 @@ export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
     refusals,
     allowed: (principal?: string) => call('files', principal),
     denied: (principal?: string, args?: Record<string, unknown>) => call('forbidden', principal, args),
-    view: (principal = 'test') => auditedView(view, callerOf(principal), { log: audit, refusals }),
+    view: (principal = 'test') => auditedView(view, callerOf(principal), { audit, refusals }),
     rejected: recordRejections(audit, refusals, silentLog),
     records: audit.records,
     ends: () => audit.ends,
   }
+}
+
+/** A check as an interceptor, for tests of the check alone. */
+export const interceptorOf =
+  (check: CallCheck): Interceptor =>
+  async (call, next) => {
+    await check(call)
+    return next(call)
+  }
+
+/** Steps as an interceptor that makes one attempt, for tests of the steps alone. */
+export const attemptOf =
+  (...steps: readonly AttemptStep[]): Interceptor =>
+  (call, next) =>
+    attemptInSteps({}, steps, next)(call)
+
+/** A handler whose calls are allowed, and told to observers. */
+export const recordedBy = (watch: Watch, run: Handler): Handler => {
+  const audit = keptAudit()
+  const refusals = new Refusals({ audit, clock: watch.clock })
+  const refuse = refuseBy(() => emptyView, false)
+  return recordCall({ watch, audit, decide: () => ({ allowed: true, rule: 'everything' }), refuse, refusals }, [], run)
 }

@@ -10,6 +10,7 @@ import type { Bucket } from '../core/stores.ts'
 import { matches } from '../lib/wildcard.ts'
 import { compileLimits, type LimitsOptions } from '../policy/limits.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
+import { interceptorOf } from './pipeline.fixture.ts'
 import { rateLimit } from './rate-limit.ts'
 
 const servers = ['a', 'a.b', 'toolway']
@@ -62,7 +63,7 @@ test('F8: random calls at random times meet the limits that a tiny model of exac
   await fc.assert(
     fc.asyncProperty(options, fc.array(step, { maxLength: 80, size: 'max' }), async (written, steps) => {
       const clock = createManualClock()
-      const layer = rateLimit({ limitsOf: compileLimits(written), buckets: memoryBuckets(), clock })
+      const layer = interceptorOf(rateLimit({ limitsOf: compileLimits(written), buckets: memoryBuckets(), clock }))
       const model = modelBuckets()
       for (const asked of steps) {
         clock.advance(asked.wait)

@@ -6,13 +6,14 @@ import { textResult } from '../core/result.ts'
 import type { Limit, LimitsOf } from '../core/stores.ts'
 import { compileLimits } from '../policy/limits.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
+import { interceptorOf } from './pipeline.fixture.ts'
 import { rateLimit } from './rate-limit.ts'
 
 const done: Handler = async () => textResult('done')
 
 const limited = (limitsOf: LimitsOf) => {
   const clock = createManualClock()
-  const layer = rateLimit({ limitsOf, buckets: memoryBuckets(), clock })
+  const layer = interceptorOf(rateLimit({ limitsOf, buckets: memoryBuckets(), clock }))
   return { clock, call: (changes = {}, next = done) => layer(callOf(changes), next) }
 }
 
@@ -71,7 +72,7 @@ test('F8: all entries of a server count towards its limit', async () => {
 test('F8: a store elsewhere may take its time, and its failure is not a permission', async () => {
   const limit: Limit = { key: 'k', perMinute: 1, rule: 'limits.perMinute', scope: '' }
   const layer = (take: () => Promise<never>) =>
-    rateLimit({ limitsOf: () => [limit], buckets: { take }, clock: createManualClock() })
+    interceptorOf(rateLimit({ limitsOf: () => [limit], buckets: { take }, clock: createManualClock() }))
   await expect(layer(() => Promise.reject(new Error('gone')))(callOf(), done)).rejects.toThrow('gone')
 })
 
@@ -79,7 +80,7 @@ test('F8: without limits the store is not used', async () => {
   const take = () => {
     throw new Error('asked')
   }
-  const layer = rateLimit({ limitsOf: () => [], buckets: { take }, clock: createManualClock() })
+  const layer = interceptorOf(rateLimit({ limitsOf: () => [], buckets: { take }, clock: createManualClock() }))
   await expect(layer(callOf(), done)).resolves.toBeDefined()
 })
 

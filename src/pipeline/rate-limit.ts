@@ -1,4 +1,4 @@
-import { type Call, type Interceptor, onceFree } from '../core/call.ts'
+import type { Call, CallCheck } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Limit, LimitsOf, Taken } from '../core/stores.ts'
@@ -11,20 +11,20 @@ export interface RateLimits {
 }
 
 /** Enforces all rate limits that apply to a call (F8); a refused call counts toward none of them. */
-export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor => {
+export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): CallCheck => {
   const check = (call: Call, limits: readonly Limit[], taken: Taken): void => {
     if (taken.allowed) return
     const limit = limits.find(({ key }) => key === taken.key) ?? (limits[0] as Limit)
     throw limited(call, limit, taken.retryAfterMs)
   }
-  return onceFree((call) => {
+  return (call) => {
     const limits = limitsOf(call.caller, call.entry)
     if (limits.length === 0) return undefined
     const taken = buckets.take(limits, clock.monotonic())
     if (taken instanceof Promise) return taken.then((later) => check(call, limits, later))
     check(call, limits, taken)
     return undefined
-  })
+  }
 }
 
 function limited({ caller, entry }: Call, limit: Limit, retryAfterMs: number): ToolwayError {

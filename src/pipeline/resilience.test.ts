@@ -8,6 +8,7 @@ import { textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
 import { createBreakers } from './breaker.ts'
 import { bulkhead } from './bulkhead.ts'
+import { attemptOf } from './pipeline.fixture.ts'
 import { retry } from './retry.ts'
 import { timeout } from './timeout.ts'
 
@@ -26,7 +27,7 @@ function row(run: Handler, { attempts = 2, concurrency = 1, isStarting = (): boo
     clock,
   })
   const again = retry({ attempts, budget: 1, backoff: 100, onTimeout: false, clock, random: () => 1 })
-  const handle = compose([timeout(clock), again, breakers.interceptor, places.interceptor], run)
+  const handle = compose([timeout(clock), again, attemptOf(breakers.step, places.step)], run)
   return { handle, clock, stats: places.stats, state: () => breakers.stateOf('files') }
 }
 

@@ -6,6 +6,7 @@ import { type Call, compose, type Handler } from '../core/call.ts'
 import { type ErrorCode, type ErrorDetails, errorKinds, ServerError, ToolwayError } from '../core/errors.ts'
 import { textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
+import { attemptOf } from './pipeline.fixture.ts'
 import { type RetryOptions, retry } from './retry.ts'
 import { timeout } from './timeout.ts'
 
@@ -200,7 +201,7 @@ describe('retry.onTimeout', () => {
     const { interceptor, clock } = trying({ onTimeout: true, ...options })
     const at: number[] = []
     const start = clock.now()
-    const answer = compose([timeout(clock), interceptor], (attempt) => {
+    const answer = compose([timeout(clock), interceptor, attemptOf()], (attempt) => {
       at.push(clock.now() - start)
       attempt.starting?.()
       return (handlers[at.length - 1] as Handler)(attempt)
@@ -250,7 +251,7 @@ describe('retry.onTimeout', () => {
   test('F12: the time in a queue does not count as the time of the first attempt', async () => {
     const { interceptor, clock } = trying({ onTimeout: true })
     const signals: AbortSignal[] = []
-    const answer = compose([timeout(clock), interceptor], async (call) => {
+    const answer = compose([timeout(clock), interceptor, attemptOf()], async (call) => {
       signals.push(call.signal)
       return hanging(call)
     })(harmless).catch((thrown: ToolwayError) => thrown.code)
@@ -272,7 +273,7 @@ describe('retry.onTimeout', () => {
     const { interceptor, clock } = trying({ onTimeout: true })
     const caller = new AbortController()
     const seen: AbortSignal[] = []
-    const answer = compose([timeout(clock), interceptor], (call) => {
+    const answer = compose([timeout(clock), interceptor, attemptOf()], (call) => {
       seen.push(call.signal)
       call.starting?.()
       call.progressed?.()

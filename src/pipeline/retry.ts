@@ -37,28 +37,34 @@ export function retry(options: RetryOptions): Interceptor {
     return retryAfterMs > maxMs ? undefined : Math.max(Math.round(maxMs * random()), retryAfterMs)
   }
 
-  return async (call, next) => {
+  /** Goes on after an attempt has failed. */
+  const tryAgain = async (call: Call, next: Handler, start: number, first: unknown): Promise<Result> => {
+    const budget = budgetOf(call.entry.server)
+    let mayHaveRun = false
+    let thrown = first
+    for (let tried = 1; ; tried++) {
+      const hasHalf = thrown instanceof HalfTimeError
+      const pauseMs = hasHalf ? 0 : isRepeatable(thrown, call) ? pauseBefore(tried - 1, thrown) : undefined
+      const mayTry = tried <= attempts && pauseMs !== undefined && clock.monotonic() - start + pauseMs < timeOf(call)
+      if (!mayTry || !(budget.spend() || hasHalf))
+        throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun, call)
+      if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
+      await pause(clock, pauseMs, call.signal)
+      try {
+        return await next(hasHalf ? { ...call, earlierMs: timeOf(call) / 2 } : call)
+      } catch (again) {
+        thrown = again
+      }
+    }
+  }
+
+  return (call, next) => {
     if (attempts === 0 || call.entry.traits.carries) return next(call)
     const budget = budgetOf(call.entry.server)
     budget.earn()
     const start = clock.monotonic()
-    let mayHaveRun = false
-    let attempt: Handler = onTimeout && isHarmless(call) && budget.hasLeft() ? halfTime(next, clock) : next
-    for (let tried = 1; ; tried++) {
-      try {
-        return await attempt(call)
-      } catch (thrown) {
-        const hasHalf = thrown instanceof HalfTimeError
-        const pauseMs = () => (hasHalf ? 0 : isRepeatable(thrown, call) ? pauseBefore(tried - 1, thrown) : undefined)
-        const ms = tried <= attempts ? pauseMs() : undefined
-        const inTime = ms !== undefined && clock.monotonic() - start + ms < timeOf(call)
-        if (!inTime || !(budget.spend() || hasHalf))
-          throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun, call)
-        if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
-        attempt = hasHalf ? (again) => next({ ...again, earlierMs: timeOf(call) / 2 }) : next
-        await pause(clock, ms, call.signal)
-      }
-    }
+    const attempt = onTimeout && isHarmless(call) && budget.hasLeft() ? halfTime(next, clock) : next
+    return attempt(call).catch((thrown: unknown) => tryAgain(call, next, start, thrown))
   }
 }
 

@@ -7,10 +7,10 @@ import type { Observed } from '../core/observer.ts'
 import { textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
 import { approve } from './approve.ts'
+import { type AttemptStep, attemptInSteps } from './attempt.ts'
 import { bulkhead } from './bulkhead.ts'
 import { openCache, readTool } from './cache/cache.fixture.ts'
-import { attempt, observe } from './observe.ts'
-import { approvalBy } from './pipeline.fixture.ts'
+import { approvalBy, interceptorOf, recordedBy } from './pipeline.fixture.ts'
 import { retry } from './retry.ts'
 import { timeout } from './timeout.ts'
 
@@ -18,10 +18,10 @@ const clock = createManualClock()
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** A row of layers under the eyes of an observer. */
-function row(before: readonly Interceptor[], behind: readonly Interceptor[], run: Handler) {
+function row(before: readonly Interceptor[], steps: readonly AttemptStep[], run: Handler) {
   const seen: Observed[] = []
   const watch = { observers: [{ ended: (one: Observed) => void seen.push(one) }], clock }
-  return { seen, handle: compose([...observe(watch), ...before, ...attempt(watch), ...behind], run) }
+  return { seen, handle: recordedBy(watch, compose(before, attemptInSteps(watch, steps, run))) }
 }
 
 const brief = (observed: Observed | undefined) => observed?.trail.steps.map(({ name, error }) => [name, error ?? 'ok'])
@@ -49,7 +49,7 @@ test('F12, F16: every attempt leaves a step, the failed ones with their codes', 
 test('B7, F16: waiting for a slot is a step within the attempt; a call that does not wait has none', async () => {
   const places = { serverLimit: () => 1, agentLimit: () => undefined, total: () => 10, queue: () => 10, clock }
   const first = Promise.withResolvers<void>()
-  const { handle, seen } = row([], [bulkhead(places).interceptor], async ({ id }) => {
+  const { handle, seen } = row([], [bulkhead(places).step], async ({ id }) => {
     if (id === 'first') await first.promise
     return textResult(id)
   })
@@ -76,7 +76,9 @@ test('F16: asking a person is a step, also where they say no', async () => {
     const capable = { ...caller, capabilities: { elicitation: {} } }
     return callOf({ caller: capable, peer: { ...peer, ask: async () => Json.of(answer) } })
   }
-  const { handle, seen } = row([approve(approvalBy('approve[0]'), clock)], [], async () => textResult('x'))
+  const { handle, seen } = row([interceptorOf(approve(approvalBy('approve[0]'), clock))], [], async () =>
+    textResult('x'),
+  )
   await handle(asking({ action: 'accept', content: { approve: true } }))
   await expect(handle(asking({ action: 'decline' }))).rejects.toThrow('declined')
   expect(seen.map(brief)).toEqual([
@@ -108,7 +110,7 @@ test('F15, G9: a person who answers, before the call or during it, is not latenc
     return Json.of({ action: 'accept', content: { approve: true } })
   }
   const call = callOf({ caller: { ...caller, capabilities: { elicitation: {} } }, peer: { ...peer, ask } })
-  const inner = row([approve(approvalBy('approve[0]'), clock), timeout(clock)], [], async (running) => {
+  const inner = row([interceptorOf(approve(approvalBy('approve[0]'), clock)), timeout(clock)], [], async (running) => {
     pass(5)
     const questions = [1, 2].map(() => running.peer.ask('elicitation/create', Json.of({}), running.signal))
     await Promise.all(questions)

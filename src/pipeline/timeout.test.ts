@@ -4,9 +4,11 @@ import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Call, Handler } from '../core/call.ts'
 import { textResult } from '../core/result.ts'
 import { Json } from '../json/json.ts'
+import { attemptOf } from './pipeline.fixture.ts'
 import { timeout } from './timeout.ts'
 
-const deaf: Handler = () => new Promise(() => {})
+/** Nothing listens to the signal: the attempt ends all the same. */
+const deaf: Handler = (call) => attemptOf()(call, () => new Promise(() => {}))
 
 test('F10: a call ends at the deadline of its entry, even if nothing listens to the signal', async () => {
   const clock = createManualClock()

@@ -1,19 +1,19 @@
 import { type Call, canBeAsked, type Interceptor, type Peer, wrapPeer } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Deadline, deadline, endWith } from '../core/deadline.ts'
+import { type Deadline, deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { durationText } from '../lib/duration.ts'
 import { waitStep } from './observe.ts'
 
 /**
- * Ends a call at its deadline (F10), even if the handler ignores the signal. This interceptor comes before retries and
- * queues, so that they share the call's time. Progress notifications from the server restart the timeout, up to a
+ * Aborts a call at its deadline (F10). This interceptor comes before retries and queues, so that they share the call's
+ * time; each of them ends with the signal, even if the server does not. Progress notifications from the server restart the timeout, up to a
  * maximum (V4), unless the caller set a limit.
  */
 export const timeout = (clock: Clock): Interceptor => {
-  return async (call, next) => {
+  return (call, next) => {
     // Do not start the call if its caller has already stopped waiting.
-    call.signal.throwIfAborted()
+    if (call.signal.aborted) return Promise.reject(call.signal.reason)
     const { traits } = call.entry
     const ms = timeOf(call)
     const maxMs = call.timeoutMs === undefined && traits.maxTimeout ? traits.maxTimeout.ms : 0
@@ -26,7 +26,7 @@ export const timeout = (clock: Clock): Interceptor => {
       const paused = late ? ' Toolway was suspended during the call.' : ''
       return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
     }
-    using limit = deadline(clock, ms, tooLate, call.signal)
+    const limit = deadline(clock, ms, tooLate, call.signal)
     const peer = canBeAsked(call.caller.capabilities) ? patient(call, limit, clock) : call.peer
     const progressed =
       maxMs > ms
@@ -35,7 +35,10 @@ export const timeout = (clock: Clock): Interceptor => {
             limit.restart(maxMs)
           }
         : undefined
-    return await endWith(limit.signal, next({ ...call, peer, signal: limit.signal, progressed }))
+    const answer = next({ ...call, peer, signal: limit.signal, progressed })
+    const over = () => limit[Symbol.dispose]()
+    answer.then(over, over)
+    return answer
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Audit, AuditBegin } from '../core/audit.ts'
-import { type Ending, endingOf } from '../pipeline/audit-and-decide.ts'
+import { type AuditedEnding, endOfError } from '../core/outcome.ts'
 
 interface AuditedAction extends Omit<AuditBegin, 'call' | 'write'> {
   readonly rule: string
@@ -14,15 +14,15 @@ export async function auditAction<T>(
 ): Promise<T> {
   const subject = { call: randomUUID(), ...action, write: true }
   const start = performance.now()
-  const end = (outcome: Ending) =>
-    audit.end({ ...subject, ...outcome, latency_ms: Math.round((performance.now() - start) * 100) / 100 })
+  const end = (ending: AuditedEnding) =>
+    audit.end({ ...subject, ...ending, latency_ms: Math.round((performance.now() - start) * 100) / 100 })
   await audit.begin({ ...subject, arguments: args })
   try {
     const result = await work()
     await end({ decision: 'ALLOW', rule, is_error: false })
     return result
   } catch (thrown) {
-    await end(endingOf(thrown))
+    await end(endOfError(thrown).ending)
     throw thrown
   }
 }

@@ -235,8 +235,8 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
     scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
     retry: retry({ ...config.retry, clock }),
-    breaker: context.breakers.interceptor,
-    bulkhead: context.bulkhead.interceptor,
+    breaker: context.breakers.step,
+    bulkhead: context.bulkhead.step,
     clock,
     log,
   })

@@ -1,6 +1,6 @@
 import { exitCodeOf } from '../../src/cli/kit.ts'
 import { type ErrorCode, errorKinds, ToolwayError } from '../../src/core/errors.ts'
-import { endingOf } from '../../src/pipeline/audit-and-decide.ts'
+import { endOfError } from '../../src/core/outcome.ts'
 import type { Example, NoExample } from './example.ts'
 import type { PageText } from './page-text.ts'
 import { points, wrap } from './wrap.ts'
@@ -38,7 +38,7 @@ function factsOf(code: ErrorCode): string {
     ["counts as a failure for the server's breaker", yesOrNo(serverFault)],
     [
       'decision in the audit log',
-      isRecorded(code) ? `\`${endingOf(error).decision}\`` : 'none, because the log cannot be written',
+      isRecorded(code) ? `\`${endOfError(error).ending.decision}\`` : 'none, because the log cannot be written',
     ],
     ['exit code of the command line', String(exitCodeOf(error))],
   ]

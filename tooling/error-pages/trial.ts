@@ -58,14 +58,14 @@ export async function thrownBy(trial: Trial): Promise<unknown> {
     limits: { limitsOf: compileLimits(config), buckets: memoryBuckets(), clock },
     approval: { ...approvalBy(undefined), need: ({ entry, caller }) => approvalRules.need(entry, caller.agent) },
     retry: retry({ ...config.retry, clock }),
-    breaker: breakers.interceptor,
+    breaker: breakers.step,
     bulkhead: bulkhead({
       serverLimit: (own) => config.mcpServers[own]?.concurrency,
       agentLimit: (agent) => config.agents[agent]?.concurrency,
       total: () => config.limits.concurrency,
       queue: () => config.limits.queue,
       clock,
-    }).interceptor,
+    }).step,
     clock,
     ...trial.changes,
   })

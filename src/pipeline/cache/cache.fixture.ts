@@ -8,6 +8,7 @@ import type { CacheStore } from '../../core/stores.ts'
 import { Json } from '../../json/json.ts'
 import { members } from '../../json/json-text.ts'
 import { memoryCache } from '../../stores/cache.ts'
+import { attemptInSteps } from '../attempt.ts'
 import { timeout } from '../timeout.ts'
 import { cache } from './cache.ts'
 import { cacheRules } from './rules.ts'
@@ -53,7 +54,10 @@ export function openCache(changes: Changes = {}, store: CacheStore = memoryCache
     runs.push(call)
     return run(call)
   }
-  const layers = (others: Changes) => compose([kept.interceptor(rulesOf(others)), timeout(clock)], counted)
+  const layers = (others: Changes) => {
+    const layer = kept.interceptor(rulesOf(others))
+    return compose([...(layer ? [layer] : []), timeout(clock)], attemptInSteps({}, [], counted))
+  }
   return {
     ...kept,
     clock,

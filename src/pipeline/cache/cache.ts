@@ -19,8 +19,8 @@ export interface CacheOptions {
 
 /** The result cache (F13). It outlives configurations; each configuration has its own interceptor. */
 export interface Cache {
-  /** Without rules, nothing is cached. */
-  interceptor(rules: CacheRules | undefined): Interceptor
+  /** Undefined without rules: then nothing is cached. */
+  interceptor(rules: CacheRules | undefined): Interceptor | undefined
   stats(): CacheStats
   invalidate(server: string): void
   clear(): void
@@ -51,7 +51,7 @@ export function cache({ store, members, clock }: CacheOptions): Cache {
 
   return {
     interceptor(rules) {
-      if (rules === undefined) return (call, next) => next(call)
+      if (rules === undefined) return undefined
       const kept = cacheLayer({ store, members, clock, counts, callers: () => callers })
       return (call, next) => {
         const plan = rules(call.entry)

@@ -1,7 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import { errorKinds } from '../../core/errors.ts'
-import { type CallOutcome, type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
+import { type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
+import type { CallOutcome } from '../../core/outcome.ts'
 import { builtInSources } from '../../core/source.ts'
 import { type ExpositionPage, pageOf } from './exposition.ts'
 import {

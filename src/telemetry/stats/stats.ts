@@ -2,7 +2,8 @@ import type { Trail } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import { type Run, type TallyCounts, type tallyGroups, tallyNumbers } from '../../core/history.ts'
-import { type CallOutcome, type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
+import { type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
+import type { CallOutcome } from '../../core/outcome.ts'
 import {
   addLatencies,
   addPacked,

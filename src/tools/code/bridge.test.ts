@@ -7,7 +7,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { type ResultBody, resultOf } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { approve } from '../../pipeline/approve.ts'
-import { approvalBy } from '../../pipeline/pipeline.fixture.ts'
+import { approvalBy, interceptorOf } from '../../pipeline/pipeline.fixture.ts'
 import { mutePeer, user } from '../access.fixture.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
@@ -190,7 +190,7 @@ test('B9: a call that needs approval fails closed inside a program, even if the 
   const asks = approvalBy('mcpServers.s.approve[0]')
   const need = (made: Call) => (made.entry.name === 'wipe' ? asks.need(made) : undefined)
   const gate = approve({ ...asks, need }, createManualClock())
-  const { run, inner } = createCodeTool({ servers: { s: [echo('wipe')] }, interceptors: [gate] })
+  const { run, inner } = createCodeTool({ servers: { s: [echo('wipe')] }, interceptors: [interceptorOf(gate)] })
   const answer = await run('await tools.s.wipe()', { peer, caller })
   expect(answer.error).toMatchObject({
     code: 'DENIED_BY_POLICY',

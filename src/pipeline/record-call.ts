@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Access, LookupOptions, Page, View } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
-import { type Call, type Caller, type Interceptor, waitedMs } from '../core/call.ts'
+import { type Call, type CallCheck, type Caller, type Handler, waitedMs } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
-import { type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
-import type { Result } from '../core/result.ts'
+import { type ErrorCode, ToolwayError } from '../core/errors.ts'
+import { type AuditedEnding, type CallOutcome, endOfError, endOfResult } from '../core/outcome.ts'
 import { metaSource } from '../core/source.ts'
+import { beginObserved, endObserved, type Watch } from './observe.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 import type { ServerGuards } from './validate.ts'
 
@@ -17,84 +18,91 @@ export const operations: Readonly<Record<Kind, Operation>> = {
   prompt: 'get_prompt',
 }
 
-export interface AuditOptions {
-  readonly log: Audit
+export interface RecordOptions {
+  readonly watch: Watch
+  readonly audit: Audit
   readonly decide: Decide
   readonly refuse: RefuseCall
-  /** Defaults to the usual operation for the entry's kind. */
-  readonly operation: Operation | undefined
   readonly refusals: Refusals
+  /** Defaults to the usual operation for the entry's kind. */
+  readonly operation?: Operation | undefined
 }
 
 /**
- * Makes the policy decision for a call once, audits the call before and after it runs (F11), and refuses what the
- * policy denies. A response is sent only after its record is as durable as `audit.sync` demands. Denials above a
- * principal's limit are counted instead of being audited one by one (B7).
+ * Runs a call and records it: makes the policy decision once, audits the call before and after it runs (F11), refuses
+ * what the policy denies or a check refuses, and tells the observers. A response is sent only after its record is as
+ * durable as `audit.sync` demands. Denials above a principal's limit are counted instead of being audited one by one (B7).
  */
-export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: AuditOptions): Interceptor => {
-  /** Makes the policy decision. If that throws, the failure is audited and the call does not run. */
-  const decided = (call: Call): Decision => {
+export const recordCall =
+  (options: RecordOptions, checks: readonly CallCheck[], next: Handler): Handler =>
+  async (asked) => {
+    const { watch, audit, refusals, refuse } = options
+    const operation = options.operation ?? operations[asked.entry.kind]
+    const observation = beginObserved(watch, asked, operation)
+    const { call } = observation ?? { call: asked }
+    let outcome = unknownOutcome
     try {
-      return decide(call.caller, call.entry)
+      const decision = decided(call, operation, options)
+      const note = decision.allowed ? refusals.settle() : noteOf(call.caller, whoOf(call.caller), refusals)
+      const subject = subjectOf(call, operation, note !== undefined)
+      const begun = audit.begin({ ...subject, arguments: argumentsOf(call) })
+      if (begun) await begun
+      const start = performance.now()
+      if (call.trail) call.trail.decided = start
+      const record = (ending: AuditedEnding) =>
+        audit.end({ ...subject, ...ending, ...note, ...whatTrailTells(call), latency_ms: since(start, call) })
+      try {
+        if (!decision.allowed) return await refuse(call, decision)
+        for (const check of checks) {
+          const waiting = check(call)
+          if (waiting) await waiting
+        }
+        const result = await next(call)
+        const end = endOfResult(result, decision.rule)
+        outcome = end.outcome
+        // Avoid a needless `await`, which would delay the result: reads rarely have anything to wait for.
+        const waiting = record(end.ending)
+        if (waiting) await waiting
+        return result
+      } catch (thrown) {
+        // If the record could not be written, do not try to record that failure as well.
+        const isUnrecorded = thrown instanceof ToolwayError && thrown.code === 'AUDIT_UNAVAILABLE'
+        if (!isUnrecorded) await record(endOfError(thrown).ending)
+        throw thrown
+      }
     } catch (thrown) {
-      const subject = subjectOf(call, operation ?? operations[call.entry.kind], true)
-      const sentence = 'The policy could not be evaluated for this call, so the call was not run.'
-      const details = { server: call.entry.server, auditReason: 'decision_failed', cause: thrown }
-      const failure = new ToolwayError('INTERNAL', sentence, details)
-      log.end({ ...subject, ...endingOf(failure), detail: String(thrown), latency_ms: 0 })?.catch(() => {})
-      throw failure
-    }
-  }
-
-  return async (call, next) => {
-    const decision = decided(call)
-    const { allowed, rule } = decision
-    const note = allowed ? refusals.settle() : noteOf(call.caller, whoOf(call.caller), refusals)
-    const subject = subjectOf(call, operation ?? operations[call.entry.kind], note !== undefined)
-    const begun = log.begin({ ...subject, arguments: argumentsOf(call) })
-    if (begun) await begun
-    const start = performance.now()
-    if (call.trail) call.trail.decided = start
-    const ended = (how: Ending) =>
-      log.end({ ...subject, ...how, ...note, ...approvalOf(call), ...attemptsOf(call), latency_ms: since(start, call) })
-    try {
-      const result = await (decision.allowed ? next(call) : refuse(call, decision))
-      const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
-      // Avoid a needless `await`, which would delay the result: reads rarely have anything to wait for.
-      if (waiting) await waiting
-      return result
-    } catch (thrown) {
-      // If the record could not be written, do not try to record that failure as well.
-      if (!(thrown instanceof ToolwayError) || thrown.code !== 'AUDIT_UNAVAILABLE') await ended(endingOf(thrown))
+      outcome = endOfError(thrown).outcome
       throw thrown
+    } finally {
+      if (observation) endObserved(watch, observation, outcome)
     }
+  }
+
+const unknownOutcome: CallOutcome = { kind: 'failed' }
+
+/** Makes the policy decision. If that throws, the failure is audited and the call does not run. */
+function decided(call: Call, operation: Operation, { decide, audit }: RecordOptions): Decision {
+  try {
+    return decide(call.caller, call.entry)
+  } catch (thrown) {
+    const sentence = 'The policy could not be evaluated for this call, so the call was not run.'
+    const details = { server: call.entry.server, auditReason: 'decision_failed', cause: thrown }
+    const failure = new ToolwayError('INTERNAL', sentence, details)
+    const subject = subjectOf(call, operation, true)
+    audit.end({ ...subject, ...endOfError(failure).ending, detail: String(thrown), latency_ms: 0 })?.catch(() => {})
+    throw failure
   }
 }
 
-function approvalOf({ trail }: Call): Pick<AuditEnd, 'approval' | 'approver'> | undefined {
-  const approval = trail?.approval
-  return approval && { approval: approval.decision, approver: approval.by }
-}
-
-function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {
-  const { steps = [] } = trail ?? {}
-  if (steps.length < 2) return undefined
-  const attempts = steps.filter(({ name }) => name === 'attempt')
-  return attempts.length < 2 ? undefined : { attempts: attempts.map(({ error }) => error ?? 'ok') }
-}
-
-const outcomeOf = ({ refusal, isError, findings }: Result, rule: string): Ending =>
-  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule, is_error: isError, findings }
-
-export type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
-
-export function endingOf(thrown: unknown): Ending {
-  if (thrown instanceof ServerError) return { decision: 'ERROR', reason: 'server_error', is_error: true }
-  const error = ToolwayError.from(thrown)
-  const { code, details } = error.truth
-  const decision = error.isDenial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
-  const { rule, auditReason = code.toLowerCase() } = details
-  return { decision, reason: auditReason, rule, code, is_error: true }
+/** Who approved the call, and the outcomes of several attempts. */
+function whatTrailTells({ trail }: Call): Pick<AuditEnd, 'approval' | 'approver' | 'attempts'> | undefined {
+  if (trail === undefined || (trail.approval === undefined && trail.steps.length < 2)) return undefined
+  const { approval } = trail
+  const attempts = trail.steps.filter(({ name }) => name === 'attempt')
+  return {
+    ...(approval && { approval: approval.decision, approver: approval.by }),
+    ...(attempts.length > 1 && { attempts: attempts.map(({ error }) => error ?? 'ok') }),
+  }
 }
 
 const since = (start: number, call?: Call): number =>
@@ -162,7 +170,11 @@ type Lookup = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool' | 'par
 export function auditedView(
   view: View,
   caller: Caller,
-  { log, refusals, denied }: Pick<AuditOptions, 'log' | 'refusals'> & { readonly denied?: CountDenial | undefined },
+  {
+    audit,
+    refusals,
+    denied,
+  }: Pick<RecordOptions, 'audit' | 'refusals'> & { readonly denied?: CountDenial | undefined },
 ): View {
   const subject = (lookup: Lookup) => ({ call: randomUUID(), ...whoOf(caller), ...lookup, write: false })
 
@@ -171,7 +183,7 @@ export function auditedView(
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
     // `brief` truncates the name in the record: the name is untrusted and can be of any length.
     const failed = { ...subject(lookup), ...named(lookup, thrown), brief: true } as const
-    return log.end({ ...failed, ...endingOf(thrown), ...note, latency_ms: since(start) })
+    return audit.end({ ...failed, ...endOfError(thrown).ending, ...note, latency_ms: since(start) })
   }
 
   /** The server that a failed lookup was for, if the error names one, and the entry's own name there. */
@@ -216,7 +228,7 @@ export function auditedView(
       refusals.settle()
       const shown = { decision: 'ALLOW', is_error: false, latency_ms: since(start), returned: page.count } as const
       // A listing changes nothing, so do not wait for its record. `tokens` assumes four characters per token.
-      log
+      audit
         .end({ ...subject({ operation: 'list', kind }), ...shown, tokens: Math.ceil(page.items.length / 4) })
         ?.catch(ignored)
       return page
@@ -255,10 +267,11 @@ export interface Recheck {
 
 /** Checks just before sending that a call is still allowed: it may have waited long for approval or in a queue. */
 export const recheck =
-  ({ decide, unserved }: Recheck, refuse: RefuseCall): Interceptor =>
-  (call, next) => {
+  ({ decide, unserved }: Recheck, refuse: RefuseCall): CallCheck =>
+  (call) => {
     const decision = decide(call)
     if (decision?.allowed === false) return refuse(call, decision)
     const error = unserved(call)
-    return error ? Promise.reject(error) : next(call)
+    if (error) throw error
+    return undefined
   }
