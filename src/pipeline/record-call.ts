@@ -11,7 +11,7 @@ import { beginObserved, endObserved, type Watch } from './observe.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 import type { ServerGuards } from './validate.ts'
 
-export const operations: Readonly<Record<Kind, Operation>> = {
+const operations: Readonly<Record<Kind, Operation>> = {
   tool: 'call_tool',
   resource: 'read_resource',
   template: 'read_resource',
