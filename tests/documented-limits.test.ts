@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { fixedBudgets } from '../src/core/limits/budgets.ts'
+import { fixedLimits } from '../src/core/limits/fixed-limits.ts'
 import { serverFindingKinds } from '../src/core/source-status.ts'
 import { burst, perMinute } from '../src/pipeline/refusals.ts'
 import { defaultListLimits } from '../src/upstream/listing/list-reader.ts'
+import { withFixedBudgets, withFixedLimits } from '../tooling/limit-tables.ts'
 
 /** Paragraphs, each on one line. */
 async function paragraphsOf(path: string): Promise<string[]> {
@@ -44,3 +47,15 @@ test('F11: docs/policy.md names the real number of denials that are recorded for
   expect([burst, perMinute / 60]).toEqual([600, 10])
   expect(text).toContain(`${burst} denials are recorded at once and ten more every second`)
 })
+
+test.each([
+  ['limits.md', withFixedLimits, Object.values(fixedLimits).map(({ what }) => `| ${what} |`)],
+  ['overload.md', withFixedBudgets, Object.keys(fixedBudgets).map((name) => `| \`${name}\` |`)],
+])(
+  'V6: docs/operations/%s lists all fixed bounds with the values that the program uses',
+  async (page, withTable, rows) => {
+    const text = await readFile(new URL(`../docs/operations/${page}`, import.meta.url), 'utf8')
+    expect(withTable(text)).toBe(text)
+    expect(rows.filter((row) => !text.includes(row))).toEqual([])
+  },
+)

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { LoginStore } from '../core/history.ts'
 import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
+import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import type { Log } from '../core/log.ts'
 import type { MetricsPages } from '../runtime/admin-part.ts'
 import { type Authenticate, type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
@@ -70,7 +71,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   const pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
   const find = createRouter(routes)
   const turns = createTurns()
-  const reads = new FairSemaphore({ perCaller: maxReads })
+  const reads = new FairSemaphore({ perCaller: fixedLimits.adminReads.value })
   let document: object | undefined
   let draining = false
 
@@ -187,9 +188,6 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     },
   }
 }
-
-/** How many reads of one caller run at a time. */
-const maxReads = 4
 
 const jsonBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 

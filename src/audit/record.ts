@@ -11,6 +11,7 @@ import {
 } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { archiveNames } from '../core/audit-archive.ts'
+import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { canonical, defaultMaxDepth, TooLong } from '../json/canonical-json.ts'
 import { parseJson } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
@@ -239,7 +240,7 @@ export const verifiersOf = (pem: string): Verifier[] =>
 const signed = (record: object): Buffer => Buffer.from(purpose + canonical(record))
 
 /** Max size of recorded arguments, in characters of JSON. */
-export const maxArguments = 16 * 1024
+export const maxArguments = fixedLimits.auditArgumentCharacters.value
 /** How many characters of longer arguments are kept. */
 const maxStart = 4 * 1024
 const maxText = 512

@@ -2,6 +2,7 @@ import { type Call, hasShare, ownerKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { BudgetUse } from '../core/limits/budget.ts'
+import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { SlotPool, shareOfSlots, takeSlots } from '../core/limits/slots.ts'
 import { type Waiter, WaitingRoom } from '../core/limits/waiting-room.ts'
 import { callAgain } from '../lib/duration.ts'
@@ -51,7 +52,7 @@ export interface Bulkhead {
 }
 
 /** Default for `maxWaitMs`. After this time, an error with a Retry-After serves the caller better than more waiting. */
-const usualWaitMs = 5_000
+const usualWaitMs = fixedLimits.queueMs.value
 
 const slotTimes = new WeakMap<Call, number>()
 

@@ -3,6 +3,7 @@ import type { Access } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
+import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { TokenBucket, type TokenRate } from '../core/limits/token-bucket.ts'
 import type { Log } from '../core/log.ts'
 import { callAgain } from '../lib/duration.ts'
@@ -19,8 +20,8 @@ type Counted =
   | { readonly recorded: false; readonly retryAfterMs: number }
 
 /** Refusals above these limits are only counted. A model that searches a large catalog stays far below both. */
-export const burst = 600
-export const perMinute = 600
+export const burst = fixedLimits.refusals.value
+export const perMinute = fixedLimits.refusalsPerMinute.value
 const intervalMs = 60_000 / perMinute
 
 /** Burst for requests without a credential. Lower than `burst`, because legitimate clients send few of them. */

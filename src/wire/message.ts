@@ -1,3 +1,4 @@
+import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { Json } from '../json/json.ts'
 import {
   CLOSE_ARRAY,
@@ -20,18 +21,18 @@ import { hasLineBreak, type Pieces, replaceLineBreaks, toUtf8 } from './bytes.ts
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'
 
-/** The longest line, event or body accepted from a server: a large base64 image fits, runaway output does not. */
-export const maxMessage = 16 * 1024 * 1024
+/** The longest line, event or body accepted from a server. */
+export const maxMessage = fixedLimits.messageBytes.value
 
 /** Limits for a server's result: its content blocks, and all values in it. Millions of them would exhaust a client. */
-export const maxBlocks = 20_000
-export const maxResultValues = 1_000_000
+export const maxBlocks = fixedLimits.resultBlocks.value
+export const maxResultValues = fixedLimits.resultValues.value
 
 /**
  * Limit for the values in any other message of a server: an error, a notification, a request, or questions to a client.
  * Unlike results, these are parsed, which takes up to a microsecond for each value.
  */
-export const maxMessageValues = 100_000
+export const maxMessageValues = fixedLimits.messageValues.value
 
 export const methodNotFound = -32601
 const internalError = -32603

@@ -3,10 +3,10 @@ import { Budget, type BudgetLimits, type BudgetUse } from './budget.ts'
 const MiB = 1024 * 1024
 
 /**
- * Budgets whose bounds are fixed. docs/operations/overload.md lists them all, with the order in which they are shed. One caller's
- * requests and streams together are fewer than the connections that one address may have.
+ * Budgets whose bounds are fixed; docs/operations/overload.md lists them all. One caller's requests and streams together
+ * are fewer than the connections that one address may have.
  */
-const fixed = {
+export const fixedBudgets = {
   requests: { what: 'requests in flight', limit: 4_096, perCaller: 768 },
   response_bytes: { what: 'unread bytes of responses', limit: 256 * MiB, perCaller: 64 * MiB },
   stored_bytes: { what: 'bytes of messages for later delivery', limit: 64 * MiB, perCaller: 16 * MiB },
@@ -22,7 +22,7 @@ const fixed = {
   model_requests: { what: 'requests to models that run in this process', limit: 64, perCaller: 12 },
 } satisfies Record<string, BudgetLimits>
 
-type FixedBudget = keyof typeof fixed
+type FixedBudget = keyof typeof fixedBudgets
 
 /** All budgets of a gateway: those with fixed bounds, and those that other components count themselves. */
 export interface Budgets extends Readonly<Record<FixedBudget, Budget>> {
@@ -33,7 +33,7 @@ export interface Budgets extends Readonly<Record<FixedBudget, Budget>> {
 
 export function createBudgets(): Budgets {
   const own = Object.fromEntries(
-    Object.entries(fixed).map(([name, limits]) => [name, new Budget(name, limits)]),
+    Object.entries(fixedBudgets).map(([name, limits]) => [name, new Budget(name, limits)]),
   ) as Record<FixedBudget, Budget>
   const registered = new Map<string, () => Omit<BudgetUse, 'name'>>()
   return {

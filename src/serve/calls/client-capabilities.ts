@@ -1,4 +1,5 @@
 import { type Capabilities, type LogLevel, logLevels, tasksExtension } from '../../core/call.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Json } from '../../json/json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { modernErrors } from '../../wire/revisions.ts'
@@ -61,8 +62,8 @@ export function withoutTasksExtension(capabilities: Capabilities): Capabilities 
   return tasks === undefined ? capabilities : { ...capabilities, extensions }
 }
 
-/** Maximum length of a client's capabilities, in characters. Sessions store them; clients need only a few hundred. */
-const maxDeclared = 4_096
+/** Sessions store a client's capabilities; clients need only a few hundred characters. */
+const maxDeclared = fixedLimits.capabilityCharacters.value
 
 export const capabilitiesFault = (declared: Capabilities): string | undefined =>
   JSON.stringify(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined

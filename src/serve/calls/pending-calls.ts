@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { ownerOf } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Budgets } from '../../core/limits/budgets.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
@@ -26,7 +27,7 @@ interface PendingCall {
 }
 
 /** How long a suspended call waits for its caller. This gives a person enough time to answer. */
-const maxIdleMs = 600_000
+const maxIdleMs = fixedLimits.suspendedMs.value
 
 /** The prefix of states that the gateway issued. States without it belong to servers. */
 const prefix = 'toolway-call.'

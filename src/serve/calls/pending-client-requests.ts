@@ -1,5 +1,6 @@
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Budget } from '../../core/limits/budget.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'
@@ -15,8 +16,7 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Maximum number of unanswered requests per client. */
-const maxWaiting = 64
+const maxWaiting = fixedLimits.clientQuestions.value
 
 /** The unanswered requests to one client. They are kept per session, so no client can answer another's requests. */
 export function createPendingClientRequests(

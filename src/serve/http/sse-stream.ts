@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Budget } from '../../core/limits/budget.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
 import type { EventConnection } from '../session/resumable-streams.ts'
 
@@ -9,7 +10,7 @@ import type { EventConnection } from '../session/resumable-streams.ts'
 export const keepAliveMs = 15_000
 
 /** Maximum unread bytes per stream. A stream with more is dropped. */
-export const maxUnread = 1024 * 1024
+export const maxUnread = fixedLimits.unreadBytes.value
 
 /** How long clients are told to wait before they reconnect. */
 const retryMs = 1_000

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { ChatRequest } from '../../core/chat.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import { extentOf, maxDepth } from '../../json/json-text.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
@@ -14,7 +15,7 @@ interface ChatCompletionRequest {
   readonly agent: string | undefined
 }
 
-const maxTools = 128
+const maxTools = fixedLimits.chatTools.value
 const maxPattern = 200
 
 const offered = z

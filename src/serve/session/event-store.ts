@@ -1,5 +1,6 @@
 import type { Budget } from '../../core/limits/budget.ts'
 import { createBudgets } from '../../core/limits/budgets.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 
 /** A stored event. Without a message, it only marks the end of the stream. */
 interface StoredEvent {
@@ -11,10 +12,8 @@ interface StoredEvent {
 
 export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open']>
 
-const MiB = 1024 * 1024
-
 /** Limits per session. They are small: clients reconnect within seconds. */
-const usual = { count: 1_000, bytes: MiB }
+const usual = { count: fixedLimits.storedMessages.value, bytes: fixedLimits.storedBytes.value }
 
 /** Estimated memory per event in addition to its bytes. */
 const overhead = 128

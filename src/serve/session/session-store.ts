@@ -4,6 +4,7 @@ import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { type Budgets, createBudgets } from '../../core/limits/budgets.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Log } from '../../core/log.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
 import { createEventStore } from './event-store.ts'
@@ -22,7 +23,7 @@ export interface HttpSession extends Session {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-const maxIdleMs = 3_600_000
+const maxIdleMs = fixedLimits.sessionIdleMs.value
 const sweepMs = 60_000
 const touchIntervalMs = 100
 /** Interval at which session records are saved again, because saved records expire. */

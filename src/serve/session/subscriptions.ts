@@ -2,6 +2,7 @@ import type { Access } from '../../core/access.ts'
 import { type Caller, callerKey } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Budget } from '../../core/limits/budget.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { notificationBytes } from '../../wire/message.ts'
@@ -16,8 +17,7 @@ interface ActiveSubscription {
   over: boolean
 }
 
-/** Maximum subscriptions per session, to bound memory. */
-const maxFollowed = 1_000
+const maxFollowed = fixedLimits.sessionSubscriptions.value
 const maxUriLength = 8_192
 
 /** The resources that a session is subscribed to, by caller and by the URI that the client used. */

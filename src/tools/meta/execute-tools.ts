@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { wrapPeer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { wellFormedJson } from '../../json/parse-json.ts'
@@ -8,10 +9,10 @@ import { defineTool, type Tool } from '../define-tool.ts'
 import { type NestedCallRequest, nestedCallFields, outerTimeoutMs, runNestedCall, timeoutMs } from './nested-call.ts'
 import { agentId, type MetaToolsOptions } from './shared.ts'
 
-const maxCalls = 64
+const maxCalls = fixedLimits.executeToolsCalls.value
 
 /** Maximum size of a batch's result: the same as for a single result. Each item counts twice, as object and as text. */
-const maxBatchBytes = 16 * 1024 * 1024
+const maxBatchBytes = fixedLimits.executeToolsBytes.value
 
 const executeToolsInput = z.object({
   agent_id: agentId,

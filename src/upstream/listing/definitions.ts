@@ -1,5 +1,6 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Definition, Kind, Traits } from '../../core/entry.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import { hiddenCharacters, withoutHidden } from '../../lib/hidden-characters.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
@@ -125,7 +126,7 @@ const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef',
  * The maximum nesting of a definition. Clients reject a whole list that their JSON parser does not support: .NET allows
  * 64 levels by default, Ruby 100, serde_json 128, pydantic 200. Lists and meta-tools add up to four levels.
  */
-const maxDefinitionDepth = 60
+const maxDefinitionDepth = fixedLimits.definitionDepth.value
 
 /**
  * Removes invisible characters from all text in a definition (B5), and replaces lone surrogates, which JSON parsers

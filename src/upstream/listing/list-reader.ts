@@ -1,4 +1,5 @@
 import type { Definition } from '../../core/entry.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { ServerFinding, ServerFindingKind } from '../../core/source-status.ts'
 import { Json } from '../../json/json.ts'
 import { countValues, eachElement, members, OPEN_ARRAY, walk } from '../../json/json-text.ts'
@@ -14,14 +15,17 @@ export interface ListLimits {
 
 export const defaultListLimits: ListLimits = { maxEntries: 10_000, maxListSize: 16 * 1024 * 1024 }
 
-const maxPages = 1_000
-const maxCursor = 16 * 1024
+const maxPages = fixedLimits.listPages.value
+const maxCursor = fixedLimits.cursorBytes.value
 /** A larger definition would use more of a model's context than any model has, and more than is scanned (B5). */
-const maxDefinition = 256 * 1024
-const maxDefinitionValues = 20_000
+const maxDefinition = fixedLimits.definitionBytes.value
+const maxDefinitionValues = fixedLimits.definitionValues.value
 /** Values in a whole list, as a multiple of `maxEntries`: a parsed value takes 20 times the memory of its text. */
 const valuesPerEntry = 50
-const maxTexts = { description: 64 * 1024, title: 1_024 } as const
+const maxTexts = {
+  description: fixedLimits.descriptionCharacters.value,
+  title: fixedLimits.titleCharacters.value,
+} as const
 const maxIdentities: Readonly<Record<string, number>> = { name: 1_024, uri: 8_192, uriTemplate: 8_192 }
 /** How many entries a finding names. */
 const maxNamed = 10

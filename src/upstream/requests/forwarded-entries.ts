@@ -5,6 +5,7 @@ import { deadline } from '../../core/deadline.ts'
 import type { Decide } from '../../core/decision.ts'
 import type { Definition, Entry, Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
 import type { Descriptors } from '../../core/stores.ts'
 import { everySecond, notifyWaitingFor } from '../../core/waiting.ts'
@@ -131,7 +132,7 @@ const aboutResource = (name: string): About => {
   }
 }
 
-const maxRounds = 16
+const maxRounds = fixedLimits.inputRounds.value
 
 /** The connection that a request used. Updates to a task arrive on the connection that started the task. */
 interface UsedConnection {

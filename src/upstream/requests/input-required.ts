@@ -1,6 +1,7 @@
 import { type Call, tasksExtension } from '../../core/call.ts'
 import { ownerOf } from '../../core/cluster.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { ResultBody } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { hasMoreValues } from '../../json/json-text.ts'
@@ -34,8 +35,8 @@ export function understands({ caller, peer }: Call, type: string): boolean {
 }
 
 /** How much input a server may ask for at once. Clients send the state back in a request, whose size is limited too. */
-const maxQuestions = 32
-const maxState = 1024 * 1024
+const maxQuestions = fixedLimits.inputRequests.value
+const maxState = fixedLimits.requestStateBytes.value
 
 /**
  * Reduces the input requests in a result to the members that the protocol defines. Throws if the server asks for

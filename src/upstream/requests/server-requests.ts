@@ -1,5 +1,6 @@
 import type { Peer } from '../../core/call.ts'
 import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
@@ -29,7 +30,7 @@ export interface ServerRequests {
 }
 
 /** Maximum number and size of open requests. A request is open until the server has read the response. */
-const maxOpen = 256
+const maxOpen = fixedLimits.serverRequests.value
 const maxOpenBytes = maxMessage
 /** Maximum number of pauses by open requests together: each request pauses all calls that may have caused it. */
 const maxPauses = 4_096

@@ -2,6 +2,7 @@ import { type Call, ownerKey, type Peer, wrapPeer } from '../../core/call.ts'
 import { ServerError } from '../../core/errors.ts'
 import type { Budget } from '../../core/limits/budget.ts'
 import { createBudgets } from '../../core/limits/budgets.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId, writeTaskId } from '../../core/task-id.ts'
 import { Json } from '../../json/json.ts'
@@ -12,7 +13,7 @@ import type { ResultMessage } from '../../wire/message.ts'
 import { unansweredError } from '../transports/transport-errors.ts'
 
 /** Clients send the id in a header, which most servers limit to 16 KiB in all. */
-const maxTaskId = 2_048
+const maxTaskId = fixedLimits.taskIdCharacters.value
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 

@@ -6,6 +6,7 @@ import { deadline, waitFor } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Budget } from '../../../core/limits/budget.ts'
 import { FairSemaphore } from '../../../core/limits/fair-semaphore.ts'
+import { fixedLimits } from '../../../core/limits/fixed-limits.ts'
 import type { Log } from '../../../core/log.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
@@ -32,8 +33,7 @@ export interface GgufModelOptions {
   seed?(): number
 }
 
-/** How many requests may wait; further ones are refused. */
-const maxWaiting = 16
+const maxWaiting = fixedLimits.modelQueue.value
 
 /** Default number of threads. Using more than half of the processors would slow down everything else. */
 const fewThreads = (): number => Math.max(1, Math.floor(availableParallelism() / 2))

@@ -1,6 +1,7 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
+import { fixedLimits } from '../../../core/limits/fixed-limits.ts'
 import { proxyFor, type WebProxy } from '../../../egress/proxy.ts'
 import { ConnectTimeout, type HttpChannel, NoResponse, type ReceiveBody, receiveDecoded } from '../http-channel.ts'
 import { type HttpConnection, openHttpConnection } from './connection.ts'
@@ -22,7 +23,7 @@ export interface ChannelOptions {
 /** Creates a channel with one connection per concurrent request. Throws if the environment names an unusable proxy. */
 export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
   const origin = new URL(address)
-  const { maxConnections = 1_024, proxy = environmentProxy(origin) } = options
+  const { maxConnections = fixedLimits.serverConnections.value, proxy = environmentProxy(origin) } = options
   const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
   const open = new Set<HttpConnection>()
   /** Idle connections, and until when each may be reused. The most recently used one is last, and reused first. */
