@@ -10,7 +10,8 @@ import { loadShown } from './configuration.ts'
 import { isTold, tell } from './story.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const pages = ['README.md', ...globSync(['docs/*.md', 'docs/operations/*.md'], { cwd: root }).sort()]
+const examples = globSync('examples/**/README.md', { cwd: root }).sort()
+const pages = ['README.md', ...globSync(['docs/*.md', 'docs/operations/*.md'], { cwd: root }).sort(), ...examples]
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
 const blocksOf = (page: string): Block[] => storiesOf(textOf(page)).flat()
 
@@ -104,9 +105,12 @@ test.each([...globSync('src/*/README.md', { cwd: root }), 'docs/architecture.md'
   },
 )
 
-/** Each story by the page it stands on and the line it begins in, with the pages that continue it. */
+/**
+ * Each story by the page it stands on and the line it begins in, with the pages that continue it. Those of examples need
+ * the files beside them: tests/e2e/examples.
+ */
 const stories = pages
-  .filter((page) => pageBefore(page) === undefined)
+  .filter((page) => pageBefore(page) === undefined && !examples.includes(page))
   .flatMap((page) => {
     const [first = [], ...others] = storiesOf(textOf(page))
     const continued = pages.filter((other) => pageBefore(other) === page).flatMap(blocksOf)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -20,15 +20,19 @@ const usualPort = ':4322'
 export const isTold = (block: Block): boolean =>
   block.marks.includes('test') || block.marks.includes('output') || fileOf(block) !== undefined
 
-/** Does what the blocks of a story say, one after another. Each failure names the line of its block. */
-export async function tell(blocks: readonly Block[], commands: Commands): Promise<void> {
+/**
+ * Does what the blocks of a story say, one after another, in a fresh folder or in a copy of `files`. Each failure names
+ * the line of its block.
+ */
+export async function tell(blocks: readonly Block[], commands: Commands, files?: string): Promise<void> {
   await using open = new AsyncDisposableStack()
   const { path } = open.use(await temporaryFolder())
   const home = join(path, 'home')
   const folder = join(path, 'work')
   const bin = join(path, 'bin')
   await Promise.all([mkdir(home), mkdir(folder), mkdir(bin)])
-  if (blocks.some(({ text: content }) => content.includes('createGateway('))) await installIn(folder)
+  if (files !== undefined) await cp(files, folder, { recursive: true })
+  if (blocks.some(({ text: content }) => /createGateway\(|^node .*\.mts/m.test(content))) await installIn(folder)
   const port = await freePort()
   await writePrograms(bin, port, offerCommands(commands, path, open))
   const env = {
