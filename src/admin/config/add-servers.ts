@@ -11,7 +11,7 @@ import { quote } from '../../lib/message-text.ts'
 import { parentName } from '../../policy/agents.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ConfigEdit, EditProposal } from '../contract.ts'
-import { type ConfigChange, createConfigEditor, type Proposal } from './config-editor.ts'
+import { type ConfigChange, ConfigEditor, type Proposal } from './config-editor.ts'
 import { type Draft, openEditedFile } from './config-file.ts'
 import { createEditHistory } from './edit-history.ts'
 import { type Pasted, readPasted } from './pasted-servers.ts'
@@ -34,13 +34,13 @@ export async function proposeEdit(request: ProposalRequest): Promise<Proposal & 
   const { source, key, folder, edit } = request
   const redactor = createRedactor(request.redacted)
   const history = createEditHistory(folder)
-  const editor = createConfigEditor({ source, redactor: () => redactor, history, key, now: () => 0 })
-  const { add, import: choices, changes, text, was, undo = '', copies, allow = [] } = edit
+  const editor = new ConfigEditor({ source, redactor: () => redactor, history, key, now: () => 0 })
+  const { add, import: choices, changes, undo = '', copies, allow = [] } = edit
   const from = { ...source, copies }
   const added = add ? await additionOf(add, from) : choices && (await importOf(choices, from))
   const { notes = [], present = [], changes: wanted = changes } = added ?? {}
   if (!wanted) {
-    const proposal = await editor.propose(text === undefined ? { undo } : { text, was })
+    const proposal = await editor.propose({ undo })
     return { ...proposal, notes, present, added: [], allowable: [] }
   }
   const { values } = await editor.content()

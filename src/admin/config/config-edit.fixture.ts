@@ -18,7 +18,7 @@ const record: ConfigEditRecord = {
 }
 
 const proposal: EditProposal = {
-  ...{ file, hash: 'h1', editable: { ok: true }, diff, after: 'mcpServers: {}\n', paths: [...record.paths] },
+  ...{ file, hash: 'h1', editable: { ok: true }, diff, paths: [...record.paths] },
   ...{ problems: [], warnings: [], servers: ['memory'], references: [], notes: [] },
   ...{ present: [], added: [{ name: 'memory', agents: [] }], allowable: ['researcher', 'ci'] },
 }
@@ -28,8 +28,7 @@ export const createTestConfigEditing = (
   note: (what: string, given: unknown) => void = () => {},
 ): ConfigEditService => ({
   configFile: async () => ({
-    ...{ path: file, exists: true, editable: { ok: true }, hash: 'h1' },
-    text: '# mine\nmcpServers:\n  filesystem:\n    command: npx\n    env: { API_TOKEN: "<secret 1f3a9c0d>" }\n',
+    ...{ path: file, exists: true, editable: { ok: true } },
   }),
   async previewEdit(edit) {
     note('preview', edit)

@@ -71,7 +71,8 @@ test('V9: an edit that takes too long to check is refused, while everything else
   await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-large-'))
   const path = join(folder.path, 'toolway.yaml')
   const source = { paths: [path], env: { HOME: folder.path }, cwd: folder.path }
-  await writeFile(path, 'mcpServers: {}\n')
+  const empty = 'mcpServers: {}\n'
+  await writeFile(path, empty)
   const loaded = await loadConfig(source)
   const clock = createManualClock()
   const redactor = createRedactor({ secrets: [], keys: [] })
@@ -79,11 +80,13 @@ test('V9: an edit that takes too long to check is refused, while everything else
   const context = { current, source, auditKey: async () => 'k', clock }
   await using admin = createConfigEditAdmin(context as unknown as AdminContext)
   const server = (name: number) => `  "${name}": { command: node, args: [a, b, c] }\n`
-  const text = `mcpServers:\n${Array.from({ length: 20_000 }, (_, index) => server(index)).join('')}`
-  const preview = admin.previewEdit({ text })
+  await writeFile(path, `mcpServers:\n${Array.from({ length: 20_000 }, (_, index) => server(index)).join('')}`)
+  const edit = { changes: [{ path: ['version'], value: 1 }] }
+  const preview = admin.previewEdit(edit)
   const refused = expect(preview).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   await until(() => clock.pending > 0, { what: 'the time limit' })
   clock.advance(30_000)
   await refused
-  expect(await admin.previewEdit({ text: '{}\n' })).toMatchObject({ problems: [], editable: { ok: true } })
+  await writeFile(path, empty)
+  expect(await admin.previewEdit(edit)).toMatchObject({ problems: [], editable: { ok: true } })
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
 import { additionOf, importOf } from './add-servers.ts'
-import { createConfigEditor, type ResolvedEdit } from './config-editor.ts'
+import { ConfigEditor, type ResolvedEdit } from './config-editor.ts'
 import { createEditHistory } from './edit-history.ts'
 import { configEdit } from './schema.ts'
 
@@ -32,7 +32,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const state = () => createEditHistory(join(folder, 'state'))
 const editor = (paths = [path], cwd = folder, history = state()) =>
-  createConfigEditor({
+  new ConfigEditor({
     source: { paths, env: { HOME: folder }, cwd },
     redactor: () => createRedactor({ secrets: [], keys: ['*token*'] }),
     history,
@@ -68,7 +68,7 @@ describe("V9: edits of the operator's own file", () => {
     const proposal = await editor([toml]).propose(edit)
     expect(proposal).toMatchObject({ problems: [], paths: ['mcpServers.one.description'] })
     expect(proposal.diff).toContainEqual(['+', 'description = "d"'])
-    expect(JSON.stringify([proposal.diff, proposal.shown])).not.toContain('abc-inline')
+    expect(JSON.stringify(proposal.diff)).not.toContain('abc-inline')
     await editor([toml]).apply(proposal, proposal.hash, 'os:me')
     expect(await readFile(toml, 'utf8')).toBe(`${before}description = "d"\n`)
     await rm(toml)
@@ -93,11 +93,12 @@ describe("V9: edits of the operator's own file", () => {
 
   test('need a file without syntax errors, which are named with their line', async () => {
     await writeFile(path, 'mcpServers:\n  a: { command: x\nagents: {}\n')
-    const { obstacle, text: shown } = await editor().file()
-    expect(shown).toBeUndefined()
-    expect(obstacle).toMatch(/toolway\.yaml, line \d, has a syntax error \(not valid YAML: /)
-    await apply({ text: 'mcpServers: {}\n' })
-    expect(await editor().file()).toMatchObject({ obstacle: undefined, text: 'mcpServers: {}\n' })
+    expect((await editor().file()).obstacle).toMatch(/toolway\.yaml, line \d, has a syntax error \(not valid YAML: /)
+    await expect(editor().propose({ changes: [{ path: ['agents'] }] })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+    })
+    await writeFile(path, 'mcpServers: {}\n')
+    expect(await editor().file()).toMatchObject({ obstacle: undefined })
   })
 
   test('with keys such as __proto__ and constructor change no prototype', async () => {
@@ -120,8 +121,9 @@ describe("V9: edits of the operator's own file", () => {
     const agents = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`a${index}`, {}]))
     const edit = { changes: [{ path: ['agents'], value: agents }] }
     await expect(editor().propose(edit)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
-    expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024) }).success).toBe(true)
-    expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024 + 1) }).success).toBe(false)
+    const yaml = (length: number) => ({ changes: [{ path: ['agents'], yaml: 'x'.repeat(length) }] })
+    expect(configEdit.safeParse(yaml(1024 * 1024)).success).toBe(true)
+    expect(configEdit.safeParse(yaml(1024 * 1024 + 1)).success).toBe(false)
   })
 
   test('that cannot be recorded change nothing and say why', async () => {
@@ -147,9 +149,7 @@ describe("V9: edits of the operator's own file", () => {
     await writeFile(path, mine)
     const at = ['mcpServers', 'files']
     const value = valueAt((await editor().content()).values, at)
-    for (const edit of [{ changes: [{ path: at, value }] }, { text: (await editor().file()).text ?? '' }]) {
-      expect(await editor().propose(edit)).toMatchObject({ diff: [], paths: [] })
-    }
+    expect(await editor().propose({ changes: [{ path: at, value }] })).toMatchObject({ diff: [], paths: [] })
     await apply({ changes: [{ path: [...at, 'env', 'LOST_TOKEN'], value: 'lost-secret-value' }] })
     await rm(join(folder, '.config/toolway/secrets/files.LOST_TOKEN'))
     const again = await editor().propose({
@@ -175,10 +175,6 @@ describe("V9: edits of the operator's own file", () => {
       await expect(apply({ changes: [change] })).rejects.toMatchObject({ name: 'EditConflict' })
       expect(await text()).toBe(before)
     }
-    const { hash, text: shown = '' } = await editor().file()
-    await apply({ text: `${shown}# theirs\n`, was: hash })
-    await expect(apply({ text: `${shown}# mine\n`, was: hash })).rejects.toMatchObject({ name: 'EditConflict' })
-    await apply({ text: `${shown}# mine\n`, was: (await editor().file()).hash })
   })
 
   test('that would write something other than what was reviewed are a conflict', async () => {
@@ -218,17 +214,16 @@ describe("V9: edits of the operator's own file", () => {
 
   test('never show secrets, and secrets that are not edited stay', async () => {
     await writeFile(path, mine)
-    const { text: shown } = await editor().file()
-    const masked = (text = '') => text.replaceAll(/<secret [0-9a-f]{8}>/g, '…')
-    expect(masked(shown)).toBe(mine.replace('s3cr3tvalue', '…').replace('abc-inline', '…'))
     const { values } = await editor().content()
     const entry = valueAt(values, ['mcpServers', 'files']) as Record<string, unknown>
     expect(JSON.stringify(entry)).not.toMatch(/s3cr3tvalue|abc-inline/)
     await apply({ changes: [{ path: ['mcpServers', 'files'], value: { ...entry, command: 'bun' } }] })
     expect(await text()).toBe(mine.replace('node', 'bun'))
-    await apply({ text: `${shown}\n# end\n` })
-    expect(await text()).toBe(`${mine}\n# end\n`)
-    await expect(apply({ text: 'a: "<secret 00000000>"' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    const { diff } = await editor().propose({ changes: [{ path: ['mcpServers', 'files', 'description'], value: 'd' }] })
+    expect(JSON.stringify(diff)).toMatch(/--token=<secret \w{8}>/)
+    expect(JSON.stringify(diff)).not.toMatch(/s3cr3tvalue|abc-inline/)
+    const unknown = { changes: [{ path: ['mcpServers', 'files', 'description'], value: '<secret 00000000>' }] }
+    await expect(apply(unknown)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   })
 
   test('put new secrets into private files', async () => {
@@ -236,7 +231,7 @@ describe("V9: edits of the operator's own file", () => {
     const proposal = await editor().propose({
       changes: [{ path: ['mcpServers', 'files', 'env', 'OTHER_TOKEN'], value: 'brand-new-secret' }],
     })
-    expect(JSON.stringify([proposal.diff, proposal.shown])).not.toContain('brand-new')
+    expect(JSON.stringify(proposal.diff)).not.toContain('brand-new')
     await editor().apply(proposal, proposal.hash, 'me')
     const reference = '${file:~/.config/toolway/secrets/files.OTHER_TOKEN}'
     expect(await text()).toBe(mine.replace('LEVEL: debug', `LEVEL: debug, OTHER_TOKEN: "${reference}"`))
@@ -311,14 +306,11 @@ describe("V9: edits of the operator's own file", () => {
     await writeFile(second, 'version: 1\n')
     expect((await editor([path, second]).file()).obstacle).toContain('several files')
     const value = { command: 'x', env: { API_TOKEN: 'a-new-secret' } }
-    const { warnings, shown } = await editor([path, second]).propose({
+    const { warnings, diff } = await editor([path, second]).propose({
       changes: [{ path: ['mcpServers', 'b'], value }],
     })
-    expect(warnings).toEqual([
-      expect.stringMatching(/line 5 .*API_TOKEN: "<secret \w+>"/),
-      expect.stringContaining(join('secrets', 'b.API_TOKEN')),
-    ])
-    expect(shown).not.toContain('a-new-secret')
+    expect(warnings).toEqual([expect.stringContaining(join('secrets', 'b.API_TOKEN'))])
+    expect(JSON.stringify(diff)).not.toContain('a-new-secret')
     const foreign = join(empty, 'opencode.json')
     await writeFile(foreign, '{"mcp": {"a": {"type": "local", "command": ["x"]}}}')
     const refused = editor([foreign])
@@ -340,7 +332,8 @@ describe('V9: commands that read secrets', () => {
     expect(loaded?.config.mcpServers).toMatchObject({ a: { env: { KEY: 'x' } }, b: { env: { KEY: 'unread-secret' } } })
     const reference = '${exec:sh -c "touch ran-new; echo x"}'
     expect(references).toEqual([{ key: 'mcpServers.b', target: 'node', reference }])
-    const { references: later } = await editor().propose({ text: `${await text()}\n` })
+    const other = { path: ['mcpServers', 'a', 'description'], value: 'd' }
+    const { references: later } = await editor().propose({ changes: [other] })
     expect(later).toEqual([])
   })
 
@@ -381,23 +374,11 @@ test('B6: an edit names the references that it adds to an entry, and those whose
   expect(
     await added({ command: 'npx', args: ['https://c.test/x'], env: { B: '${file:~/k}' }, envFile: '.env' }, 'c'),
   ).toEqual(['mcpServers.c npx https://c.test ${file:~/k}', 'mcpServers.c npx https://c.test envFile: .env'])
-  const text = `mcpServers: { a: { url: "https://a.test/mcp", headers: { A: "$\${ONE}", B: "\${env:TWO}" } } }`
-  expect((await editor().propose({ text })).references).toMatchObject([
+  const headers = { path: ['mcpServers', 'a', 'headers'], value: { A: '$${ONE}', B: '${env:TWO}' } }
+  expect((await editor().propose({ changes: [headers] })).references).toMatchObject([
     { key: 'mcpServers.a', reference: '${env:TWO}' },
   ])
 })
-
-test.each(['', ' \n', 'null\n', '~', '# only a comment\n'])(
-  'V9: an empty file cannot be applied: %j',
-  async (empty) => {
-    await writeFile(path, mine)
-    expect((await editor().propose({ text: empty })).problems).toMatchObject([
-      { message: expect.stringContaining('this file is empty') },
-    ])
-    await expect(apply({ text: empty })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
-    expect(await text()).toBe(mine)
-  },
-)
 
 test('V9: aliases that expand a short YAML text exponentially are an invalid request', async () => {
   await writeFile(path, mine)
@@ -406,6 +387,5 @@ test('V9: aliases that expand a short YAML text exponentially are an invalid req
   await expect(apply({ changes: [{ path: ['mcpServers', 'files'], yaml }] })).rejects.toMatchObject({
     code: 'INVALID_ARGUMENTS',
   })
-  await expect(apply({ text: yaml })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   expect(await text()).toBe(mine)
 })

@@ -2,8 +2,15 @@ import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
-import { filesIn, withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
-import { changesBetween, contentOf, editText, type TextChange, valueAt } from '../../config/edit/edit-text.ts'
+import { filesIn, type StoreSecret, withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
+import {
+  changesBetween,
+  contentOf,
+  editText,
+  type TextChange,
+  valueAt,
+  withChanges,
+} from '../../config/edit/edit-text.ts'
 import { FileProblem, type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import type { NewReference } from '../../config/interpolate.ts'
@@ -14,14 +21,14 @@ import { secretKindAt } from '../../config/schema-lookup.ts'
 import { keyPath, type Path } from '../../config/tree.ts'
 import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
-import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { type Draft, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
 import { findSecrets } from './find-secrets.ts'
-import { createSecretHider } from './hide-secrets.ts'
 import { secretFiles } from './prepare-import.ts'
+import { SecretMask } from './secret-mask.ts'
 import { starterWith } from './starter.ts'
 
 /** A change that an operator asks for. Without `value`, `yaml` and `rename`, what is at the path is removed. */
@@ -40,8 +47,6 @@ export interface ConfigChange {
 
 export type ResolvedEdit =
   | { readonly changes: readonly ConfigChange[] }
-  /** The whole content of the file. `was` is the hash of the file when the edit was begun. */
-  | { readonly text: string; readonly was?: string | undefined }
   /** The id of the edit to undo. */
   | { readonly undo: string }
 
@@ -58,8 +63,6 @@ export interface Proposal {
    * changes nothing.
    */
   readonly diff: readonly ShownLine[]
-  /** The new content without secrets, to be copied; undefined if it cannot be shown. */
-  readonly shown: string | undefined
   /** What is changed, such as `mcpServers.files.args`. */
   readonly paths: readonly string[]
   /** Problems that the change would cause. A proposal with problems is not applied. */
@@ -88,52 +91,34 @@ export class EditConflict extends Error {
 }
 
 /** Proposes and applies edits of the operator's own configuration file. */
-export function createConfigEditor({ source, redactor, history, key, now }: ConfigEditorOptions) {
-  const digest = (content: string | Buffer): string =>
-    createHmac('sha256', key).update(content).digest('hex').slice(0, 32)
-  const hashOf = ({ bytes }: FileSnapshot): string => digest(bytes ?? 'no file')
-  const partHash = (content: unknown, path: Path): string => digest(JSON.stringify(valueAt(content, path)) ?? 'nothing')
+export class ConfigEditor {
+  readonly #options: ConfigEditorOptions
 
-  /** Refuses an edit of something that has changed since the edit was begun: it would revert that change. */
-  const refuseOutdated = (edit: ResolvedEdit, file: EditedFile): void => {
-    const { path, before } = file
-    if ('text' in edit && edit.was !== undefined && edit.was !== hashOf(before)) throw outdated(path, 'changed')
-    const known = 'changes' in edit ? edit.changes.filter(({ was }) => was !== undefined) : []
-    if (known.length === 0) return
-    const content = contentOf(path, before.text)
-    const other = known.find((change) => change.was !== partHash(content, change.path))
-    if (!other) return
-    throw outdated(keyPath(other.path), valueAt(content, other.path) === undefined ? 'removed' : 'changed')
+  constructor(options: ConfigEditorOptions) {
+    this.#options = options
   }
 
-  const propose = async (edit: ResolvedEdit): Promise<Proposal> => {
+  async propose(edit: ResolvedEdit): Promise<Proposal> {
+    const { source } = this.#options
     const file = await openEditedFile(source)
     const { path, before } = file
-    const base = before.bytes ? before.text : starterWith('')
-    const hider = createSecretHider(redactor(), key)
-    const shownBefore = hider.hide(path, before.text)
+    const mask = this.#mask()
     const { files, secretsFolder } = secretFiles(source.env)
-    const { after, draft } = await inFile(path, () => {
-      refuseOutdated(edit, file)
-      return editedText(edit, path, base, hider, files.keep)
-    })
+    const { after, draft } = await inFile(path, () => this.#textAfter(edit, file, mask, files.keep))
     const old: Draft = before.bytes ? await file.load(before.text) : { problems: [], newReferences: [] }
     const next = await file.load(draft)
     const known = new Set(warningsOf(old.loaded))
-    const shown = hider.hide(path, after)
-    const changesNothing = after === before.text && files.files.length === 0
-    const was = hashOf(before)
+    const was = this.#hashOf(before)
     return {
       file: { path, obstacle: file.obstacle },
       was,
-      hash: digest(JSON.stringify([was, after, files.files])),
+      hash: this.#digest(JSON.stringify([was, after, files.files])),
       after,
-      diff: changesNothing || shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
-      shown,
+      diff: after === before.text && files.files.length === 0 ? [] : maskedDiff(mask, path, before.text, after),
       paths: changedPaths(path, before.text, after),
       problems: newProblems(old.problems, next.problems),
       warnings: [
-        ...(file.obstacle === undefined ? [] : copyWarnings(shown ?? '', files.files)),
+        ...(file.obstacle === undefined ? [] : files.files.map(createByHand)),
         ...unusedSecrets(before.text, after, secretsFolder),
         ...warningsOf(next.loaded).filter((warning) => !known.has(warning)),
       ],
@@ -144,111 +129,116 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     }
   }
 
+  /** The file, and why it cannot be edited; undefined if it can. */
+  async file(): Promise<Pick<EditedFile, 'path' | 'obstacle'> & { readonly exists: boolean }> {
+    const { path, before, obstacle, fault } = await openEditedFile(this.#options.source)
+    return { path, exists: before.bytes !== undefined, obstacle: obstacle ?? fault }
+  }
+
+  /** The values in the file without secrets, and the hash of what is at a path. */
+  async content(): Promise<{ readonly values: unknown; hashAt(path: Path): string }> {
+    const { path, before } = await openEditedFile(this.#options.source)
+    return await inFile(path, async () => {
+      const content = contentOf(path, before.text)
+      return { values: this.#mask().maskValues(content), hashAt: (at: Path) => this.#hashAt(content, at) }
+    })
+  }
+
+  /** Writes a proposal, unless it differs from the one that `hash` identifies. Secrets are written first. */
+  async apply(proposal: Proposal, hash: string, by: string): Promise<RecordedEdit> {
+    const { history, now } = this.#options
+    const { file, after, problems, paths } = proposal
+    if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
+    if (proposal.hash !== hash) throw changedMeanwhile(file.path)
+    if (problems.length > 0) throw invalidArguments(problems.map(problemText).join('; '))
+    await using _lock = await inFile(file.path, async () => lockForEdit(await readSnapshot(file.path)))
+    const before = await inFile(file.path, () => readSnapshot(file.path, 0o644))
+    if (this.#hashOf(before) !== proposal.was) throw changedMeanwhile(file.path)
+    await inFile(file.path, () => writeSecrets(proposal.secretFiles))
+    const edit = {
+      at: now(),
+      by,
+      file: file.path,
+      paths,
+      undoes: proposal.undoes,
+      diff: proposal.diff.slice(0, maxDiffLines),
+      before: before.bytes ? before.mark + before.text : null,
+      after: before.mark + after,
+    }
+    // Record the edit first: if that fails, the file is unchanged.
+    const recorded = await inFile(file.path, () => history.add(edit))
+    try {
+      await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
+    } catch (thrown) {
+      await history.remove(recorded.id)
+      throw thrown
+    }
+    return recorded
+  }
+
+  history(): Promise<RecordedEdit[]> {
+    return this.#options.history.list()
+  }
+
+  #mask(): SecretMask {
+    return new SecretMask(this.#options.redactor(), this.#options.key)
+  }
+
+  #digest(content: string | Buffer): string {
+    return createHmac('sha256', this.#options.key).update(content).digest('hex').slice(0, 32)
+  }
+
+  #hashOf({ bytes }: FileSnapshot): string {
+    return this.#digest(bytes ?? 'no file')
+  }
+
+  #hashAt(content: unknown, path: Path): string {
+    return this.#digest(JSON.stringify(valueAt(content, path)) ?? 'nothing')
+  }
+
   /** The text after an edit. In `draft`, new secrets are still inline, because their files do not exist yet. */
-  const editedText = async (
-    edit: ResolvedEdit,
-    path: string,
-    base: string,
-    hider: ReturnType<typeof createSecretHider>,
-    keep: (secret: string, server: string, key: string) => Promise<string>,
-  ): Promise<{ readonly after: string; readonly draft: string }> => {
+  async #textAfter(edit: ResolvedEdit, { path, before }: EditedFile, mask: SecretMask, keep: StoreSecret) {
+    const base = before.bytes ? before.text : starterWith('')
     if ('undo' in edit) {
-      const after = undone(await editOf(edit.undo), path, base)
+      const recorded = await this.#options.history.find(edit.undo)
+      if (!recorded) throw invalidArguments(`There is no edit ${quote(edit.undo)} in the history.`)
+      const after = undone(recorded, path, base)
       return { after, draft: after }
     }
-    if ('text' in edit) {
-      const after = hider.restore(edit.text)
-      return { after, draft: after }
-    }
+    this.#refuseOutdated(edit.changes, contentOf(path, before.text))
     const renames = edit.changes.flatMap(({ path, rename }) => (rename === undefined ? [] : [{ path, rename }]))
     const renamed = editText(path, base, renames)
     const content = contentOf(path, renamed)
     const taken = edit.changes.find(({ path, isNew }) => isNew && valueAt(content, path) !== undefined)
     if (taken) throw invalidArguments(`${keyPath(taken.path)} already exists: choose another name.`)
-    const shown = hider.hideValues(content)
-    const wanted = edit.changes.filter(({ rename }) => rename === undefined).reduce(withChange, shown)
-    const stored = await withStoredSecrets(shown, wanted, keep)
+    const masked = mask.maskValues(content)
+    const changes = edit.changes.filter(({ rename }) => rename === undefined).map(plainChange)
+    const wanted = withChanges(masked, changes)
+    const stored = await withStoredSecrets(masked, wanted, keep)
     const comments = new Map(edit.changes.map(({ path, comment }) => [keyPath(path), comment]))
     const textWith = (value: unknown): string => {
-      const changes = changesBetween(content, hider.restoreValues(value))
-      return editText(
-        path,
-        renamed,
-        changes.map((change) => ({ ...change, comment: comments.get(keyPath(change.path)) })),
-      )
+      const changes = changesBetween(content, mask.restoreValues(value))
+      const commented = changes.map((change) => ({ ...change, comment: comments.get(keyPath(change.path)) }))
+      return editText(path, renamed, commented)
     }
     const after = textWith(stored)
     return { after, draft: isDeepStrictEqual(stored, wanted) ? after : textWith(wanted) }
   }
 
-  const editOf = async (id: string): Promise<RecordedEdit> => {
-    const edit = await history.find(id)
-    if (edit) return edit
-    throw invalidArguments(`There is no edit ${quote(id)} in the history.`)
-  }
-
-  return {
-    propose,
-    async file() {
-      const file = await openEditedFile(source)
-      const { path, before, obstacle, fault } = file
-      const hider = createSecretHider(redactor(), key)
-      return {
-        path,
-        exists: before.bytes !== undefined,
-        obstacle: obstacle ?? fault,
-        text: hider.hide(path, before.text),
-        hash: hashOf(before),
-      }
-    },
-    /** The values in the file without secrets, and the hash of what is at a path. */
-    async content() {
-      const { path, before } = await openEditedFile(source)
-      return await inFile(path, async () => {
-        const content = contentOf(path, before.text)
-        const values: unknown = createSecretHider(redactor(), key).hideValues(content)
-        return { values, hashAt: (at: Path) => partHash(content, at) }
-      })
-    },
-    /** Writes a proposal, unless it differs from the one that `hash` identifies. Secrets are written first. */
-    async apply(proposal: Proposal, hash: string, by: string): Promise<RecordedEdit> {
-      const { file, after, problems, paths } = proposal
-      if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
-      if (proposal.hash !== hash) throw changedMeanwhile(file.path)
-      if (problems.length > 0) throw invalidArguments(problems.map(problemText).join('; '))
-      await using _lock = await inFile(file.path, async () => lockForEdit(await readSnapshot(file.path)))
-      const before = await inFile(file.path, () => readSnapshot(file.path, 0o644))
-      if (hashOf(before) !== proposal.was) throw changedMeanwhile(file.path)
-      await inFile(file.path, () => writeSecrets(proposal.secretFiles))
-      const edit = {
-        at: now(),
-        by,
-        file: file.path,
-        paths,
-        undoes: proposal.undoes,
-        diff: proposal.diff.slice(0, maxDiffLines),
-        before: before.bytes ? before.mark + before.text : null,
-        after: before.mark + after,
-      }
-      // Record the edit first: if that fails, the file is unchanged.
-      const recorded = await inFile(file.path, () => history.add(edit))
-      try {
-        await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
-      } catch (thrown) {
-        await history.remove(recorded.id)
-        throw thrown
-      }
-      return recorded
-    },
-    history: () => history.list(),
+  /** Refuses an edit of something that has changed since the edit was begun: it would revert that change. */
+  #refuseOutdated(changes: readonly ConfigChange[], content: unknown): void {
+    const other = changes.find(({ path, was }) => was !== undefined && was !== this.#hashAt(content, path))
+    if (!other) return
+    const change = valueAt(content, other.path) === undefined ? 'removed' : 'changed'
+    throw new EditConflict(
+      `${keyPath(other.path)} has been ${change} since you started to edit it; nothing was written.`,
+    )
   }
 }
 
 type SecretFiles = ReturnType<typeof secretFiles>['files']['files']
 
 const maxDiffLines = 500
-
-export type ConfigEditor = ReturnType<typeof createConfigEditor>
 
 const changedMeanwhile = (path: string) =>
   new EditConflict(
@@ -268,21 +258,14 @@ function unusedSecrets(before: string, after: string, folder: string): string[] 
   )
 }
 
-/** Instructions for copying the new text by hand if the file cannot be written here. */
-function copyWarnings(shown: string, secrets: SecretFiles): string[] {
-  const places = shown
-    .split('\n')
-    .flatMap((line, index) => (secretPlaceholder.test(line) ? [`line ${index + 1} (${line.trim()})`] : []))
-  return [
-    ...(places.length === 0
-      ? []
-      : [`The new text has placeholders where the file has secrets. Put the secrets back in ${places.join(', ')}.`]),
-    ...secrets.map(({ path }) => `The new text refers to ${path}. Create this file with the secret as its content.`),
-  ]
-}
+/** What to do about a new secret if the file cannot be written here. */
+const createByHand = ({ path }: SecretFiles[number]): string =>
+  `The new text refers to ${path}. Create this file with the secret as its content.`
 
-const outdated = (what: string, change: 'changed' | 'removed') =>
-  new EditConflict(`${what} has been ${change} since you started to edit it; nothing was written.`)
+function maskedDiff(mask: SecretMask, path: string, before: string, after: string): readonly ShownLine[] {
+  const [old, now] = [mask.maskText(path, before), mask.maskText(path, after)]
+  return old === undefined || now === undefined ? [] : diffOf(old, now)
+}
 
 /** Reports why a file, or one that is written with it, cannot be edited as an error of the request. */
 async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -297,39 +280,14 @@ async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A copy of the content with a requested change. */
-function withChange(content: unknown, { path, value, yaml }: ConfigChange): unknown {
-  const wanted = yaml === undefined ? value : contentOf('value.yaml', yaml)
-  const [key, ...rest] = path
-  if (key === undefined) return wanted
-  if (Array.isArray(content)) {
-    const index = Number(key)
-    if (!(index >= 0 && index < content.length + (wanted === undefined || rest.length > 0 ? 0 : 1))) {
-      throw new FileProblem(`it has no ${keyPath(path)}`)
-    }
-    if (rest.length > 0) return content.with(index, withChange(content[index], { path: rest, value: wanted }))
-    return wanted === undefined ? content.toSpliced(index, 1) : content.toSpliced(index, 1, wanted)
-  }
-  const old = valueAt(content, [key])
-  if (wanted === undefined && old === undefined) throw new FileProblem(`it has no ${keyPath(path)}`)
-  if (rest.length === 0 && wanted === undefined) {
-    const { [key]: _, ...others } = asRecord(content)
-    return others
-  }
-  const next =
-    rest.length === 0
-      ? wanted
-      : withChange(old ?? (typeof rest[0] === 'number' ? [] : {}), { path: rest, value: wanted })
-  return { ...asRecord(content), [key]: next }
-}
+const plainChange = ({ path, value, yaml }: ConfigChange): TextChange => ({
+  path,
+  value: yaml === undefined ? value : contentOf('value.yaml', yaml),
+})
 
 /** Moves the secrets that a change adds to private files. Secrets that were in the file before stay where they are. */
-async function withStoredSecrets(
-  before: unknown,
-  wanted: unknown,
-  keep: (secret: string, server: string, key: string) => Promise<string>,
-): Promise<unknown> {
-  const keepNew: typeof keep = async (secret, server, key) =>
+async function withStoredSecrets(before: unknown, wanted: unknown, keep: StoreSecret): Promise<unknown> {
+  const keepNew: StoreSecret = async (secret, server, key) =>
     secretPlaceholder.test(secret) ? secret : keep(secret, server, key)
   const walk = async (old: unknown, value: unknown, path: Path): Promise<unknown> => {
     if (isDeepStrictEqual(old, value)) return value

@@ -18,7 +18,7 @@ export interface EditedFile {
   readonly before: FileSnapshot
   /** Why it cannot be edited here; undefined if it can. */
   readonly obstacle: string | undefined
-  /** The syntax error, because of which its text cannot be shown without secrets; undefined if there is none. */
+  /** The syntax error, because of which it cannot be edited; undefined if there is none. */
   readonly fault: string | undefined
   /** Loads the whole configuration with `text` as the content of this file. */
   load(text: string): Promise<Draft>

@@ -111,7 +111,8 @@ agents:
       await expect(file.propose({ add: add({ weather }), allow: [agent] })).rejects.toThrow(`"${agent}"`)
     const form = { changes: [{ path: ['mcpServers', 'secrets'], value: weather, isNew: true }] }
     expect((await file.propose(form)).added).toEqual([{ name: 'secrets', agents: ['admin'] }])
-    expect(await file.propose({ text: rules })).toMatchObject({ added: [], allowable: [] })
+    const other = { changes: [{ path: ['version'], value: 1 }] }
+    expect(await file.propose(other)).toMatchObject({ added: [], allowable: [] })
   })
 
   test('that everybody may use it without rules', async () => {

@@ -16,7 +16,7 @@ export const configRoutes: readonly Route[] = [
 
 /** Edits of the operator's own configuration file, and servers to add to it. */
 export const configEditRoutes: readonly Route[] = [
-  adminRoute('GET', 'config/file', 'The configuration file, with placeholders for its secrets', {
+  adminRoute('GET', 'config/file', 'The configuration file that edits change', {
     answer: edit.configFileView,
     run: (_, { admin }) => admin.configFile(),
   }),

@@ -27,11 +27,6 @@ const names = z.array(z.string().max(256)).max(200)
 
 const fields = {
   changes: z.array(configChange).min(1).max(200).optional(),
-  text: z
-    .string()
-    .max(1024 * 1024)
-    .optional()
-    .describe('The whole content of the file.'),
   undo: z.string().max(100).optional().describe('The id of an edit in the history.'),
   add: z
     .strictObject({
@@ -51,9 +46,6 @@ const fields = {
 
 /** What every edit may contain besides the edit itself. */
 const conditions = {
-  was: hash
-    .optional()
-    .describe('With `text`: the hash of the file; if that has changed since, the edit is a conflict.'),
   references: z
     .array(z.string().max(1024 * 1024))
     .max(10_000)
@@ -65,11 +57,11 @@ const conditions = {
 
 const isOne = (edit: Record<string, unknown>): boolean =>
   Object.keys(fields).filter((key) => edit[key] !== undefined).length === 1
-const one = 'give exactly one of changes, text, undo, add, import'
+const one = 'give exactly one of changes, undo, add, import'
 
 export const configEdit = named(
   'ConfigEdit',
-  'An edit of the configuration file. Placeholders such as <secret 1f3a9c0d> stand for the secrets in the file.',
+  'An edit of the configuration file. In values, placeholders such as <secret 1f3a9c0d> stand for secrets in the file.',
   { ...fields, ...conditions },
 ).refine(isOne, one)
 export type ConfigEdit = ViewOf<typeof configEdit>
@@ -91,8 +83,6 @@ export const configFileView = named('ConfigFileView', 'The configuration file th
   path: z.string(),
   exists: z.boolean(),
   editable,
-  text: z.string().nullable().describe('The content with placeholders for secrets; null if it cannot be shown.'),
-  hash: hash.describe('Identifies the content.'),
 })
 export type ConfigFileView = ViewOf<typeof configFileView>
 
@@ -105,7 +95,6 @@ export const editProposal = named('EditProposal', 'What an edit would change.', 
   hash: hash.describe('Identifies what was reviewed: the old and the new content, and new secrets.'),
   editable,
   diff,
-  after: z.string().nullable().describe('The new content with placeholders for secrets.'),
   paths: z.array(z.string()),
   problems: z
     .array(z.strictObject({ key: z.string(), line: z.int().optional(), message: z.string() }))

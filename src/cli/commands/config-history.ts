@@ -1,4 +1,4 @@
-import { createConfigEditor, EditConflict } from '../../admin/config/config-editor.ts'
+import { ConfigEditor, EditConflict } from '../../admin/config/config-editor.ts'
 import { createEditHistory, type RecordedEdit } from '../../admin/config/edit-history.ts'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
@@ -23,7 +23,7 @@ async function open(shell: Shell, options: CommonOptions) {
     secrets: secretsOf(config, secretSettings(config), secrets),
     keys: config.audit.redact,
   })
-  const editor = createConfigEditor({
+  const editor = new ConfigEditor({
     source: { paths: options.config ?? [], env: shell.env, cwd: shell.cwd },
     redactor: () => redactor,
     history,

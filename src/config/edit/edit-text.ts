@@ -123,7 +123,8 @@ const own = (part: unknown, key: string | number): unknown =>
     ? (part as Record<string | number, unknown>)[key]
     : undefined
 
-function withChanges(content: unknown, changes: readonly TextChange[]): unknown {
+/** A copy of the content with changes. */
+export function withChanges(content: unknown, changes: readonly TextChange[]): unknown {
   const whole = structuredClone(content) as Record<string | number, unknown>
   // Copy the values: a later change may be inside an earlier one.
   for (const change of changes) applyChange(whole, { ...change, value: structuredClone(change.value) })
@@ -135,9 +136,12 @@ function applyChange(whole: Record<string | number, unknown>, { path, value, ren
   let part = whole
   for (const name of parents.toReversed()) {
     const next = own(part, name)
+    if (Array.isArray(part) && next === undefined) throw new FileProblem(`it has no ${keyPath(path)}`)
     if (typeof next !== 'object' || next === null) define(part, name, typeof key === 'number' ? [] : {})
     part = own(part, name) as Record<string | number, unknown>
   }
+  const end = Array.isArray(part) ? part.length - (value === undefined ? 1 : 0) : Number.POSITIVE_INFINITY
+  if (Number(key) > end) throw new FileProblem(`it has no ${keyPath(path)}`)
   if (rename !== undefined) {
     if (!Object.hasOwn(part, key)) throw new FileProblem(`it has no ${keyPath(path)}`)
     define(part, rename, part[key])

@@ -102,11 +102,6 @@ export function tomlText(text: string) {
 
 const gapAfter = (text: string, eol: string): string => (text === '' ? '' : text.endsWith('\n') ? eol : eol + eol)
 
-export const tomlComments = (text: string): { readonly start: number; readonly end: number }[] =>
-  [...text.matchAll(token)]
-    .filter(([part]) => part.startsWith('#'))
-    .map(({ 0: part, index }) => ({ start: index, end: index + part.trimEnd().length }))
-
 const isBelow = (path: readonly string[], above: readonly string[]): boolean =>
   above.every((part, index) => path[index] === part)
 
@@ -155,14 +150,15 @@ function bodyEnd(text: string, from: number, limit: number): number {
 }
 
 /** Matches strings and comments as a whole, because their content may look like a header or a line end. */
-const token = /"{3}(?:\\.|(?!"{3}).)*"{3,}|'{3}(?:(?!'{3}).)*'{3,}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[[\]{}]|\n/gs
+export const tomlToken =
+  /"{3}(?:\\.|(?!"{3}).)*"{3,}|'{3}(?:(?!'{3}).)*'{3,}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\r\n]*|[[\]{}]|\n/gs
 
 /** Splits the text into logical lines. A value that spans several lines belongs to one logical line. */
 function linesIn(text: string): { readonly start: number; readonly end: number }[] {
   const lines: { start: number; end: number }[] = []
   let depth = 0
   let start = 0
-  for (const { 0: part, index } of text.matchAll(token)) {
+  for (const { 0: part, index } of text.matchAll(tomlToken)) {
     if (part === '[' || part === '{') depth++
     if (part === ']' || part === '}') depth--
     if (part !== '\n' || depth > 0) continue

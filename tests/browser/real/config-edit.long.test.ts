@@ -216,22 +216,6 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await writeFile(file, before)
     page.once('dialog', (question) => void question.accept())
     await page.keyboard.press('Escape')
-    await go(page, 'Configuration')
-    await page.getByRole('button', { name: 'Edit the file' }).click()
-    const whole = dialog.getByRole('textbox')
-    await whole.fill(`${before}# mine\n`)
-    await writeFile(file, theirs)
-    await review.click()
-    await dialog.getByText('has been changed since you started to edit it').waitFor()
-    await loadCurrent.click()
-    await whole.waitFor()
-    expect(await whole.inputValue()).toBe(theirs)
-    await whole.fill(`${theirs}# mine\n`)
-    await review.click()
-    await save.click()
-    await dialog.waitFor({ state: 'detached' })
-    expect(await text()).toBe(`${theirs}# mine\n`)
-    await writeFile(file, before)
     expect(visitor.troubles).toEqual([])
   })
 
@@ -327,7 +311,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('where the configuration is managed elsewhere, the pages say so and offer the text to copy', async () => {
+  test('where the configuration is managed elsewhere, the pages say so and show the change', async () => {
     await using more = new AsyncDisposableStack()
     const other = join(folder.path, 'other.yaml')
     await writeFile(other, 'limits: { perMinute: 100 }\n')
@@ -354,7 +338,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
       await dialog.getByRole('button', { name: 'Review' }).click()
       await dialog.getByText(reason).waitFor()
       expect(await dialog.getByRole('button', { name: 'Save', disabled: false }).count()).toBe(0)
-      await expect.poll(() => dialog.getByRole('button', { name: /^Copy the new content/ }).count()).toBe(own ? 1 : 0)
+      if (own) await dialog.getByText('Make this change in the file yourself.').waitFor()
       await expectWhole(visitor)
       expect(visitor.troubles).toEqual([])
     }

@@ -76,11 +76,11 @@ inBrowser('V9: unsaved input', () => {
   })
 
   test('V9: what was typed is still there after the session has ended and the user has signed in again', async () => {
-    await using visitor = await visit(browser, server.origin, 'operator', { at: '/config', own: true })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/servers', own: true })
     const { page } = visitor
-    await page.getByRole('button', { name: 'Edit the file' }).click()
+    await page.getByRole('button', { name: 'Add server' }).click()
     const text = page.getByRole('dialog').locator('textarea')
-    await text.fill('mcpServers: {}')
+    await text.fill('npx -y some-server')
     await visitor.context.clearCookies()
     await page.getByRole('button', { name: 'Review' }).click()
     const token = page.getByLabel('Token or API key')
@@ -90,7 +90,7 @@ inBrowser('V9: unsaved input', () => {
     await token.fill('operator')
     await token.press('Enter')
     await page.getByRole('button', { name: 'Back' }).click()
-    expect(await text.inputValue()).toBe('mcpServers: {}')
+    expect(await text.inputValue()).toBe('npx -y some-server')
     expect(visitor.troubles).toEqual([])
   })
 

@@ -6,7 +6,6 @@ import { DiffView } from '../components/diff-view.tsx'
 import { Card } from '../components/page.tsx'
 import { Loaded } from '../components/states.tsx'
 import { RelativeTime } from '../components/times.tsx'
-import { EditDialog, TextArea } from './edit-dialog.tsx'
 import { ReviewChange } from './review-change.tsx'
 
 /** What an edit has changed. Without paths, it has changed only comments or the layout. */
@@ -19,29 +18,18 @@ function undone(edits: readonly ConfigEditRecord[]): ReadonlySet<string> {
   return ids
 }
 
-/** The edits of the configuration file that can be undone, and a button to edit the whole file. */
+/** The edits of the configuration file that can be undone. */
 export function EditHistory({ version, onSaved }: { readonly version: string; onSaved(): void }) {
   const edits = useResource(queries.configEdits, `edits ${version}`)
   const file = useResource(queries.configFile, `file ${version}`)
   const undo = useSignal<string | undefined>(undefined)
-  const editing = useSignal(false)
   const saved = () => {
     edits.reload()
     file.reload()
     onSaved()
   }
-  const text = file.data?.text ?? undefined
   return (
-    <Card
-      title="Edits"
-      side={
-        text !== undefined && (
-          <button type="button" class="button tiny" onClick={() => (editing.value = true)}>
-            Edit the file
-          </button>
-        )
-      }
-    >
+    <Card title="Edits">
       {file.data && !file.data.editable.ok && <p class="quiet">{file.data.editable.reason}</p>}
       <Loaded resource={edits} what="the edits">
         {(all) =>
@@ -90,46 +78,6 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
           onSaved={saved}
         />
       )}
-      {editing.value && (
-        <FileEditor
-          path={file.data?.path ?? ''}
-          text={text ?? ''}
-          hash={file.data?.hash}
-          onClose={() => (editing.value = false)}
-          onSaved={saved}
-        />
-      )}
     </Card>
-  )
-}
-
-interface FileEditorProps {
-  readonly path: string
-  readonly text: string
-  readonly hash: string | undefined
-  onClose(): void
-  onSaved(): void
-}
-
-function FileEditor({ path, text, hash, onClose, onSaved }: FileEditorProps) {
-  const content = useSignal(text)
-  const was = useSignal(hash)
-  const edit = content.value.trim() === '' ? undefined : { text: content.value, was: was.value }
-  const loadCurrent = async () => {
-    const file = await queries.configFile(undefined)
-    content.value = file.text ?? ''
-    was.value = file.hash
-  }
-  return (
-    <EditDialog
-      title="Edit the configuration file"
-      edit={edit}
-      fields={content.value}
-      onLoadCurrent={loadCurrent}
-      onClose={onClose}
-      onSaved={onSaved}
-    >
-      <TextArea label={path} value={content.value} onChange={(next) => (content.value = next)} />
-    </EditDialog>
   )
 }

@@ -3,7 +3,6 @@ import type { AppliedEdit, ConfigEdit, EditProposal } from '../../../src/admin/c
 import { actions, queries } from '../api/endpoints.ts'
 import { ApiError } from '../api/request.ts'
 import { useResource } from '../api/resource.ts'
-import { CopyButton } from '../components/copy-button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { DiffView } from '../components/diff-view.tsx'
 import { withNotice } from '../components/notices.tsx'
@@ -122,13 +121,13 @@ const savedMessage = ({ reload }: AppliedEdit): string => {
 }
 
 function Proposal({ proposal }: { readonly proposal: EditProposal }) {
-  const { file, editable, diff, after, problems, warnings, notes } = proposal
+  const { file, editable, diff, problems, warnings, notes } = proposal
   return (
     <>
       {!editable.ok && (
         <Note tone="warn">
           <p>{editable.reason}</p>
-          <p>Copy the new text instead. It does not contain secrets.</p>
+          <p>Make this change in the file yourself.</p>
         </Note>
       )}
       {problems.length > 0 && (
@@ -148,9 +147,8 @@ function Proposal({ proposal }: { readonly proposal: EditProposal }) {
           {text}
         </Note>
       ))}
-      <p class="row spread">
+      <p>
         <code>{file}</code>
-        {after !== null && <CopyButton text={after} label="Copy the new content of the file" />}
       </p>
       <DiffView lines={diff} label={`Changes to ${file}`} />
     </>

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { contentOf } from '../../config/edit/edit-text.ts'
-import { createSecretHider } from './hide-secrets.ts'
+import { SecretMask } from './secret-mask.ts'
 
-const hider = () =>
-  createSecretHider(createRedactor({ secrets: ['known-secret-9'], keys: ['*token*', '*password*'] }), 'k')
+const mask = () => new SecretMask(createRedactor({ secrets: ['known-secret-9'], keys: ['*token*', '*password*'] }), 'k')
 
 const yaml = `# password: hunter2
 auth:
@@ -30,27 +29,25 @@ description: contains known-secret-9
 `
 const secrets = /hunter2|my-own-token|0{64}|pass-w0rd|key=1|s3cr|k-123|two|1234567|:pw@|known-secret-9/
 
-test('V9: no secret of a file is shown, and every byte is restored', () => {
-  const one = hider()
-  const shown = one.hide('toolway.yaml', yaml) ?? ''
+test('V9: no secret of a file is shown in a difference', () => {
+  const one = mask()
+  const shown = one.maskText('toolway.yaml', yaml) ?? ''
   expect(shown).not.toMatch(secrets)
   expect(shown).toContain('LOG_LEVEL: debug')
   expect(shown).toContain('X-Ok: "${file:~/x}"')
   expect(shown).toContain('HOME_TOKEN: ${HOME_TOKEN}')
   expect(shown).toContain('--verbose')
-  expect(one.restore(shown)).toBe(yaml)
 })
 
 test('V9: the same holds for plain values and for JSON with comments', () => {
-  const one = hider()
+  const one = mask()
   const content = contentOf('toolway.yaml', yaml)
-  const shown = one.hideValues(content)
+  const shown = one.maskValues(content)
   expect(JSON.stringify(shown)).not.toMatch(secrets)
   expect(one.restoreValues(shown)).toEqual(content)
   const json = `{ // token: my-own-token\n${JSON.stringify(content, undefined, 2).slice(1)}`
-  const text = one.hide('toolway.json', json) ?? ''
+  const text = one.maskText('toolway.json', json) ?? ''
   expect(text).not.toMatch(secrets)
-  expect(one.restore(text)).toBe(json)
 })
 
 test('V9: secrets in block comments of JSON are hidden', () => {
@@ -61,23 +58,22 @@ test('V9: secrets in block comments of JSON are hidden', () => {
   /* harmless */
 }
 `
-  const one = hider()
-  const shown = one.hide('toolway.json', json) ?? ''
+  const one = mask()
+  const shown = one.maskText('toolway.json', json) ?? ''
   expect(shown).not.toMatch(secrets)
   for (const part of ['/* token: kept */', '/* harmless */']) expect(shown).toContain(part)
-  expect(one.restore(shown)).toBe(json)
-  expect(hider().hide('toolway.json', shown)).toBe(shown)
+  expect(mask().maskText('toolway.json', shown)).toBe(shown)
 })
 
 test('V9: a placeholder depends on the secret only, and an unknown one is refused', () => {
-  const [, id] = /token: (<secret \w+>)/.exec(hider().hide('a.yaml', yaml) ?? '') ?? []
-  expect(hider().hide('a.yaml', 'auth: { token: my-own-token }\n')).toContain(id)
-  expect(() => hider().restore('a: <secret 00000000>')).toThrow('There is no')
-  expect(hider().hide('a.yaml', 'a: [')).toBeUndefined()
-  expect(hider().hide('a.toml', 'a = ')).toBeUndefined()
+  const [, id] = /token: (<secret \w+>)/.exec(mask().maskText('a.yaml', yaml) ?? '') ?? []
+  expect(mask().maskText('a.yaml', 'auth: { token: my-own-token }\n')).toContain(id)
+  expect(() => mask().restoreValues(['<secret 00000000>'])).toThrow('There is no')
+  expect(mask().maskText('a.yaml', 'a: [')).toBeUndefined()
+  expect(mask().maskText('a.toml', 'a = ')).toBeUndefined()
 })
 
-test('V9: no secret of a TOML file is shown, and every byte is restored', () => {
+test('V9: no secret of a TOML file is shown in a difference', () => {
   const toml = `# password: hunter2
 auth.token = 'my-own-token'# token: my-own-token
 description = "contains known-secret-9"
@@ -100,11 +96,10 @@ lines"""
 ACCESS_TOKEN = 1234567
 LOG_LEVEL = "debug"
 `
-  const one = hider()
-  const shown = one.hide('toolway.toml', toml) ?? ''
+  const one = mask()
+  const shown = one.maskText('toolway.toml', toml) ?? ''
   expect(shown).not.toMatch(secrets)
   for (const part of ['# the key', '--verbose', 'LOG_LEVEL = "debug"']) expect(shown).toContain(part)
-  expect(one.restore(shown)).toBe(toml)
 })
 
 test('V9: secrets in defaults of references and beside references are hidden', () => {
@@ -123,28 +118,27 @@ mcpServers:
 stores: { redis: { url: "redis://:\${PW}@host:1" } }
 auth: { token: "\${TOKEN}" } # token: \${TOKEN}
 `
-  const one = hider()
-  const shown = one.hide('toolway.yaml', text) ?? ''
+  const one = mask()
+  const shown = one.maskText('toolway.yaml', text) ?? ''
   expect(shown).not.toContain('hunter2')
-  expect(one.restore(shown)).toBe(text)
   const harmless = ['Basic ${T}', '--password=${K}', '${DIR:-/srv}', '${HOME}/bin', '${LOG:-debug}', ':${PW}@host:1']
   for (const part of [...harmless, 'auth: { token: "${TOKEN}" } # token: ${TOKEN}']) expect(shown).toContain(part)
   const content = contentOf('toolway.yaml', text)
-  const values = one.hideValues(content)
+  const values = one.maskValues(content)
   expect(JSON.stringify(values)).not.toContain('hunter2')
   expect(one.restoreValues(values)).toEqual(content)
 })
 
 test('V9: nothing is shown of a command with secrets besides those that are found in it', () => {
   const args = ['-c', 'TOKEN=abc run known-secret-9', '-c', 'cd x && TOKEN=abc run']
-  const shown = JSON.stringify(hider().hideValues({ mcpServers: { a: { command: 'sh', args } } }))
+  const shown = JSON.stringify(mask().maskValues({ mcpServers: { a: { command: 'sh', args } } }))
   expect(shown).not.toMatch(/abc|known-secret-9/)
   expect(shown).toMatch(/"cd x && TOKEN=<secret [0-9a-f]{8}> run"/)
 })
 
 test('V9: the path after an option for a secret is hidden, and a harmless option is shown', () => {
   const args = ['--token', '/pa55', '--cookie-consent', 'all']
-  const shown = hider().hideValues({ mcpServers: { a: { command: 'x', args } } })
+  const shown = mask().maskValues({ mcpServers: { a: { command: 'x', args } } })
   expect(JSON.stringify(shown)).not.toContain('pa55')
   expect(shown).toMatchObject({
     mcpServers: { a: { args: ['--token', expect.any(String), '--cookie-consent', 'all'] } },
