@@ -239,7 +239,7 @@ export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets
   /** The connections without a request, by address; the first has been without one the longest. */
   const unused = new Map<string, Set<Socket>>()
   const addresses = new WeakMap<Socket, Set<Socket>>()
-  budgets.register('connections', open.use)
+  budgets.register('connections', () => open.use())
 
   const makeRoom = (network: string): boolean => {
     const [oldest] = unused.get(network) ?? []
