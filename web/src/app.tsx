@@ -1,10 +1,12 @@
-import { mustSignInAgain, refreshSession, session, sessionError, userKey } from './api/session.ts'
+import { isAdmin, mustSignInAgain, refreshSession, session, sessionError, userKey } from './api/session.ts'
 import { lazyPage } from './components/lazy.tsx'
 import { LoadError, Loading } from './components/states.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { Overview } from './pages/overview/overview.tsx'
 import { SignIn, SignInAgain } from './pages/sign-in.tsx'
 import { route } from './routing/location.ts'
+import { adminPages, type PageName } from './routing/route.ts'
+import { AdminsOnly } from './shell/admins-only.tsx'
 import { Shell } from './shell/shell.tsx'
 
 // Only the first page is part of the main script.
@@ -52,6 +54,7 @@ export function App() {
 
 function CurrentPage() {
   const here = route.value
+  if (here.page in adminPages && !isAdmin.value) return <AdminsOnly page={here.page as PageName} />
   if ('name' in here) {
     if (here.page === 'pins') return <PinPage key={here.name} label={here.name} />
     return here.page === 'servers' ? (

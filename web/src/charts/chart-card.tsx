@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { Series } from '../../../src/admin/contract.ts'
+import { Button } from '../components/button.tsx'
 import { noValue } from '../format/number.ts'
 import { formatClockTime } from '../format/time.ts'
 import { setQuery } from '../routing/location.ts'
@@ -54,15 +55,10 @@ export function ChartCard({ chart, series }: ChartCardProps) {
             <LegendEntry key={line.name} line={line} chart={chart} point={point} />
           ))}
           <li>
-            <button
-              type="button"
-              class="button tiny plain"
-              aria-pressed={asTable.value}
-              onClick={() => (asTable.value = !asTable.value)}
-            >
+            <Button kind="tiny plain" aria-pressed={asTable.value} onClick={() => (asTable.value = !asTable.value)}>
               Table
               <span class="hidden"> of {chart.title}</span>
-            </button>
+            </Button>
           </li>
         </ul>
         {asTable.value ? (

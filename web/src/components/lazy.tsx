@@ -1,7 +1,7 @@
 import { signal, useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
-import { Icon } from './icon.tsx'
+import { Button } from './button.tsx'
 import { Loading, Note } from './states.tsx'
 
 type Load<Props> = () => Promise<ComponentType<Props>>
@@ -94,12 +94,10 @@ function NotLoaded({ what, retry }: Partial<FailureProps> & Pick<FailureProps, '
         Toolway was updated since you opened the dashboard, or it cannot be reached.
       </p>
       <p class="row">
-        <button type="button" class="button" onClick={retry}>
-          <Icon name="refresh" size={14} /> Try again
-        </button>
-        <button type="button" class="button" onClick={() => location.reload()}>
-          Reload the dashboard
-        </button>
+        <Button icon="refresh" onClick={retry}>
+          Try again
+        </Button>
+        <Button onClick={() => location.reload()}>Reload the dashboard</Button>
       </p>
     </Note>
   )

@@ -1,5 +1,6 @@
 import type { PagedList } from '../api/paged.ts'
 import { formatCount, pluralize } from '../format/number.ts'
+import { Button } from './button.tsx'
 
 interface LoadMoreProps {
   readonly list: Omit<PagedList<unknown>, 'first' | 'pages'>
@@ -22,9 +23,9 @@ export function LoadMore({ list, shown, total, itemName, order }: LoadMoreProps)
         {list.moreError && <span class="tone-bad"> · {list.moreError.message}</span>}
       </span>
       {list.hasMore && (
-        <button type="button" class="button tiny" aria-disabled={list.loadingMore} onClick={() => list.loadMore()}>
+        <Button kind="tiny" aria-disabled={list.loadingMore} onClick={() => list.loadMore()}>
           {list.loadingMore ? 'Loading…' : 'Show more'}
-        </button>
+        </Button>
       )}
     </div>
   )

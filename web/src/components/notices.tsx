@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
+import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
 interface Notice {
@@ -50,9 +51,7 @@ export function Notices() {
             <Icon name={isError ? 'warning' : 'check'} />
           </span>
           <span>{text}</span>
-          <button type="button" class="button plain icon tiny" aria-label="Dismiss" onClick={() => dismiss(id)}>
-            <Icon name="close" size={12} />
-          </button>
+          <Button kind="plain icon tiny" icon="close" aria-label="Dismiss" onClick={() => dismiss(id)} />
         </p>
       ))}
     </div>

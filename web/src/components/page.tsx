@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 import { inboxCount } from '../api/live.ts'
-import { Icon } from './icon.tsx'
+import { Button } from './button.tsx'
 
 interface PageProps {
   readonly title: string
@@ -58,8 +58,8 @@ export function Card({ title, side, flush = false, children }: CardProps) {
 
 export function RefreshButton({ onClick, busy }: { onClick(): void; readonly busy: boolean }) {
   return (
-    <button type="button" class="button" onClick={onClick} aria-busy={busy}>
-      <Icon name="refresh" size={14} /> Refresh
-    </button>
+    <Button icon="refresh" onClick={onClick} aria-busy={busy}>
+      Refresh
+    </Button>
   )
 }

@@ -4,6 +4,7 @@ import { withQuery } from '../routing/query.ts'
 import { pathTo } from '../routing/route.ts'
 import { type Preset, rangeBounds, rangeQuery, type TimeRange } from '../routing/time-range.ts'
 import { now } from '../shell/now.ts'
+import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 import { SegmentedControl } from './segmented-control.tsx'
 
@@ -43,14 +44,9 @@ export function RangePicker({ range }: { readonly range: TimeRange }) {
     <>
       {'from' in range && (
         <>
-          <button
-            type="button"
-            class="button"
-            title="Back to the last 15 minutes"
-            onClick={() => setQuery(rangeQuery({ last: '15m' }))}
-          >
+          <Button title="Back to the last 15 minutes" onClick={() => setQuery(rangeQuery({ last: '15m' }))}>
             {formatSpan(range.from, range.to)} <Icon name="close" size={12} />
-          </button>
+          </Button>
           <a class="button" href={withQuery(pathTo('calls'), rangeQuery(range))}>
             Calls in this range
           </a>

@@ -3,6 +3,7 @@ import { gatewayGone } from '../api/live.ts'
 import type { ApiError } from '../api/request.ts'
 import type { Resource } from '../api/resource.ts'
 import { showDirections } from '../format/show-directions.ts'
+import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
 export function Loading({ what }: { readonly what: string }) {
@@ -34,9 +35,9 @@ export function LoadError({ error, what, retry }: LoadErrorProps) {
       </p>
       {retry && (
         <p>
-          <button type="button" class="button tiny" onClick={retry}>
-            <Icon name="refresh" size={14} /> Try again
-          </button>
+          <Button kind="tiny" icon="refresh" onClick={retry}>
+            Try again
+          </Button>
         </p>
       )}
     </Note>
@@ -67,23 +68,6 @@ export function EmptyState({ title, children }: EmptyStateProps) {
     <div class="empty">
       <h2>{title}</h2>
       {children}
-    </div>
-  )
-}
-
-/** Shown instead of a page to users who are not admins. */
-export function AdminsOnly({ what }: { readonly what: string }) {
-  return (
-    <div class="card">
-      <EmptyState title={`Only admins can see ${what}`}>
-        <p>
-          Your credential does not have admin rights. Sign in with the token that <code>toolway serve</code> prints, or
-          with a key created by <code>toolway keys create NAME --admin</code>.
-        </p>
-        <a class="button" href="/sign-in">
-          Sign in with another credential
-        </a>
-      </EmptyState>
     </div>
   )
 }

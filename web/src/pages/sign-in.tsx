@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { mustSignInAgain, session, sessionError, signIn } from '../api/session.ts'
+import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { Logo } from '../components/icon.tsx'
 import { Note } from '../components/states.tsx'
@@ -95,9 +96,9 @@ function SignInForm({ children }: { readonly children: ComponentChildren }) {
           required
         />
       </div>
-      <button type="submit" class="button primary" aria-disabled={busy.value}>
+      <Button kind="primary" type="submit" aria-disabled={busy.value}>
         {busy.value ? 'Signing in…' : 'Sign in'}
-      </button>
+      </Button>
       {typeof session.value === 'object' && !mustSignInAgain.value && <a href="/">Continue without signing in</a>}
       <details>
         <summary>Where do I find it?</summary>

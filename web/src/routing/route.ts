@@ -19,8 +19,13 @@ export const pages = [
   'config',
 ] as const
 
-/** The pages of which users without admin rights see nothing. */
-export const adminPages: ReadonlySet<PageName> = new Set(['pins', 'keys', 'audit', 'config'])
+/** The pages of which users without admin rights see nothing, and what the pages show. */
+export const adminPages: Readonly<Partial<Record<Route['page'], string>>> = {
+  pins: 'the definitions',
+  keys: 'API keys',
+  audit: 'the audit log',
+  config: 'the configuration',
+}
 
 export type PageName = (typeof pages)[number]
 

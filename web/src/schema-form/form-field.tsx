@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks'
-import { showDirections } from '../format/show-directions.ts'
+import { ForeignText } from '../components/foreign-text.tsx'
 import { BooleanControl, ChoiceControl, JsonControl, NumberControl, TextControl } from './controls.tsx'
 import { describeConstraints, describeType } from './describe.ts'
 import { type Field, fieldOf } from './field.ts'
@@ -65,11 +65,7 @@ function SingleField({
         </span>
         {remove && <Remove label={label} remove={remove} />}
       </div>
-      {noted && (
-        <p id={`${id}-note`} class="field-note" dir="auto">
-          {showDirections(description)}
-        </p>
-      )}
+      {noted && <ForeignText text={description} id={`${id}-note`} class="field-note" />}
       <Control field={field} {...control} />
       {problem && (
         <p id={`${id}-problem`} class="problem">

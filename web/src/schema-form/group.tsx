@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { Icon } from '../components/icon.tsx'
-import { showDirections } from '../format/show-directions.ts'
+import { Button } from '../components/button.tsx'
+import { ForeignText } from '../components/foreign-text.tsx'
 import type { FieldProps } from './field-props.ts'
 import { pathText } from './path.ts'
 
@@ -22,11 +22,7 @@ export function Group({ props, type, note, children }: GroupProps) {
         <span class="quiet small">{type}</span>
         {remove && <Remove label={label} remove={remove} />}
       </legend>
-      {typeof note === 'string' && (
-        <p class="field-note" dir="auto">
-          {showDirections(note)}
-        </p>
-      )}
+      {typeof note === 'string' && <ForeignText text={note} class="field-note" />}
       <div class="group-body">{children}</div>
       {problems
         .filter(({ place }) => place === pathText(path))
@@ -40,17 +36,13 @@ export function Group({ props, type, note, children }: GroupProps) {
 }
 
 export function Remove({ label, remove }: { readonly label: string; remove(): void }) {
-  return (
-    <button type="button" class="button plain icon tiny" aria-label={`Remove ${label}`} onClick={remove}>
-      <Icon name="close" size={12} />
-    </button>
-  )
+  return <Button kind="plain icon tiny" icon="close" aria-label={`Remove ${label}`} onClick={remove} />
 }
 
 export function Add({ what, onClick }: { readonly what: string; onClick(): void }) {
   return (
-    <button type="button" class="button tiny" onClick={onClick}>
-      <Icon name="add" size={12} /> Add {what}
-    </button>
+    <Button kind="tiny" icon="add" onClick={onClick}>
+      Add {what}
+    </Button>
   )
 }

@@ -1,4 +1,4 @@
-import { showDirections } from '../format/show-directions.ts'
+import { ForeignText } from '../components/foreign-text.tsx'
 import { describeConstraints, describeType } from './describe.ts'
 import { fieldOf } from './field.ts'
 import type { Schema } from './schema.ts'
@@ -54,11 +54,7 @@ function Property({ name, schema, required, root, depth }: PropertyProps) {
         {required && <span class="required">required</span>}
         <span class="quiet small">{[describeType(schema, root), ...describeConstraints(own, root)].join(' · ')}</span>
       </div>
-      {typeof own.description === 'string' && (
-        <p class="field-note" dir="auto">
-          {showDirections(own.description)}
-        </p>
-      )}
+      {typeof own.description === 'string' && <ForeignText text={own.description} class="field-note" />}
       <SchemaView schema={schema} root={root} depth={depth + 1} />
     </li>
   )

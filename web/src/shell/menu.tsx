@@ -19,7 +19,7 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
 }
 
 /** The pages that the user may see. */
-export const visiblePages = (): readonly PageName[] => pages.filter((page) => isAdmin.value || !adminPages.has(page))
+export const visiblePages = (): readonly PageName[] => pages.filter((page) => isAdmin.value || !(page in adminPages))
 
 export function Menu() {
   return (

@@ -1,5 +1,5 @@
+import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
-import { Icon } from '../components/icon.tsx'
 import { lazy } from '../components/lazy.tsx'
 import { searchShown } from './keyboard.ts'
 
@@ -9,16 +9,16 @@ const isMac = navigator.platform.startsWith('Mac')
 
 export function SearchButton() {
   return (
-    <button
-      type="button"
-      class="button search-button"
+    <Button
+      kind="search-button"
+      icon="search"
       aria-label="Search"
       title={`Search (${isMac ? '⌘K' : 'Ctrl+K'})`}
       aria-keyshortcuts="Control+K Meta+K"
       onClick={() => (searchShown.value = true)}
     >
-      <Icon name="search" size={14} /> <span>Search</span>
-    </button>
+      <span>Search</span>
+    </Button>
   )
 }
 

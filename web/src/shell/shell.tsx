@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { gatewayGone, heardAt, liveOverview, streamState } from '../api/live.ts'
 import { noAgent, session, signOut } from '../api/session.ts'
+import { Button } from '../components/button.tsx'
 import { Icon, Logo } from '../components/icon.tsx'
 import { loadedPages } from '../components/lazy.tsx'
 import { Notices, withNotice } from '../components/notices.tsx'
@@ -40,15 +41,13 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         Skip to content
       </a>
       <header class="topbar">
-        <button
-          type="button"
-          class="button plain icon"
+        <Button
+          kind="plain icon"
+          icon="menu"
           aria-label="Menu"
           aria-expanded={open.value}
           onClick={() => (open.value = !open.value)}
-        >
-          <Icon name="menu" />
-        </button>
+        />
         <a class="brand" href="/">
           <Logo /> Toolway
         </a>
@@ -69,15 +68,13 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
             <LiveState />
             <span class="row">
               <ThemeSwitch />
-              <button
-                type="button"
-                class="button icon tiny"
+              <Button
+                kind="icon tiny"
+                icon="help"
                 title="Keyboard shortcuts (?)"
                 aria-label="Keyboard shortcuts"
                 onClick={() => (helpShown.value = true)}
-              >
-                <Icon name="help" size={14} />
-              </button>
+              />
             </span>
           </div>
           <Account />
@@ -117,13 +114,9 @@ function Account() {
       </span>
       <span class="quiet">acting as {user.agent === noAgent ? 'no agent' : user.agent}</span>
       {user.authenticated ? (
-        <button
-          type="button"
-          class="button tiny"
-          onClick={() => mayDiscard() && void withNotice(signOut, () => 'Signed out.')}
-        >
-          <Icon name="leave" size={13} /> Sign out
-        </button>
+        <Button kind="tiny" icon="leave" onClick={() => mayDiscard() && void withNotice(signOut, () => 'Signed out.')}>
+          Sign out
+        </Button>
       ) : (
         <a class="button tiny" href={pathTo('sign-in')}>
           Sign in

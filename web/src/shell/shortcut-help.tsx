@@ -1,4 +1,6 @@
+import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
+import { Fact, Facts } from '../components/facts.tsx'
 import { helpShown } from './keyboard.ts'
 import { pageTitles, visiblePages } from './menu.tsx'
 import { pageKeys } from './shortcuts.ts'
@@ -16,14 +18,14 @@ export function ShortcutHelp() {
   if (!helpShown.value) return null
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => (helpShown.value = false)}>
-      <dl class="facts">
+      <Facts>
         {visiblePages().map((page) => (
           <ShortcutRow key={page} keys={['g', pageKeys[page]]} description={`go to ${pageTitles[page]}`} />
         ))}
         {otherShortcuts.map(([keys, description]) => (
           <ShortcutRow key={description} keys={keys} description={description} />
         ))}
-      </dl>
+      </Facts>
       <p class="quiet">
         Everything here is also available through the admin API:{' '}
         <a href="/admin/api/openapi.json" target="_blank" rel="noreferrer">
@@ -31,23 +33,12 @@ export function ShortcutHelp() {
         </a>
       </p>
       <form method="dialog" class="actions">
-        <button type="submit" class="button">
-          Close
-        </button>
+        <Button type="submit">Close</Button>
       </form>
     </Dialog>
   )
 }
 
-function ShortcutRow({ keys, description }: { readonly keys: readonly string[]; readonly description: string }) {
-  return (
-    <>
-      <dt class="row">
-        {keys.map((key) => (
-          <kbd key={key}>{key}</kbd>
-        ))}
-      </dt>
-      <dd>{description}</dd>
-    </>
-  )
-}
+const ShortcutRow = ({ keys, description }: { readonly keys: readonly string[]; readonly description: string }) => (
+  <Fact name={keys.map((key) => [<kbd key={key}>{key}</kbd>, ' '])}>{description}</Fact>
+)

@@ -1,4 +1,4 @@
-import { Icon } from '../components/icon.tsx'
+import { Button } from '../components/button.tsx'
 import { setTheme, type Theme, theme } from './theme.ts'
 
 const next: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' }
@@ -8,14 +8,12 @@ const themeNames: Readonly<Record<Theme, string>> = { system: 'system', light: '
 export function ThemeSwitch() {
   const label = `Theme: ${themeNames[theme.value]}. Switch to ${themeNames[next[theme.value]]}.`
   return (
-    <button
-      type="button"
-      class="button icon tiny"
+    <Button
+      kind="icon tiny"
+      icon={theme.value}
       title={label}
       aria-label={label}
       onClick={() => setTheme(next[theme.value])}
-    >
-      <Icon name={theme.value} size={14} />
-    </button>
+    />
   )
 }

@@ -6,8 +6,10 @@ import { actions } from '../../api/endpoints.ts'
 import { removeLiveApproval } from '../../api/live.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { Fact, Facts } from '../../components/facts.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Note } from '../../components/states.tsx'
 import { RelativeTime } from '../../components/times.tsx'
@@ -113,20 +115,17 @@ function ApprovalItem({ approval, ended, isSettled }: ApprovalItemProps) {
       </div>
       <div class="card-body stack">
         <CodeBlock text={approval.arguments} label={`Arguments for ${name}`} wrap />
-        <dl class="facts">
-          <dt>Caller</dt>
-          <dd>
+        <Facts>
+          <Fact name="Caller">
             {principal} <span class="quiet">session {session}</span>
-          </dd>
-          <dt>Rule</dt>
-          <dd>
+          </Fact>
+          <Fact name="Rule">
             <code>{rule}</code>
-          </dd>
-          <dt>Asked</dt>
-          <dd>
+          </Fact>
+          <Fact name="Asked">
             <RelativeTime at={askedAt} /> <a href={pathTo('calls', approval.call)}>View call</a>
-          </dd>
-        </dl>
+          </Fact>
+        </Facts>
         {mayAnswer ? (
           <div class="row">
             <ActionButton
@@ -138,14 +137,9 @@ function ApprovalItem({ approval, ended, isSettled }: ApprovalItemProps) {
               run={() => allow('once')}
             />
             <ActionButton name="Allow for this session" everyone disabled={ended} run={() => allow('session')} />
-            <button
-              type="button"
-              class="button danger"
-              aria-disabled={ended}
-              onClick={() => (denying.value = !ended && isSettled())}
-            >
+            <Button kind="danger" aria-disabled={ended} onClick={() => (denying.value = !ended && isSettled())}>
               Deny…
-            </button>
+            </Button>
           </div>
         ) : (
           <p class="quiet">You may not answer this call (approvals.by).</p>
@@ -200,17 +194,10 @@ function DenyDialog({ name, ended, onClose, deny }: DenyDialogProps) {
           onInput={(event) => (reason.value = event.currentTarget.value)}
         />
         <div class="actions">
-          <button type="submit" class="button">
-            {ended ? 'Close' : 'Cancel'}
-          </button>
-          <button
-            type="submit"
-            class="button danger"
-            disabled={ended}
-            onClick={() => deny(reason.value.trim() || undefined)}
-          >
+          <Button type="submit">{ended ? 'Close' : 'Cancel'}</Button>
+          <Button kind="danger" type="submit" disabled={ended} onClick={() => deny(reason.value.trim() || undefined)}>
             Deny
-          </button>
+          </Button>
         </div>
       </form>
     </Dialog>

@@ -4,18 +4,17 @@ import type { AuditPage, AuditRow } from '../../../../src/admin/contract.ts'
 import { auditFile, queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
-import { AdminsOnly, EmptyState, Loaded, Note } from '../../components/states.tsx'
+import { EmptyState, Loaded, Note } from '../../components/states.tsx'
 import { Table } from '../../components/table.tsx'
 import { pluralize } from '../../format/number.ts'
 import { query, replaceAddress } from '../../routing/location.ts'
 import { parseTime } from '../../routing/time-range.ts'
 import '../calls/calls.css'
 import { SearchField, SelectFilter, TextFilter, TimeFilter } from '../../components/filters.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { auditColumns } from './audit-columns.tsx'
 import { filterIn, recordKey } from './audit-row.ts'
@@ -23,15 +22,6 @@ import { HashChain } from './hash-chain.tsx'
 import { RecordPanel } from './record-panel.tsx'
 
 export function Audit() {
-  if (isAdmin.value) return <AuditLog />
-  return (
-    <Page title="Audit">
-      <AdminsOnly what="the audit log" />
-    </Page>
-  )
-}
-
-function AuditLog() {
   const filter = filterIn(query.value)
   const audit = usePages<AuditPage>((cursor) => queries.audit({ ...filter, cursor }), JSON.stringify(filter))
   const rows = audit.pages.flatMap((page) => page.rows)
@@ -193,9 +183,9 @@ function AuditFilters() {
       <TimeFilter label="From" name="from" />
       <TimeFilter label="To" name="to" />
       {query.value.size > 0 && (
-        <button type="button" class="button" onClick={() => replaceAddress(pathTo('audit'))}>
-          <Icon name="close" size={12} /> Clear
-        </button>
+        <Button icon="close" onClick={() => replaceAddress(pathTo('audit'))}>
+          Clear
+        </Button>
       )}
     </div>
   )

@@ -4,6 +4,7 @@ import { liveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { Fact, Facts } from '../../components/facts.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Loaded } from '../../components/states.tsx'
@@ -110,78 +111,61 @@ const parentLink = (parent: string): string =>
 function CallFacts({ call }: { readonly call: CallDetail }) {
   const rule = call.audit.end?.rule
   return (
-    <dl class="facts">
-      <dt>Started</dt>
-      <dd>
+    <Facts>
+      <Fact name="Started">
         <ClockTime at={call.at} /> (<RelativeTime at={call.at} />)
-      </dd>
-      <dt>Agent</dt>
-      <dd>
+      </Fact>
+      <Fact name="Agent">
         {call.agent} <span class="quiet">using credential</span> {call.principal}
-      </dd>
-      <dt>Operation</dt>
-      <dd>{call.operation}</dd>
+      </Fact>
+      <Fact name="Operation">{call.operation}</Fact>
       {call.server !== '' && (
-        <>
-          <dt>Server</dt>
-          <dd>
-            <a href={pathTo('servers', call.server)}>{call.server}</a>
-          </dd>
-        </>
+        <Fact name="Server">
+          <a href={pathTo('servers', call.server)}>{call.server}</a>
+        </Fact>
       )}
       {call.cache !== null && (
-        <>
-          <dt>Cache</dt>
-          <dd>
+        <Fact name="Cache">
+          {
             {
-              {
-                hit: 'served from the cache',
-                miss: 'not in the cache',
-                joined: 'shared the result of an identical call in flight',
-              }[call.cache]
-            }
-          </dd>
-        </>
+              hit: 'served from the cache',
+              miss: 'not in the cache',
+              joined: 'shared the result of an identical call in flight',
+            }[call.cache]
+          }
+        </Fact>
       )}
       {call.code !== null && (
-        <>
-          <dt>Code</dt>
-          <dd>{/^[A-Z_]+$/.test(call.code) ? <a href={pathTo('errors', call.code)}>{call.code}</a> : call.code}</dd>
-        </>
+        <Fact name="Code">
+          {/^[A-Z_]+$/.test(call.code) ? <a href={pathTo('errors', call.code)}>{call.code}</a> : call.code}
+        </Fact>
       )}
       {typeof rule === 'string' && (
-        <>
-          <dt>Rule</dt>
-          <dd>
-            <code>{rule}</code>{' '}
-            {call.operation === 'call_tool' && (
-              <a
-                href={withQuery(pathTo('policy'), {
-                  view: 'why',
-                  agent: call.agent,
-                  tool: `${call.server}.${call.name}`,
-                })}
-              >
-                Why?
-              </a>
-            )}
-          </dd>
-        </>
+        <Fact name="Rule">
+          <code>{rule}</code>{' '}
+          {call.operation === 'call_tool' && (
+            <a
+              href={withQuery(pathTo('policy'), {
+                view: 'why',
+                agent: call.agent,
+                tool: `${call.server}.${call.name}`,
+              })}
+            >
+              Why?
+            </a>
+          )}
+        </Fact>
       )}
       {call.parent !== null && (
-        <>
-          <dt>Caused by</dt>
-          <dd>
-            <a href={parentLink(call.parent)}>
-              <code>{call.parent}</code>
-            </a>
-          </dd>
-        </>
+        <Fact name="Caused by">
+          <a href={parentLink(call.parent)}>
+            <code>{call.parent}</code>
+          </a>
+        </Fact>
       )}
-      <dt>ID</dt>
-      <dd class="row">
+      <Fact name="ID" class="row">
         <code>{call.id}</code> <CopyButton text={call.id} label="Copy call ID" />
-      </dd>
-    </dl>
+      </Fact>
+    </Facts>
   )
 }

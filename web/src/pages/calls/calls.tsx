@@ -5,6 +5,7 @@ import { queries } from '../../api/endpoints.ts'
 import { liveCalls, reconnections, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { SearchField, SelectFilter, TimeFilter } from '../../components/filters.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, LoadError, Loading } from '../../components/states.tsx'
@@ -18,7 +19,6 @@ import { callColumns } from './call-columns.tsx'
 import { CallPanel } from './call-panel.tsx'
 import './calls.css'
 import { CodeBlock } from '../../components/code-block.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
 
 const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [value, label] as const)
@@ -129,20 +129,19 @@ function CallList({ page: { calls, total, nextCursor }, id, pager }: CallListPro
         <span>{pluralize(total, 'call')}</span>
         {pages > 1 && (
           <nav class="row" aria-label="Pages of the list">
-            <button type="button" class="button tiny" aria-disabled={pager.page === 1} onClick={pager.previous}>
+            <Button kind="tiny" aria-disabled={pager.page === 1} onClick={pager.previous}>
               Previous
-            </button>
+            </Button>
             <span>
               {formatCount(pager.page)} of {formatCount(pages)}
             </span>
-            <button
-              type="button"
-              class="button tiny"
+            <Button
+              kind="tiny"
               aria-disabled={nextCursor === null}
               onClick={() => nextCursor !== null && pager.next(nextCursor)}
             >
               Next
-            </button>
+            </Button>
           </nav>
         )}
       </div>
@@ -187,9 +186,9 @@ function ActiveRange({ filter: { from, to, parent } }: { readonly filter: CallFi
       )}
       {from !== undefined && <span class="chip">from {formatDateTime(from)}</span>}
       {to !== undefined && <span class="chip">to {formatDateTime(to)}</span>}
-      <button type="button" class="button tiny" onClick={() => setQuery({ from: '', to: '', parent: '' })}>
+      <Button kind="tiny" onClick={() => setQuery({ from: '', to: '', parent: '' })}>
         Show all
-      </button>
+      </Button>
     </p>
   )
 }
@@ -238,11 +237,7 @@ interface NewCallsProps {
 
 function NewCalls({ count, show }: NewCallsProps) {
   if (count <= 0) return null
-  return (
-    <button type="button" class="button" onClick={show}>
-      {formatCount(count)} new
-    </button>
-  )
+  return <Button onClick={show}>{formatCount(count)} new</Button>
 }
 
 function NoCalls({ filtered }: { readonly filtered: boolean }) {
@@ -272,14 +267,13 @@ function NoCalls({ filtered }: { readonly filtered: boolean }) {
 /** Pauses the list, also while nobody looks at it. */
 function PauseButton({ paused }: { readonly paused: Signal<boolean> }) {
   return (
-    <button
-      type="button"
-      class="button"
+    <Button
+      icon={paused.value ? 'play' : 'pause'}
       data-pause
       title={paused.value ? 'Resume live updates (p)' : 'Pause live updates (p)'}
       onClick={() => (paused.value = !paused.value)}
     >
-      <Icon name={paused.value ? 'play' : 'pause'} size={14} /> {paused.value ? 'Resume' : 'Pause'}
-    </button>
+      {paused.value ? 'Resume' : 'Pause'}
+    </Button>
   )
 }

@@ -1,12 +1,12 @@
 import type { CallDetail } from '../../../../src/admin/contract.ts'
 import { isAdmin } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { ForeignText } from '../../components/foreign-text.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Note } from '../../components/states.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { indentJson, parseExactly } from '../../format/exact-json.ts'
 import { formatBytes, formatProgress, pluralize } from '../../format/number.ts'
-import { showDirections } from '../../format/show-directions.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
 import '../playground/playground.css'
@@ -29,7 +29,7 @@ export function CapturedContent({ call }: { readonly call: CallDetail }) {
           <h3>{error ? 'Error' : 'Result'}</h3>
           {error && (
             <Note tone="bad">
-              <p dir="auto">{showDirections(error.message)}</p>
+              <ForeignText text={error.message} />
               <p class="quiet small">{error.code}</p>
             </Note>
           )}

@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import type { ChatView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { Icon } from '../../components/icon.tsx'
+import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { Composer, focusMessage, useChatOptions } from './composer.tsx'
@@ -15,9 +15,9 @@ import { TurnView } from './turn-view.tsx'
 export function ChatPage() {
   const chat = useResource(queries.chat, 'chat')
   const newChatButton = (
-    <button type="button" class="button" onClick={startNewChat}>
-      <Icon name="add" size={14} /> New chat
-    </button>
+    <Button icon="add" onClick={startNewChat}>
+      New chat
+    </Button>
   )
   return (
     <Page

@@ -5,6 +5,7 @@ import type { ChatView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin, selectableAgents } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { Note } from '../../components/states.tsx'
 import { useUnsaved } from '../../routing/unsaved.ts'
@@ -106,14 +107,12 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
             <li key={index} class="chip">
               {image.url && <img class="thumbnail" src={image.url} alt="" />}
               {image.name}
-              <button
-                type="button"
-                class="button plain icon tiny"
+              <Button
+                kind="plain icon tiny"
+                icon="close"
                 aria-label={`Remove ${image.name}`}
                 onClick={() => (images.value = images.value.filter((one) => one !== image))}
-              >
-                <Icon name="close" size={12} />
-              </button>
+              />
             </li>
           ))}
         </ul>
@@ -151,13 +150,13 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
         <ToolPicker choice={options.only} onChange={(next) => (chosen.only.value = next)} />
         {sees && <ImageField onFiles={attach} />}
         {running ? (
-          <button key="stop" type="button" class="button" onClick={stopAnswer}>
-            <Icon name="close" size={14} /> Stop
-          </button>
+          <Button icon="close" key="stop" onClick={stopAnswer}>
+            Stop
+          </Button>
         ) : (
-          <button key="send" type="button" class="button primary" aria-disabled={isEmpty} onClick={send}>
-            <Icon name="up" size={14} /> Send
-          </button>
+          <Button kind="primary" icon="up" key="send" aria-disabled={isEmpty} onClick={send}>
+            Send
+          </Button>
         )}
       </div>
     </div>

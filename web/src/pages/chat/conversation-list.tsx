@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { ActionButton } from '../../components/action-button.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { Button } from '../../components/button.tsx'
 import { Note } from '../../components/states.tsx'
 import { RelativeTime } from '../../components/times.tsx'
 import { chats, currentChat, deleteAllChats, deleteChat, openChat, renameChat, storageFailed } from './conversation.ts'
@@ -69,42 +69,32 @@ function ConversationItem({ chat: { id, title, updatedAt } }: { readonly chat: S
               if (key === 'Escape') draft.value = undefined
             }}
           />
-          <button type="submit" class="button tiny">
+          <Button kind="tiny" type="submit">
             Save
-          </button>
+          </Button>
         </form>
       </li>
     )
   }
   return (
     <li class="row">
-      <button
-        type="button"
-        class="button plain conversation"
+      <Button
+        kind="plain conversation"
         aria-current={currentChat.value === id ? 'true' : undefined}
         onClick={() => openChat(id)}
       >
         {title}
-      </button>
+      </Button>
       <span class="quiet small">
         <RelativeTime at={updatedAt} />
       </span>
-      <button
-        type="button"
-        class="button plain icon tiny"
+      <Button
+        kind="plain icon tiny"
+        icon="write"
         aria-label={`Rename ${title}`}
         onClick={() => (draft.value = title)}
-      >
-        <Icon name="write" size={14} />
-      </button>
-      <button
-        type="button"
-        class="button plain icon tiny"
-        aria-label={`Delete ${title}`}
-        onClick={() => deleteChat(id)}
-      >
-        <Icon name="close" size={14} />
-      </button>
+      />
+      <Button kind="plain icon tiny" icon="close" aria-label={`Delete ${title}`} onClick={() => deleteChat(id)} />
     </li>
   )
 }

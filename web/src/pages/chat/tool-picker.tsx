@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
+import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { describeChoice, isToolChosen, serverState, type ToolChoice, toggleServer, toggleTool } from './tool-choice.ts'
 
@@ -16,23 +16,19 @@ export function ToolPicker({ choice, onChange }: ToolPickerProps) {
   const open = useSignal(false)
   return (
     <>
-      <button type="button" class="button" aria-haspopup="dialog" onClick={() => (open.value = true)}>
-        <Icon name="tools" size={14} /> Tools: {describeChoice(choice)}
-      </button>
+      <Button icon="tools" aria-haspopup="dialog" onClick={() => (open.value = true)}>
+        Tools: {describeChoice(choice)}
+      </Button>
       {open.value && (
         <Dialog title="Tools for the next answers" onClose={() => (open.value = false)}>
           <p class="quiet">Tools that the agent may not use are still denied.</p>
           <ServerList choice={choice} onChange={onChange} />
           <form method="dialog" class="actions">
-            <button type="button" class="button" onClick={() => onChange(undefined)}>
-              All
-            </button>
-            <button type="button" class="button" onClick={() => onChange([])}>
-              None
-            </button>
-            <button type="submit" class="button primary">
+            <Button onClick={() => onChange(undefined)}>All</Button>
+            <Button onClick={() => onChange([])}>None</Button>
+            <Button kind="primary" type="submit">
               Done
-            </button>
+            </Button>
           </form>
         </Dialog>
       )}
@@ -84,15 +80,15 @@ function ServerItem({ server, servers, choice, onChange }: ServerItemProps) {
           />{' '}
           {server}
         </label>
-        <button
-          type="button"
-          class="button plain tiny"
+        <Button
+          kind="plain tiny"
+          icon={open.value ? 'down' : 'right'}
           aria-expanded={open.value}
           aria-label={`Tools of ${server}`}
           onClick={() => (open.value = !open.value)}
         >
-          <Icon name={open.value ? 'down' : 'right'} size={12} /> Tools
-        </button>
+          Tools
+        </Button>
       </div>
       {open.value && <ToolList {...{ server, servers, choice, onChange }} />}
     </li>

@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { isAdmin } from '../../api/session.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { Button } from '../../components/button.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { ForeignText } from '../../components/foreign-text.tsx'
 import { Markdown } from '../../components/markdown/markdown.tsx'
 import { Note } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
@@ -72,12 +73,10 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
           />
           <p class="quiet small">The messages after this one are removed.</p>
           <div class="row">
-            <button type="submit" class="button primary">
+            <Button kind="primary" type="submit">
               Send
-            </button>
-            <button type="button" class="button" onClick={cancel}>
-              Cancel
-            </button>
+            </Button>
+            <Button onClick={cancel}>Cancel</Button>
           </div>
         </form>
       )}
@@ -85,9 +84,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
       {thinking !== '' && (
         <details>
           <summary class="quiet small">Reasoning</summary>
-          <p class="message-text quiet" dir="auto">
-            {showDirections(thinking)}
-          </p>
+          <ForeignText text={thinking} class="message-text quiet" />
         </details>
       )}
       {text !== '' && (
@@ -103,7 +100,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
       ))}
       {error && (
         <Note tone="bad">
-          <p dir="auto">{showDirections(error.message)}</p>
+          <ForeignText text={error.message} />
           <p class="quiet small">{error.code}</p>
         </Note>
       )}
@@ -116,18 +113,18 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
         )}
         {state !== 'running' && (
           <>
-            <button type="button" class="button plain tiny" onClick={retry}>
-              <Icon name="refresh" size={12} /> Retry
-            </button>
-            <button
+            <Button kind="plain tiny" icon="refresh" onClick={retry}>
+              Retry
+            </Button>
+            <Button
+              kind="plain tiny"
+              icon="write"
               ref={editButton}
-              type="button"
-              class="button plain tiny"
               aria-expanded={draft.value !== undefined}
               onClick={() => (draft.value = question)}
             >
-              <Icon name="write" size={12} /> Edit
-            </button>
+              Edit
+            </Button>
             {text !== '' && <CopyButton text={text} label="Copy the answer" />}
           </>
         )}
@@ -187,11 +184,7 @@ function ToolRuns({ runs }: { readonly runs: readonly ToolRun[] }) {
               <pre class="message-text small" dir="auto">
                 {showDirections(JSON.stringify(run.arguments, undefined, 2))}
               </pre>
-              {run.text !== '' && (
-                <p class="message-text small" dir="auto">
-                  {showDirections(run.text)}
-                </p>
-              )}
+              <ForeignText text={run.text} class="message-text small" />
             </div>
           </details>
           {run.id !== undefined && (

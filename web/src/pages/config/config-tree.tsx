@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { Button } from '../../components/button.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { SearchField } from '../../components/filters.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
@@ -18,14 +19,9 @@ export function ConfigTree({ config }: { readonly config: Readonly<Record<string
       side={
         <div class="row">
           <SearchField label="Search keys and values" />
-          <button
-            type="button"
-            class="button tiny"
-            aria-pressed={expanded.value}
-            onClick={() => (expanded.value = !expanded.value)}
-          >
+          <Button kind="tiny" aria-pressed={expanded.value} onClick={() => (expanded.value = !expanded.value)}>
             {expanded.value ? 'Collapse all' : 'Expand all'}
-          </button>
+          </Button>
           <CopyButton text={JSON.stringify(config, null, 2)} label="Copy the configuration as JSON" />
         </div>
       }

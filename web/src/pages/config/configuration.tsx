@@ -2,29 +2,19 @@ import type { ConfigView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
-import { AdminsOnly, Loaded, Note } from '../../components/states.tsx'
+import { Loaded, Note } from '../../components/states.tsx'
 import { ConfigTree } from './config-tree.tsx'
 import { ReloadHistory } from './reload-history.tsx'
 
 const EditHistory = lazy('the edits', async () => (await import('../../config-edit/edit-history.tsx')).EditHistory)
 
 export function Configuration() {
-  if (isAdmin.value) return <ConfigurationView />
-  return (
-    <Page title="Configuration">
-      <AdminsOnly what="the configuration" />
-    </Page>
-  )
-}
-
-function ConfigurationView() {
   const config = useResource(queries.config, `config ${liveReload.value?.at}`)
   const reload = async () => {
     await withNotice(actions.reload, (event) =>

@@ -3,6 +3,7 @@ import { useId } from 'preact/hooks'
 import type { IssuedKeyView } from '../../../../src/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { mayDiscard } from '../../routing/unsaved.ts'
 
@@ -87,12 +88,10 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
           </select>
         </label>
         <div class="actions">
-          <button type="button" class="button" onClick={() => mayDiscard() && onClose()}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={busy.value}>
+          <Button onClick={() => mayDiscard() && onClose()}>Cancel</Button>
+          <Button kind="primary" type="submit" disabled={busy.value}>
             {busy.value ? 'Creating…' : 'Create'}
-          </button>
+          </Button>
         </div>
       </form>
     </Dialog>

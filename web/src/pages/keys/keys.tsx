@@ -2,12 +2,12 @@ import { useSignal } from '@preact/signals'
 import type { IssuedKeyView, KeysView, KeyView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin, session } from '../../api/session.ts'
+import { session } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
-import { Icon } from '../../components/icon.tsx'
+import { Button } from '../../components/button.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
-import { AdminsOnly, EmptyState, Loaded, Note } from '../../components/states.tsx'
+import { EmptyState, Loaded, Note } from '../../components/states.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { RelativeTime } from '../../components/times.tsx'
 import { withQuery } from '../../routing/query.ts'
@@ -18,15 +18,6 @@ import { ShownOnce } from './shown-once.tsx'
 
 /** API keys: create, rotate and revoke them. */
 export function Keys() {
-  if (isAdmin.value) return <KeysPage />
-  return (
-    <Page title="Keys">
-      <AdminsOnly what="API keys" />
-    </Page>
-  )
-}
-
-function KeysPage() {
   const keys = useResource(queries.keys, 'keys', { pollEveryMs: 15_000 })
   const creating = useSignal(false)
   const rotating = useSignal<KeyView | undefined>(undefined)
@@ -42,9 +33,9 @@ function KeysPage() {
       title="Keys"
       note="API keys identify callers and say which agents they may act as."
       actions={
-        <button type="button" class="button primary" onClick={() => (creating.value = true)}>
-          <Icon name="add" size={14} /> Create a key
-        </button>
+        <Button kind="primary" icon="add" onClick={() => (creating.value = true)}>
+          Create a key
+        </Button>
       }
     >
       <Loaded resource={keys} what="the keys">
@@ -74,15 +65,9 @@ function KeyTable({ data, rotate, onChange }: KeyTableProps) {
     if (key.source === 'configuration') return <span class="quiet">auth.keys</span>
     return (
       <span class="row end">
-        <button
-          type="button"
-          class="button tiny"
-          aria-label={`Rotate ${key.id}`}
-          title="Create a new secret"
-          onClick={() => rotate(key)}
-        >
+        <Button kind="tiny" aria-label={`Rotate ${key.id}`} title="Create a new secret" onClick={() => rotate(key)}>
           Rotate
-        </button>
+        </Button>
         <Revoke id={key.id} onDone={onChange} />
       </span>
     )

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { IssuedKeyView, KeyView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Note } from '../../components/states.tsx'
@@ -74,12 +75,10 @@ export function RotateKey({ apiKey, onClose, onRotated }: RotateKeyProps) {
           </select>
         </label>
         <div class="actions">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={busy.value}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" disabled={busy.value}>
             {busy.value ? 'Rotating…' : 'Rotate'}
-          </button>
+          </Button>
         </div>
       </form>
     </Dialog>

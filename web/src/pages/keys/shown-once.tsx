@@ -1,4 +1,5 @@
 import type { IssuedKeyView } from '../../../../src/admin/contract.ts'
+import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { RelativeTime } from '../../components/times.tsx'
@@ -22,9 +23,9 @@ export function ShownOnce({ issued, onClose }: { readonly issued: IssuedKeyView;
         </p>
       )}
       <div class="actions">
-        <button type="button" class="button primary" onClick={onClose}>
+        <Button kind="primary" onClick={onClose}>
           Done
-        </button>
+        </Button>
       </div>
     </Dialog>
   )

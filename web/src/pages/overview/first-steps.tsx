@@ -1,3 +1,4 @@
+import { Button } from '../../components/button.tsx'
 import './first-steps.css'
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
@@ -36,9 +37,9 @@ export function FirstSteps({ overview: { endpoint, sessions }, servers, called }
               <p class="quiet">No servers yet. Toolway's native tools already work.</p>
               {isAdmin.value ? (
                 <p>
-                  <button type="button" class="button primary" onClick={() => (adding.value = true)}>
+                  <Button kind="primary" onClick={() => (adding.value = true)}>
                     Add server
-                  </button>
+                  </Button>
                 </p>
               ) : (
                 <p class="quiet">An admin can add servers.</p>

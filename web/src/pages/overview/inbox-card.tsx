@@ -1,3 +1,4 @@
+import { Button } from '../../components/button.tsx'
 import './inbox.css'
 import type { InboxAction, InboxItem, ServerView } from '../../../../src/admin/contract.ts'
 import { actions, type ServerAction } from '../../api/endpoints.ts'
@@ -100,9 +101,7 @@ function Item({ item }: { readonly item: InboxItem }) {
           />
         ))}
         {item.until === undefined && (
-          <button type="button" class="button plain icon tiny" aria-label={`Dismiss: ${title}`} onClick={dismiss}>
-            <Icon name="close" size={12} />
-          </button>
+          <Button kind="plain icon tiny" icon="close" aria-label={`Dismiss: ${title}`} onClick={dismiss} />
         )}
       </span>
     </li>
@@ -131,14 +130,13 @@ function NotificationButton() {
   if (state === 'unsupported') return null
   const on = state === 'on'
   return (
-    <button
-      type="button"
-      class="button tiny"
+    <Button
+      kind="tiny"
       aria-pressed={on}
       title={state === 'denied' ? 'The browser does not allow notifications for this page' : undefined}
       onClick={() => void setNotifications(!on)}
     >
       {on ? 'Notifications on' : 'Notify me'}
-    </button>
+    </Button>
   )
 }

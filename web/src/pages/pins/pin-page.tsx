@@ -3,12 +3,12 @@ import type { PinDetail, ReviewedDefinitionView } from '../../../../src/admin/co
 import { actions, queries } from '../../api/endpoints.ts'
 import { liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
+import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
-import { AdminsOnly, Loaded } from '../../components/states.tsx'
+import { Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { pinStatuses } from '../../components/statuses.ts'
 import { RelativeTime } from '../../components/times.tsx'
@@ -19,17 +19,6 @@ import { DiffLines, Findings } from './definition-lines.tsx'
 import { shownLabel, useReloadOnInboxChange } from './pins.tsx'
 
 export function PinPage({ label }: { readonly label: string }) {
-  if (!isAdmin.value) {
-    return (
-      <Page title="Definition">
-        <AdminsOnly what="the definitions" />
-      </Page>
-    )
-  }
-  return <Review label={label} />
-}
-
-function Review({ label }: { readonly label: string }) {
   // Poll as well: a decision about a definition that is not in the inbox does not change the inbox.
   const pin = useResource(queries.pin(label), label, { pollEveryMs: 5000 })
   useReloadOnInboxChange(pin)
@@ -92,9 +81,9 @@ function BlockServer({ server }: { readonly server: string }) {
   }
   return (
     <>
-      <button type="button" class="button danger" onClick={() => (choosing.value = true)}>
+      <Button kind="danger" onClick={() => (choosing.value = true)}>
         Block the server…
-      </button>
+      </Button>
       {choosing.value && (
         <Dialog title={`Block ${server}`} onClose={close} wide>
           <p>

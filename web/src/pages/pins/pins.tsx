@@ -5,15 +5,14 @@ import { actions, queries } from '../../api/endpoints.ts'
 import { liveInbox } from '../../api/live.ts'
 import { usePages } from '../../api/paged.ts'
 import { type Resource, useResource } from '../../api/resource.ts'
-import { isAdmin } from '../../api/session.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { SearchField, SelectFilter, TextFilter } from '../../components/filters.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Page } from '../../components/page.tsx'
-import { AdminsOnly, EmptyState, Loaded } from '../../components/states.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { pinStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
@@ -26,17 +25,6 @@ import { DiffLines, Findings } from './definition-lines.tsx'
 const note = 'Definitions of tools, prompts and instructions, compared with those that were approved.'
 
 export function Pins() {
-  if (!isAdmin.value) {
-    return (
-      <Page title="Definitions">
-        <AdminsOnly what="the definitions" />
-      </Page>
-    )
-  }
-  return <PinList />
-}
-
-function PinList() {
   const text = query.value.get('q') ?? ''
   const show = query.value.get('show') ?? ''
   const server = query.value.get('server') ?? ''
@@ -94,9 +82,9 @@ function ApproveAll({ filter, onDone }: ApproveAllProps) {
   const open = useSignal(false)
   return (
     <>
-      <button type="button" class="button" onClick={() => (open.value = true)}>
-        <Icon name="check" size={14} /> Approve all shown…
-      </button>
+      <Button icon="check" onClick={() => (open.value = true)}>
+        Approve all shown…
+      </Button>
       {open.value && <ApproveDialog filter={filter} onClose={() => (open.value = false)} onDone={onDone} />}
     </>
   )
@@ -132,17 +120,10 @@ function ApproveDialog({ filter, onClose, onDone }: ApproveAllProps & { onClose(
               ))}
             </ul>
             <div class="actions">
-              <button type="button" class="button" onClick={onClose}>
-                Cancel
-              </button>
-              <button
-                type="button"
-                class="button primary"
-                disabled={busy.value || pins.length === 0}
-                onClick={() => void approve(pins)}
-              >
+              <Button onClick={onClose}>Cancel</Button>
+              <Button kind="primary" disabled={busy.value || pins.length === 0} onClick={() => void approve(pins)}>
                 Approve {pluralize(pins.length, 'definition')}
-              </button>
+              </Button>
             </div>
           </>
         )}

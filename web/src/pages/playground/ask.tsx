@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { PlaygroundEvent } from '../../../../src/admin/contract.ts'
 import { answerAsk } from '../../api/playground.ts'
+import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { showDirections } from '../../format/show-directions.ts'
@@ -105,15 +106,11 @@ interface ChoicesProps extends Pick<AnswerProps, 'send'> {
 
 const Choices = ({ accept, onAccept, send }: ChoicesProps) => (
   <div class="row">
-    <button type="button" class="button primary" onClick={onAccept}>
+    <Button kind="primary" onClick={onAccept}>
       {accept}
-    </button>
-    <button type="button" class="button" onClick={() => void send({ result: { action: 'decline' } })}>
-      Decline
-    </button>
-    <button type="button" class="button" onClick={() => void send({ result: { action: 'cancel' } })}>
-      Dismiss
-    </button>
+    </Button>
+    <Button onClick={() => void send({ result: { action: 'decline' } })}>Decline</Button>
+    <Button onClick={() => void send({ result: { action: 'cancel' } })}>Dismiss</Button>
   </div>
 )
 
@@ -139,16 +136,13 @@ function Sampling({ params, send }: AnswerProps) {
         />
       </label>
       <div class="row">
-        <button
-          type="button"
-          class="button primary"
+        <Button
+          kind="primary"
           onClick={() => void send({ result: { role: 'assistant', model: 'person', content, stopReason: 'endTurn' } })}
         >
           Send answer
-        </button>
-        <button type="button" class="button" onClick={() => void send({ error: 'The user refused the request.' })}>
-          Refuse
-        </button>
+        </Button>
+        <Button onClick={() => void send({ error: 'The user refused the request.' })}>Refuse</Button>
       </div>
     </>
   )

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { type CompletionRequest, complete } from '../../api/playground.ts'
-import { showDirections } from '../../format/show-directions.ts'
+import { ForeignText } from '../../components/foreign-text.tsx'
 import { memberOf } from '../../schema-form/path.ts'
 
 interface CompletedInputProps extends Omit<CompletionRequest, 'argument' | 'context'> {
@@ -51,11 +51,7 @@ export function CompletedInput({ kind, name, argument, description, required, va
         <label for={id}>{argument}</label>
         {required && <span class="required">required</span>}
       </div>
-      {description !== '' && (
-        <p class="field-note" dir="auto">
-          {showDirections(description)}
-        </p>
-      )}
+      <ForeignText text={description} class="field-note" />
       <input
         id={id}
         class="input"

@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact'
 import type { PromptView, ResourceView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
+import { ForeignLine } from '../../components/foreign-text.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
-import { showDirections } from '../../format/show-directions.ts'
 import { query } from '../../routing/location.ts'
 import { updateQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -116,9 +116,7 @@ const promptColumns: readonly Column<PromptView>[] = [
     cell: ({ name, description }) => (
       <>
         <RowLink href={linkTo(name)}>{name}</RowLink>
-        <span class="sub" dir="auto">
-          {showDirections(description)}
-        </span>
+        <ForeignLine text={description} />
       </>
     ),
   },

@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals'
 import type { PromptView, ResourceView, TryResult } from '../../../../src/admin/contract.ts'
+import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { ForeignText } from '../../components/foreign-text.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Card } from '../../components/page.tsx'
-import { showDirections } from '../../format/show-directions.ts'
 import { memberOf } from '../../schema-form/path.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
@@ -86,11 +87,7 @@ function EntryForm({ title, description, kind, entry, fields, button, requestOf 
             if (missing.length === 0) void playground.start(requestOf(values.value))
           }}
         >
-          {description !== '' && (
-            <p class="description" dir="auto">
-              {showDirections(description)}
-            </p>
-          )}
+          <ForeignText text={description} class="description" />
           <p>
             <code class="breakable">{kind === 'resource' ? requestOf(values.value).name : entry}</code>
           </p>
@@ -107,9 +104,9 @@ function EntryForm({ title, description, kind, entry, fields, button, requestOf 
             />
           ))}
           <div class="row">
-            <button type="submit" class="button primary" aria-disabled={missing.length > 0}>
+            <Button kind="primary" type="submit" aria-disabled={missing.length > 0}>
               {button}
-            </button>
+            </Button>
             {missing.length > 0 && <span class="quiet small">Needs {missing.map(({ name }) => name).join(', ')}</span>}
           </div>
         </form>

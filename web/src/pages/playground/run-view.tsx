@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { TryResult } from '../../../../src/admin/contract.ts'
 import { ApiError } from '../../api/request.ts'
-import { Icon } from '../../components/icon.tsx'
+import { Button } from '../../components/button.tsx'
 import { LoadError, Note } from '../../components/states.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatProgress } from '../../format/number.ts'
@@ -33,9 +33,9 @@ export function RunView({ run, cancel, answered, hint, children }: RunViewProps)
           <span role="status">
             Running, <Elapsed since={run.startedAt} />
           </span>
-          <button type="button" class="button" onClick={cancel}>
-            <Icon name="close" size={14} /> Cancel
-          </button>
+          <Button icon="close" onClick={cancel}>
+            Cancel
+          </Button>
         </div>
       )}
       {run.state === 'running' && last?.progress != null && (

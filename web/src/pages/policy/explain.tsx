@@ -3,6 +3,7 @@ import type { WhyView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin, selectableAgents } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { Card } from '../../components/page.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { query, setQuery } from '../../routing/location.ts'
@@ -71,9 +72,9 @@ function ExplainForm({ agent, tool }: { readonly agent: string; readonly tool: s
           data-search
         />
       </label>
-      <button type="submit" class="button primary">
+      <Button kind="primary" type="submit">
         Explain
-      </button>
+      </Button>
       <datalist id={`${id}-agents`}>
         {agents.map((name) => (
           <option key={name} value={name} />

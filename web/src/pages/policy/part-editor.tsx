@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { ConfigEdit, PolicyPart } from '../../../../src/admin/contract.ts'
+import { Button } from '../../components/button.tsx'
 import { Note } from '../../components/states.tsx'
 import { type EditedValue, ValueEditor } from '../../config-edit/value-editor.tsx'
 import { useUnsaved } from '../../routing/unsaved.ts'
@@ -56,9 +57,9 @@ export function PartEditor({ part: current, schema, file, onReview, onLoadCurren
             <code>{part.path.join('.')}</code> has been changed since you started to edit it.
           </p>
           <p>
-            <button type="button" class="button tiny danger" onClick={onLoadCurrent}>
+            <Button kind="tiny danger" onClick={onLoadCurrent}>
               Discard my changes and load the current values
-            </button>
+            </Button>
           </p>
         </Note>
       )}
@@ -72,17 +73,13 @@ export function PartEditor({ part: current, schema, file, onReview, onLoadCurren
       />
       <div class="actions row end">
         {!isNew && part.kind === 'agent' && (
-          <button
-            type="button"
-            class="button danger"
-            onClick={() => onReview({ changes: [{ path: part.path.map(String) }] })}
-          >
+          <Button kind="danger" onClick={() => onReview({ changes: [{ path: part.path.map(String) }] })}>
             Remove the agent
-          </button>
+          </Button>
         )}
-        <button type="submit" class="button primary" disabled={isNew && name.value.trim() === ''}>
+        <Button kind="primary" type="submit" disabled={isNew && name.value.trim() === ''}>
           Review
-        </button>
+        </Button>
       </div>
     </form>
   )

@@ -4,6 +4,7 @@ import type { AppliedEdit, ConfigEdit, PolicyPart, PolicySettings } from '../../
 import { queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { Button } from '../../components/button.tsx'
 import { Card } from '../../components/page.tsx'
 import { Loaded, Loading, Note } from '../../components/states.tsx'
 import { ReviewChange, ReviewPanel } from '../../config-edit/review-change.tsx'
@@ -54,9 +55,9 @@ export function PolicyEditor() {
                 Saved in <code>{saved.value.file}</code>: {saved.value.paths.join(', ')}.
               </p>
               <p>
-                <button type="button" class="button tiny" onClick={() => (undoing.value = true)}>
+                <Button kind="tiny" onClick={() => (undoing.value = true)}>
                   Undo
-                </button>
+                </Button>
               </p>
             </Note>
           )}

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { ConfigEdit, PolicyReplay, ReplayChange } from '../../../../src/admin/contract.ts'
 import { replayPolicy } from '../../api/replay.ts'
 import { ApiError } from '../../api/request.ts'
+import { Button } from '../../components/button.tsx'
 import { Card } from '../../components/page.tsx'
 import { LoadError, Note } from '../../components/states.tsx'
 import { type Column, Table } from '../../components/table.tsx'
@@ -65,13 +66,9 @@ export function PolicyReplayPanel({ edit }: { readonly edit: ConfigEdit }) {
             </select>
           </label>
           {running ? (
-            <button type="button" class="button" onClick={() => controller.current?.abort()}>
-              Cancel
-            </button>
+            <Button onClick={() => controller.current?.abort()}>Cancel</Button>
           ) : (
-            <button type="button" class="button" onClick={() => void run()}>
-              Replay
-            </button>
+            <Button onClick={() => void run()}>Replay</Button>
           )}
         </div>
         <div class="stack" role="status">

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ServerDetail } from '../../../../src/admin/contract.ts'
 import { isAdmin } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { Card } from '../../components/page.tsx'
 import { ClockTime } from '../../components/times.tsx'
 import { formatCount, pluralize } from '../../format/number.ts'
@@ -22,9 +23,9 @@ export function ServerOutput({ lines, transport, follow, onFollow }: ServerOutpu
   const button = lines.length > 0 && (
     <span class="row">
       {!follow && newer > 0 && <span class="quiet small">{formatCount(newer)} new</span>}
-      <button type="button" class="button tiny" aria-pressed={follow} onClick={() => onFollow(!follow)}>
+      <Button kind="tiny" aria-pressed={follow} onClick={() => onFollow(!follow)}>
         Follow
-      </button>
+      </Button>
     </span>
   )
   return (

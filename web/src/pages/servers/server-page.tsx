@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import { Fragment } from 'preact'
 import type { ServerDetail } from '../../../../src/admin/contract.ts'
 import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
 import { liveReload, liveServers, updateLiveServer } from '../../api/live.ts'
@@ -9,6 +8,7 @@ import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { Fact, Facts } from '../../components/facts.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
@@ -204,18 +204,13 @@ function Findings({ findings }: Pick<ServerDetail, 'findings'>) {
   return (
     <Card title="Findings">
       <p class="quiet">Toolway shortened, left out or refused something that this server sent.</p>
-      <dl class="facts">
+      <Facts>
         {findings.map(({ kind, message, setting }) => (
-          <Fragment key={`${kind} ${message}`}>
-            <dt>
-              <StatusBadge status={findingStatus}>{kind}</StatusBadge>
-            </dt>
-            <dd>
-              {message} {setting !== undefined && <span class="quiet">Setting: {setting}</span>}
-            </dd>
-          </Fragment>
+          <Fact key={`${kind} ${message}`} name={<StatusBadge status={findingStatus}>{kind}</StatusBadge>}>
+            {message} {setting !== undefined && <span class="quiet">Setting: {setting}</span>}
+          </Fact>
         ))}
-      </dl>
+      </Facts>
     </Card>
   )
 }
@@ -224,48 +219,33 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
   const { process } = server
   return (
     <Card title="State">
-      <dl class="facts">
-        <dt>Health</dt>
-        <dd>
+      <Facts>
+        <Fact name="Health">
           <StatusBadge status={healthStatuses[server.health]} />{' '}
           <span class="quiet">
             <ElapsedTime since={server.since} />
           </span>
-        </dd>
-        {server.reason !== '' && (
-          <>
-            <dt>Reason</dt>
-            <dd>{server.reason}</dd>
-          </>
-        )}
-        {server.lastError !== null && (
-          <>
-            <dt>Last error</dt>
-            <dd class="tone-bad">{server.lastError}</dd>
-          </>
-        )}
-        <dt>Breaker</dt>
-        <dd>
+        </Fact>
+        <Fact name="Reason">{server.reason}</Fact>
+        <Fact name="Last error" class="tone-bad">
+          {server.lastError}
+        </Fact>
+        <Fact name="Breaker">
           <StatusBadge status={breakerStatuses[server.breaker]} />
-        </dd>
-        <dt>Transport</dt>
-        <dd>{server.transport}</dd>
+        </Fact>
+        <Fact name="Transport">{server.transport}</Fact>
         {server.transport !== 'in-process' && (
-          <>
-            <dt>Protocol</dt>
-            <dd>{server.era ? `${server.protocolVersion} (${server.era} era)` : 'unknown until first used'}</dd>
-          </>
+          <Fact name="Protocol">
+            {server.era ? `${server.protocolVersion} (${server.era} era)` : 'unknown until first used'}
+          </Fact>
         )}
-        <dt>Tools</dt>
-        <dd>
+        <Fact name="Tools">
           {isListed(server)
             ? `${formatCount(server.tools)}, ${formatCount(server.toolTokens)} tokens of context`
             : 'unknown until first used'}
-        </dd>
-        <dt>Ping latency</dt>
-        <dd>{formatDuration(server.latencyMs)}</dd>
-        <dt>Process</dt>
-        <dd>
+        </Fact>
+        <Fact name="Ping latency">{formatDuration(server.latencyMs)}</Fact>
+        <Fact name="Process">
           {process ? (
             <>
               <code>{process.pid}</code>, started <RelativeTime at={process.startedAt} />,{' '}
@@ -278,8 +258,8 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
           ) : (
             'none'
           )}
-        </dd>
-      </dl>
+        </Fact>
+      </Facts>
       {isAdmin.value && (
         <p class="row">
           <a href={withQuery(pathTo('audit'), { server: server.name })}>View audit records</a>

@@ -5,6 +5,7 @@ import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { AccessBadge } from '../../components/access-badge.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { ForeignLine } from '../../components/foreign-text.tsx'
 import { Card } from '../../components/page.tsx'
 import { describeRange } from '../../components/range-picker.tsx'
 import { Loaded } from '../../components/states.tsx'
@@ -14,7 +15,6 @@ import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ClockTime, RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
-import { showDirections } from '../../format/show-directions.ts'
 import { query } from '../../routing/location.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -276,11 +276,7 @@ const offerColumns: readonly Column<Offer>[] = [
       <>
         <BreakableName name={name} />
         {uri !== null && <span class="sub mono">{uri}</span>}
-        {description !== '' && (
-          <span class="sub" dir="auto">
-            {showDirections(description)}
-          </span>
-        )}
+        <ForeignLine text={description} />
       </>
     ),
   },

@@ -7,8 +7,10 @@ import { isAdmin } from '../../api/session.ts'
 import { figuresIn, useStats } from '../../api/stats.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { ForeignLine } from '../../components/foreign-text.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
@@ -20,7 +22,6 @@ import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ElapsedTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatRate, formatShare, pluralize, shareOf } from '../../format/number.ts'
-import { showDirections } from '../../format/show-directions.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 import { parseRange } from '../../routing/time-range.ts'
@@ -54,9 +55,9 @@ export function Servers() {
             />
           )}
           {isAdmin.value && (
-            <button type="button" class="button primary" onClick={() => (adding.value = true)}>
+            <Button kind="primary" onClick={() => (adding.value = true)}>
               Add server
-            </button>
+            </Button>
           )}
           <RefreshButton onClick={loaded.reload} busy={loaded.loading} />
         </>
@@ -168,11 +169,7 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
         <RowLink href={pathTo('servers', name)}>
           <BreakableName name={name} />
         </RowLink>
-        {description !== '' && (
-          <span class="sub" dir="auto">
-            {showDirections(description)}
-          </span>
-        )}
+        <ForeignLine text={description} />
       </>
     ),
   },

@@ -5,8 +5,10 @@ import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { AccessBadge } from '../../components/access-badge.tsx'
+import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { ForeignText } from '../../components/foreign-text.tsx'
 import { Card, Page } from '../../components/page.tsx'
 import { EmptyState, Loaded, Note } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
@@ -14,7 +16,6 @@ import { allowedStatus, deniedStatus, pinStatuses } from '../../components/statu
 import { Table } from '../../components/table.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { pluralize } from '../../format/number.ts'
-import { showDirections } from '../../format/show-directions.ts'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -105,17 +106,15 @@ function Definition({ tool }: { readonly tool: ToolDetail }) {
       <Card
         title={tool.title ?? 'Description'}
         side={
-          <button type="button" class="button tiny" aria-pressed={raw.value} onClick={() => (raw.value = !raw.value)}>
+          <Button kind="tiny" aria-pressed={raw.value} onClick={() => (raw.value = !raw.value)}>
             As JSON
-          </button>
+          </Button>
         }
       >
         {raw.value ? (
           <CodeBlock text={JSON.stringify(tool.definition, null, 2)} label="Definition" />
         ) : (
-          <p class="description" dir="auto">
-            {showDirections(tool.description)}
-          </p>
+          <ForeignText text={tool.description} class="description" />
         )}
       </Card>
       <div class="grid-2">

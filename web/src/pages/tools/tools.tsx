@@ -6,6 +6,7 @@ import { AccessBadge } from '../../components/access-badge.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { ForeignLine } from '../../components/foreign-text.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
@@ -15,7 +16,6 @@ import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { parseSort, sortKey } from '../../components/table-sort.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { formatCount } from '../../format/number.ts'
-import { showDirections } from '../../format/show-directions.ts'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -130,9 +130,7 @@ const toolColumns: readonly Column<ToolView>[] = [
         <RowLink href={pathTo('tools', name)}>
           <BreakableName name={name} />
         </RowLink>
-        <span class="sub" dir="auto">
-          {showDirections(description.slice(0, maxShown))}
-        </span>
+        <ForeignLine text={description.slice(0, maxShown)} />
       </>
     ),
   },

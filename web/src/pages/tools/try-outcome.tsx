@@ -1,13 +1,14 @@
 import { useSignal } from '@preact/signals'
 import type { TryResult } from '../../../../src/admin/contract.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { Fact, Facts } from '../../components/facts.tsx'
+import { ForeignText } from '../../components/foreign-text.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Note } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { showDirections } from '../../format/show-directions.ts'
 import { pathTo } from '../../routing/route.ts'
 import { objectAt } from '../../schema-form/schema.ts'
 import { ContentBlock } from './content-block.tsx'
@@ -56,23 +57,19 @@ interface CallErrorProps {
 function CallError({ error: { code, message, rule } }: CallErrorProps) {
   return (
     <Note tone="bad">
-      <p dir="auto">{showDirections(message)}</p>
-      <dl class="facts">
-        <dt>Code</dt>
-        <dd>
+      <ForeignText text={message} />
+      <Facts>
+        <Fact name="Code">
           <a href={pathTo('errors', code)}>
             <code>{code}</code>
           </a>
-        </dd>
+        </Fact>
         {rule !== undefined && (
-          <>
-            <dt>Rule</dt>
-            <dd>
-              <code>{rule}</code>
-            </dd>
-          </>
+          <Fact name="Rule">
+            <code>{rule}</code>
+          </Fact>
         )}
-      </dl>
+      </Facts>
     </Note>
   )
 }
