@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { ApiError } from './request.ts'
+import { type ApiError, asApiError } from './request.ts'
 import { type Resource, useResource } from './resource.ts'
 
 interface HasCursor {
@@ -43,7 +43,7 @@ export function usePages<Page extends HasCursor>(
       const page = await loadPage(cursor)(undefined)
       if (isCurrent()) state.value = { ...further, pages: [...further.pages, page], loading: false }
     } catch (thrown) {
-      const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+      const error = asApiError(thrown)
       if (isCurrent()) state.value = { ...further, loading: false, error }
     }
   }

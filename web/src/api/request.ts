@@ -16,6 +16,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Whatever was thrown, as an error that can be shown. */
+export const asApiError = (thrown: unknown): ApiError =>
+  thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+
 /** Query parameters. Those that are undefined or empty are omitted. */
 export type QueryValues = Readonly<Record<string, string | number | undefined>>
 

@@ -1,7 +1,7 @@
 import { type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview, reconnections, streamState } from './live.ts'
-import { ApiError } from './request.ts'
+import { type ApiError, asApiError } from './request.ts'
 import { mustSignInAgain } from './session.ts'
 
 /** Data from the API. While the data is being reloaded, and after a failure, the last data stays available. */
@@ -45,7 +45,7 @@ export function useResource<T>(
       },
       (thrown: unknown) => {
         if (controller.signal.aborted) return
-        const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+        const error = asApiError(thrown)
         state.value = { ...state.peek(), error, loading: false }
       },
     )

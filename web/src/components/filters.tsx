@@ -4,6 +4,7 @@ import { fromLocalInput, toLocalInput } from '../format/time.ts'
 import { query, setQuery } from '../routing/location.ts'
 import { parseTime } from '../routing/time-range.ts'
 import { Icon } from './icon.tsx'
+import { SelectField, type SelectOption } from './select-field.tsx'
 
 interface QueryInput {
   readonly ref: Ref<HTMLInputElement>
@@ -85,28 +86,16 @@ export function TimeFilter({ label, name }: { readonly label: string; readonly n
 interface SelectFilterProps {
   readonly label: string
   readonly name: string
-  readonly options: readonly (string | readonly [value: string, text: string])[]
+  readonly options: readonly SelectOption[]
   /** The label for the option that does not filter. */
   readonly all: string
 }
 
-export function SelectFilter({ label, name, options, all }: SelectFilterProps) {
-  const value = query.value.get(name) ?? ''
-  const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option))
-  // Show the value in the address even if it is no longer an option.
-  const known = value === '' || pairs.some(([one]) => one === value)
-  return (
-    <label class="filter">
-      <span>{label}</span>
-      <select class="input" value={value} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
-        <option value="">{all}</option>
-        {!known && <option value={value}>{value}</option>}
-        {pairs.map(([one, text]) => (
-          <option key={one} value={one}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
+export const SelectFilter = ({ label, name, options, all }: SelectFilterProps) => (
+  <SelectField
+    label={label}
+    value={query.value.get(name) ?? ''}
+    options={[['', all], ...options]}
+    onChange={(value) => setQuery({ [name]: value })}
+  />
+)

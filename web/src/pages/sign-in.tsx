@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { ApiError } from '../api/request.ts'
+import { type ApiError, asApiError } from '../api/request.ts'
 import { mustSignInAgain, session, sessionError, signIn } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
@@ -64,7 +64,7 @@ function SignInForm({ children }: { readonly children: ComponentChildren }) {
       await signIn(token)
       if (route.peek().page === 'sign-in') replaceAddress('/')
     } catch (thrown) {
-      error.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+      error.value = asApiError(thrown)
       input.current?.select()
     }
     busy.value = false

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { CallDetail, TryResult } from '../../../../src/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { liveOverview } from '../../api/live.ts'
-import { ApiError } from '../../api/request.ts'
+import { ApiError, asApiError } from '../../api/request.ts'
 import { isAdmin } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
@@ -21,7 +21,7 @@ export function CallActions({ call }: { readonly call: CallDetail }) {
     try {
       outcome.value = await actions.runAgain(call.id)
     } catch (thrown) {
-      outcome.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+      outcome.value = asApiError(thrown)
     }
   }
   return (

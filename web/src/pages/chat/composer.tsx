@@ -7,6 +7,7 @@ import { useResource } from '../../api/resource.ts'
 import { isAdmin, selectableAgents } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { SelectField } from '../../components/select-field.tsx'
 import { Note } from '../../components/states.tsx'
 import { useUnsaved } from '../../routing/unsaved.ts'
 import { attachImage, imageTypes, maxImages } from './attach-image.ts'
@@ -183,28 +184,5 @@ function ImageField({ onFiles }: { onFiles(files: readonly File[]): void }) {
         <Icon name="add" size={14} /> Images
       </label>
     </div>
-  )
-}
-
-interface SelectFieldProps {
-  readonly label: string
-  readonly value: string
-  readonly options: readonly (string | readonly [value: string, text: string])[]
-  onChange(value: string): void
-}
-
-function SelectField({ label, value, options, onChange }: SelectFieldProps) {
-  const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option))
-  return (
-    <label class="filter">
-      <span>{label}</span>
-      <select class="input" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        {pairs.map(([one, text]) => (
-          <option key={one} value={one}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
   )
 }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { IssuedKeyView } from '../../../../src/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
-import { ApiError } from '../../api/request.ts'
+import { asApiError } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { mayDiscard } from '../../routing/unsaved.ts'
@@ -38,7 +38,7 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
       })
       onCreated(issued)
     } catch (thrown) {
-      error.value = thrown instanceof ApiError ? thrown.message : String(thrown)
+      error.value = asApiError(thrown).message
     }
     busy.value = false
   }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { PlaygroundEvent, TryResult } from '../../../../src/admin/contract.ts'
 import { type PlaygroundRequest, streamPlayground } from '../../api/playground.ts'
-import { ApiError } from '../../api/request.ts'
+import { ApiError, asApiError } from '../../api/request.ts'
 
 type EventOf<Kind extends PlaygroundEvent['kind']> = Extract<PlaygroundEvent, { kind: Kind }>
 
@@ -60,7 +60,7 @@ export function usePlayground() {
     } catch (thrown) {
       update((before) => {
         if (own.signal.aborted) return { ...before, state: 'cancelled', asks: [] }
-        const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+        const error = asApiError(thrown)
         return { ...before, state: 'done', asks: [], outcome: error }
       })
     }

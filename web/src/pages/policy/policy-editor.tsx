@@ -6,6 +6,7 @@ import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { Button } from '../../components/button.tsx'
 import { Card } from '../../components/page.tsx'
+import { SelectField } from '../../components/select-field.tsx'
 import { Loaded, Loading, Note } from '../../components/states.tsx'
 import { ReviewChange, ReviewPanel } from '../../config-edit/review-change.tsx'
 import { query, setQuery } from '../../routing/location.ts'
@@ -120,23 +121,12 @@ function Parts({ settings: { parts, schemas, file }, onReview, onLoadCurrent }: 
     <Card
       title={part.title}
       side={
-        <label class="filter">
-          <span>Edit</span>
-          <select
-            class="input"
-            value={idOf(part)}
-            onChange={({ currentTarget }) => {
-              if (mayDiscard()) setQuery({ part: currentTarget.value })
-              else currentTarget.value = idOf(part)
-            }}
-          >
-            {choices.map((one) => (
-              <option key={idOf(one)} value={idOf(one)}>
-                {one.title}
-              </option>
-            ))}
-          </select>
-        </label>
+        <SelectField
+          label="Edit"
+          value={idOf(part)}
+          options={choices.map((one) => [idOf(one), one.title])}
+          onChange={(next) => mayDiscard() && setQuery({ part: next })}
+        />
       }
     >
       <PartEditor key={idOf(part)} {...{ part, schema, file, onReview, onLoadCurrent }} />

@@ -2,9 +2,10 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ConfigEdit, PolicyReplay, ReplayChange } from '../../../../src/admin/contract.ts'
 import { replayPolicy } from '../../api/replay.ts'
-import { ApiError } from '../../api/request.ts'
+import { type ApiError, asApiError } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { Card } from '../../components/page.tsx'
+import { SelectField } from '../../components/select-field.tsx'
 import { LoadError, Note } from '../../components/states.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { RelativeTime } from '../../components/times.tsx'
@@ -42,7 +43,7 @@ export function PolicyReplayPanel({ edit }: { readonly edit: ConfigEdit }) {
       state.value = { replay, days: asked }
     } catch (thrown) {
       if (own.signal.aborted) state.value = undefined
-      else state.value = { error: thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown)) }
+      else state.value = { error: asApiError(thrown) }
     }
   }
   return (
@@ -50,21 +51,13 @@ export function PolicyReplayPanel({ edit }: { readonly edit: ConfigEdit }) {
       <div class="stack">
         <p class="quiet">Applies the new rules to recorded calls. No tool is called, and nothing is saved.</p>
         <div class="row">
-          <label class="filter">
-            <span>Calls of the</span>
-            <select
-              class="input"
-              value={days.value}
-              disabled={running}
-              onChange={({ currentTarget }) => (days.value = currentTarget.value)}
-            >
-              {Object.entries(ranges).map(([value, text]) => (
-                <option key={value} value={value}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          </label>
+          <SelectField
+            label="Calls of the"
+            value={days.value}
+            options={Object.entries(ranges)}
+            disabled={running}
+            onChange={(next) => (days.value = next)}
+          />
           {running ? (
             <Button onClick={() => controller.current?.abort()}>Cancel</Button>
           ) : (

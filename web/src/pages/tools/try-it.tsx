@@ -3,6 +3,7 @@ import type { ToolDetail } from '../../../../src/admin/contract.ts'
 import { selectableAgents, session } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { Card } from '../../components/page.tsx'
+import { SelectField } from '../../components/select-field.tsx'
 import { pluralize } from '../../format/number.ts'
 import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
 import { initialValue } from '../../schema-form/initial-value.ts'
@@ -78,10 +79,10 @@ export function TryIt({ tool, draft }: TryItProps) {
             </p>
           )}
           <div class="filters">
-            <AgentSelect
-              agents={agents}
-              denied={denied}
+            <SelectField
+              label="Act as agent"
               value={agent.value}
+              options={agents.map((name) => [name, denied.has(name) ? `${name} (denied)` : name])}
               onChange={(next) => (agent.value = next)}
             />
             <ActionButton
@@ -113,27 +114,3 @@ const confirmDestructive = ({ name }: ToolDetail) => ({
   title: `Run ${name}?`,
   text: 'This tool may make changes that Toolway cannot undo, such as overwriting, deleting or sending data.',
 })
-
-interface AgentSelectProps {
-  readonly agents: readonly string[]
-  readonly denied: ReadonlySet<string>
-  readonly value: string
-  onChange(agent: string): void
-}
-
-/** Selects the agent whose rules apply to the call. */
-function AgentSelect({ agents, denied, value, onChange }: AgentSelectProps) {
-  return (
-    <label class="filter">
-      <span>Act as agent</span>
-      <select class="input" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        {agents.map((name) => (
-          <option key={name} value={name}>
-            {name}
-            {denied.has(name) ? ' (denied)' : ''}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
