@@ -6,6 +6,7 @@ import type { ErrorCode } from '../core/errors.ts'
 import type { LoginStore } from '../core/history.ts'
 import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import { fixedLimits } from '../core/limits/fixed-limits.ts'
+import { WorkTurns } from '../core/limits/turns.ts'
 import type { Log } from '../core/log.ts'
 import type { MetricsPages } from '../runtime/admin-part.ts'
 import { type Authenticate, type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
@@ -20,7 +21,6 @@ import {
   sendHttpError,
   toHttpError,
 } from '../serve/errors.ts'
-import { createTurns } from '../serve/http/bodies.ts'
 import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
 import { offendingHeader } from '../serve/http/hosts.ts'
 import { abortOnClose } from '../serve/http/sse-stream.ts'
@@ -70,7 +70,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   const events = createLiveEvents(admin, { dashboards: options.budgets.dashboards, clock, log })
   const pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
   const find = createRouter(routes)
-  const turns = createTurns()
+  const turns = new WorkTurns()
   const reads = new FairSemaphore({ perCaller: fixedLimits.adminReads.value })
   let document: object | undefined
   let draining = false
@@ -106,7 +106,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     try {
       // One caller's reads must not keep others waiting: each takes milliseconds, and some hundreds of them.
       using _ = route.method === 'GET' && !route.stream ? await reads.take(sender) : undefined
-      if (_) await turns(sender, () => requests.used > requests.usedBy(sender))
+      if (_) await turns.take(sender, () => requests.used > requests.usedBy(sender))
       if (response.destroyed) return
       await run(route, { request, response, target, user })
     } catch (thrown) {

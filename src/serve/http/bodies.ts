@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate, setTimeout } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
 import { Budget } from '../../core/limits/budget.ts'
 import type { Budgets } from '../../core/limits/budgets.ts'
+import { WorkTurns } from '../../core/limits/turns.ts'
 import { hasMoreValues } from '../../json/json-text.ts'
 import { createByteCollector } from '../../wire/bytes.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
@@ -43,60 +44,6 @@ const uncounted = 16 * 1024
  */
 const large = 64 * 1024
 
-/** Upper bound for the time of one large body, which is also the length of the pauses after it. */
-const maxTurnMs = 250
-
-/** Maximum number of pauses between two large bodies of one caller. */
-const maxPauses = 9
-
-/** A pause in which the event loop was active for a smaller share of the time shows that it has time to spare. */
-const busyShare = 0.5
-
-/** Time for turns. It depends on the speed of the machine, so it is real even if tests control the clock. */
-const realTime = {
-  now: () => performance.now(),
-  /** Resolves with the share of the pause in which the event loop was active. */
-  async pause(ms: number): Promise<number> {
-    const before = performance.eventLoopUtilization()
-    await setTimeout(ms)
-    return performance.eventLoopUtilization(before).utilization
-  },
-}
-
-/**
- * Returns a function that waits for a caller's turn to have a large body handled. Each turn is in an iteration of the
- * event loop of its own, and is followed by a pause of the same length. While `isContended` and the loop is busy, the
- * caller's next turn comes only after several pauses: most of the cost of a large body, such as its result and garbage
- * collection, follows after its turn.
- */
-export function createTurns(time = realTime): (caller: string, isContended: () => boolean) => Promise<void> {
-  let last: Promise<unknown> = Promise.resolve()
-  const lastOf = new Map<string, Promise<void>>()
-
-  const take = () => {
-    const begun = last.then(() => setImmediate())
-    const tookMs = begun.then(async () => {
-      const start = time.now()
-      await setImmediate()
-      return Math.min(time.now() - start, maxTurnMs)
-    })
-    last = tookMs.then(time.pause)
-    return { begun, tookMs }
-  }
-
-  return (caller, isContended) => {
-    const turn = (lastOf.get(caller) ?? Promise.resolve()).then(take)
-    const rest = async (): Promise<void> => {
-      const ms = await (await turn).tookMs
-      for (let left = maxPauses; left > 0 && isContended(); left--) if ((await time.pause(ms)) < busyShare) break
-      if (lastOf.get(caller) === rested) lastOf.delete(caller)
-    }
-    const rested = rest()
-    lastOf.set(caller, rested)
-    return turn.then(({ begun }) => begun)
-  }
-}
-
 export function createBodyReader(
   { maxBody, maxValues, ...limits }: BodyLimits,
   budgets?: Pick<Budgets, 'register' | 'requests'>,
@@ -114,11 +61,11 @@ export function createBodyReader(
     return account
   }
 
-  const turns = createTurns()
+  const turns = new WorkTurns()
   const turnOf = ({ request, identity }: BodyRequest): Promise<void> => {
     const principal = identity?.principal ?? ''
     const othersWait = () => budgets !== undefined && budgets.requests.used > budgets.requests.usedBy(principal)
-    return turns(callerOf(request, identity), othersWait)
+    return turns.take(callerOf(request, identity), othersWait)
   }
 
   const checked = (body: Buffer): Buffer => {

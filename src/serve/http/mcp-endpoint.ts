@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import type { Budgets } from '../../core/limits/budgets.ts'
+import type { RequestTurns } from '../../core/limits/turns.ts'
 import type { Log } from '../../core/log.ts'
 import { joined } from '../../wire/bytes.ts'
 import { type Id, resultBytes } from '../../wire/message.ts'
@@ -65,8 +66,7 @@ export function createMcpEndpoint(options: {
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
-  /** Returns what a caller's next request has to wait for. */
-  turnOf(principal: string): Promise<void> | undefined
+  readonly turns: RequestTurns
   readonly bodies: RequestBodies
   readonly legacy: LegacyProtocol
   readonly stateless: StatelessHttp
@@ -85,7 +85,7 @@ export function createMcpEndpoint(options: {
     access,
     authenticate,
     admit,
-    turnOf,
+    turns,
     bodies,
     legacy,
     stateless,
@@ -194,7 +194,7 @@ export function createMcpEndpoint(options: {
         outlet: outlet ?? nowhere,
         caller: callerOf(session, request),
         agentResolved: true,
-        turn: () => turnOf(principal),
+        turn: () => turns.take(principal),
         malformed: (fault) => recordMalformed(access, session.caller, fault),
       })
       if (outlet) outlet.answerBatch(answers)

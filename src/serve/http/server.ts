@@ -9,10 +9,11 @@ import type { Membership } from '../../core/cluster.ts'
 import { pause, settles } from '../../core/deadline.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { type Budgets, createBudgets } from '../../core/limits/budgets.ts'
+import { RequestTurns } from '../../core/limits/turns.ts'
 import type { Log } from '../../core/log.ts'
 import { createLazy, type Lazy } from '../../lib/lazy.ts'
 import type { Authenticate } from '../auth/identity.ts'
-import { createAdmit, createRequestTurns, type FailureSettings } from '../auth/throttle.ts'
+import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
 import {
   clientAddress,
   clientHeader,
@@ -114,12 +115,12 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   // A single process has no forwarded requests.
   const clientAddressOf = (request: ReceivedRequest) =>
     membership ? clientAddress(request, membership) : request.socket.remoteAddress
-  const turnOf = createRequestTurns()
+  const turns = new RequestTurns()
   const admit = createAdmit({
     authenticate,
     settings: options.failures ?? (() => usualFailures),
     addressOf: clientAddressOf,
-    turnOf,
+    turns,
     clock,
   })
   const bodies = createBodyReader(config, budgets)
@@ -127,7 +128,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     access,
     authenticate,
     admit,
-    turnOf,
+    turns,
     bodies,
     legacy,
     stateless,

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createRequestTurns } from './throttle.ts'
+import { RequestTurns } from './turns.ts'
 
 /**
  * Turns by a clock of the test. `begun` lists whose requests have begun. Each works for `workMs`. Timers can end `early`
@@ -10,7 +10,8 @@ function turns({ early = false } = {}) {
   let now = 0
   let timers: { readonly at: number; run(): void }[] = []
   const after = (ms: number, run: () => void) => void timers.push({ at: now + (early ? ms - 0.9 : ms), run })
-  const turnOf = createRequestTurns({ now: () => now, busy: () => now, after })
+  const requests = new RequestTurns({ now: () => now, busy: () => now, after })
+  const turnOf = (caller: string) => requests.take(caller)
   const begun: string[] = []
   const send = (caller: string, times = 1, workMs = 0) => {
     const begin = () => {

@@ -1,10 +1,6 @@
-import { EventEmitter } from 'node:events'
-import type { ServerResponse } from 'node:http'
-import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { createBodyReader, createTurns } from './bodies.ts'
-import type { ReceivedRequest } from './request.ts'
+import { WorkTurns } from './turns.ts'
 
 /** Turns by a clock of the test. `use` waits for a turn and then works for 10 ms; `turns` lists whose turns began. */
 function turnsWith({ contended = true, active = 1 } = {}) {
@@ -13,7 +9,7 @@ function turnsWith({ contended = true, active = 1 } = {}) {
   const turns: string[] = []
   /** Work takes time of its own, in which no pause ends. */
   let workedMs = 0
-  const wait = createTurns({
+  const work = new WorkTurns({
     now: () => clock.monotonic() + workedMs,
     pause: (ms) =>
       new Promise((resolve) => {
@@ -22,10 +18,12 @@ function turnsWith({ contended = true, active = 1 } = {}) {
       }),
   })
   const use = (caller: string, workMs = 10) =>
-    wait(caller, () => contended).then(() => {
-      turns.push(caller)
-      workedMs += workMs
-    })
+    work
+      .take(caller, () => contended)
+      .then(() => {
+        turns.push(caller)
+        workedMs += workMs
+      })
   /** Lets time pass by the millisecond, and in between everything happen that is due. */
   const pass = async (ms: number) => {
     for (let left = ms; left >= 0; left--) {
@@ -89,24 +87,4 @@ test('V6: nothing waits after the last large body', async () => {
   void use('anna')
   await pass(200)
   expect(clock.pending).toBe(0)
-})
-
-test('V6: a large body whose client disconnects before its turn is given up at once', async () => {
-  const size = 100_000
-  const limits = { maxBody: size, maxValues: size, maxInFlight: 8 * size, maxInFlightPerCaller: 4 * size }
-  const bodies = createBodyReader(limits)
-  const send = () => {
-    const parts = { headers: { 'content-type': 'application/json' }, socket: { remoteAddress: '::1' }, complete: true }
-    const request = Object.assign(new PassThrough(), parts)
-    const response = new EventEmitter()
-    const asked = { request: request as unknown as ReceivedRequest, response: response as ServerResponse }
-    const reading = Promise.resolve(bodies.read({ ...asked, identity: undefined }))
-    request.end(Buffer.alloc(size, ' '))
-    return { reading, disconnect: () => response.emit('close') }
-  }
-  const [first, second, third] = [send(), send(), send()]
-  expect(await first.reading).toHaveLength(size)
-  second.disconnect()
-  await expect(second.reading).rejects.toMatchObject({ status: 400 })
-  expect(await third.reading).toHaveLength(size)
 })
