@@ -57,6 +57,14 @@ function exampleOf(example: Example | NoExample): string {
 
 const fenced = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``
 
+/** Codes that follow from an idea, and where it is explained. */
+const conceptOf: Partial<Record<ErrorCode, string>> = {
+  CIRCUIT_OPEN: 'concepts.md#circuit-breaker',
+  OUTCOME_UNKNOWN: 'concepts.md#outcome_unknown',
+  QUARANTINED: 'concepts.md#pins-and-quarantine',
+  WRITE_NOT_ALLOWED: 'concepts.md#reads-and-writes',
+}
+
 /** The failure of the log itself is not in the log. */
 const isRecorded = (code: ErrorCode): boolean => code !== 'AUDIT_UNAVAILABLE'
 
@@ -67,8 +75,10 @@ function seeAlso(
   related: readonly ErrorCode[],
 ): string[] {
   const quoted = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(', ')
+  const concept = conceptOf[code]
   const recorded = isRecorded(code) ? [`toolway audit query --code ${code} --since 7d`] : []
   return [
+    ...(concept === undefined ? [] : [`The idea behind it: [Concepts](../${concept})`]),
     ...(keys.length === 0 ? [] : [`[Configuration](../configuration.md): ${quoted(keys)}`]),
     `Commands: ${quoted([...commands, ...recorded])}`,
     `Related: ${related.map((other) => `[${other}](${other}.md)`).join(', ')}`,
