@@ -58,36 +58,6 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
   return found
 }
 
-interface ScopesKnown {
-  /** Scopes that the operator configured, used instead of those that the server names; `more` is still added. */
-  readonly configured?: readonly string[] | undefined
-  /** Scopes that the server's challenge named. */
-  readonly challenged?: readonly string[] | undefined
-  /** Scopes that the resource metadata lists. */
-  readonly supported?: readonly string[] | undefined
-  /** The scopes of a token that was insufficient, and the scopes that it lacked. */
-  readonly more?: readonly string[] | undefined
-  /** Scopes that the authorization server's metadata lists. */
-  readonly offered: readonly string[]
-}
-
-/** The scope that requests a refresh token, if the authorization server supports it and no scopes are configured. */
-const offline = 'offline_access'
-
-/**
- * The scopes to request: those that the server named in its challenge, or all that it supports if it named none. A
- * repeated request includes the previous scopes, because the new token would lack them otherwise.
- */
-export function scopesToAsk({ configured, challenged, supported, more, offered }: ScopesKnown): readonly string[] {
-  const base = configured ?? challenged ?? supported ?? []
-  const refreshable = !configured && offered.includes(offline) ? [offline] : []
-  return [...new Set([...base, ...(more ?? []), ...refreshable])]
-}
-
-/** The scopes to request for a client credentials grant, which needs no refresh token. */
-export const scopesForClientCredentials = (known: ScopesKnown): readonly string[] =>
-  scopesToAsk(known).filter((scope) => scope !== offline)
-
 /** Provides and renews a connection's credential, for servers that use OAuth. */
 export interface RequestAuthorizer {
   /**

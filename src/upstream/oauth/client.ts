@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { IssuerMetadata } from './discovery.ts'
 import { codeIn, OAuthError } from './oauth-error.ts'
-import type { OAuthHttp, Reach } from './web.ts'
+import type { ProtectedServer } from './protected-server.ts'
 
 const registered = z.object({
   client_id: z.string().min(1),
@@ -23,23 +23,17 @@ export const client = z.object({
 
 export type OAuthClient = z.output<typeof client>
 
-/** The key of a client that authenticates with signed assertions (RFC 7523). It is stored only in the configuration. */
-export interface SigningKey {
-  /** The private key, as PKCS #8 in PEM form. */
-  readonly key: string
-  readonly algorithm: string
-}
-
 /** Client authentication methods in order of preference. */
 const preferred = ['client_secret_basic', 'client_secret_post', 'none']
 
 /** Registers a client (RFC 7591): as a web application if the redirect is https, otherwise as a native application. */
 export async function registerClient(
-  { register, authMethods, origin }: { register: URL | undefined; authMethods: readonly string[]; origin: string },
+  { issuer, register, authMethods }: IssuerMetadata,
   redirect: URL,
   scopes: readonly string[],
-  { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
+  server: ProtectedServer,
 ): Promise<OAuthClient> {
+  const { origin } = new URL(issuer)
   const advice = 'register a client there, and set auth.clientId'
   if (!register) throw new OAuthError(`${origin} does not support client registration: ${advice}`)
   // Prefer a client without a secret: a program on a person's machine cannot keep a secret from that person.
@@ -53,7 +47,8 @@ export async function registerClient(
     token_endpoint_auth_method: method,
     scope: scopes.length > 0 ? scopes.join(' ') : undefined,
   })
-  const answer = await web.post(register, reach, { body, headers: { 'content-type': 'application/json' } })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await server.parts.web.post(register, await server.reach(), { body, headers })
   const parsed = registered.safeParse(answer.body)
   if (answer.status >= 300 || !parsed.success) {
     const code = codeIn((answer.body as { error?: unknown } | null | undefined)?.error)

@@ -5,7 +5,8 @@ import { configuredHeaders, discardBody } from '../transports/http-channel.ts'
 import { createHttpChannel } from '../transports/http1/channel.ts'
 import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
 import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
-import { type AddressRangeOf, type OAuthHttp, type Reach, reachOf, unreachable } from './web.ts'
+import type { ProtectedServer } from './protected-server.ts'
+import { type OAuthHttp, type Reach, unreachable } from './web.ts'
 
 /** The authorization server for an MCP server, and what to request from it. */
 export interface DiscoveredIssuer {
@@ -15,28 +16,24 @@ export interface DiscoveredIssuer {
   readonly issuer: IssuerMetadata
 }
 
-export interface DiscoverOptions {
-  readonly server: URL
-  readonly challenge?: Challenge | undefined
-  /** The only acceptable issuer: the client is registered with it, and no other may receive the client's secret. */
-  readonly only?: string | undefined
-  /** The issuer in the configuration, which is used for a server without metadata. */
-  readonly configured?: string | undefined
-  /** The issuer of the current grant, which is preferred as long as the server still names it. */
-  readonly before?: string | undefined
-  readonly web: OAuthHttp
-  readonly rangeOf: AddressRangeOf
-}
-
-export async function discoverIssuer(options: DiscoverOptions): Promise<DiscoveredIssuer> {
-  const { server, challenge, configured, web, rangeOf } = options
-  const reach = await reachOf(server, rangeOf)
-  const { resource, issuers, scopes } = await resourceMetadata(server, challenge, { web, reach })
-  const issuer = chosen(issuers ?? [configured ?? server.origin], options)
+/**
+ * Finds a server's authorization server. `before` is the issuer of the current grant, which is preferred as long as the
+ * server still names it.
+ */
+export async function discoverIssuer(
+  server: ProtectedServer,
+  before: string | undefined,
+  challenge: Challenge | undefined,
+): Promise<DiscoveredIssuer> {
+  const { web } = server.parts
+  const reach = await server.reach()
+  const { resource, issuers, scopes } = await resourceMetadata(server.url, challenge, { web, reach })
+  const only = server.onlyIssuer(before)
+  const issuer = chooseIssuer(issuers ?? [server.settings.issuer ?? server.url.origin], only, before)
   return { resource, scopes, issuer: await issuerMetadata(issuer, web, reach) }
 }
 
-function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
+function chooseIssuer(issuers: readonly string[], only: string | undefined, before: string | undefined): string {
   if (only !== undefined && !issuers.some((issuer) => isSameButSlash(issuer, only))) {
     const registered = `the client is registered with ${quoted(only)} instead`
     throw new OAuthError(`no request was sent to its authorization server, ${quoted(issuers[0])}: ${registered}`)
@@ -54,7 +51,6 @@ const publishedIssuer = z.looseObject({
   authorization_endpoint: z.string().optional(),
   token_endpoint: z.string(),
   registration_endpoint: z.string().optional(),
-  revocation_endpoint: z.string().optional(),
   scopes_supported: words.optional(),
   code_challenge_methods_supported: words.optional(),
   token_endpoint_auth_methods_supported: words.optional(),
@@ -63,18 +59,7 @@ const publishedIssuer = z.looseObject({
 })
 
 /** An authorization server's metadata (RFC 8414, or OpenID Connect discovery). */
-export interface IssuerMetadata {
-  readonly issuer: string
-  readonly authorize?: URL
-  readonly token: URL
-  readonly register?: URL
-  readonly scopes: readonly string[]
-  readonly pkce: boolean
-  readonly authMethods: readonly string[]
-  readonly clientDocuments: boolean
-  /** Whether the issuer sends `iss` in each authorization response. */
-  readonly namesItself: boolean
-}
+export type IssuerMetadata = ReturnType<typeof readIssuer>
 
 /** Fetches an issuer's metadata, and verifies that it names exactly this issuer. */
 export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reach): Promise<IssuerMetadata> {
@@ -98,7 +83,7 @@ function issuerPlaces({ origin, pathname }: URL): URL[] {
   return paths.map((place) => new URL(place, origin))
 }
 
-function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): IssuerMetadata {
+function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL) {
   const parsed = publishedIssuer.safeParse(body)
   if (!parsed.success) throw new OAuthError(`${origin} publishes invalid authorization server metadata`)
   const found = parsed.data
@@ -124,6 +109,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
     // The default according to RFC 8414.
     authMethods: found.token_endpoint_auth_methods_supported ?? ['client_secret_basic'],
     clientDocuments: found.client_id_metadata_document_supported ?? false,
+    /** Whether the issuer sends `iss` in each authorization response. */
     namesItself: found.authorization_response_iss_parameter_supported ?? false,
   }
 }

@@ -5,12 +5,12 @@ import type { Log } from '../../core/log.ts'
 import type { Locks, Vault } from '../../core/stores.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import type { RequestAuthorizer } from './authorization.ts'
-import { type Credential, createCredential } from './credential.ts'
+import { Credential } from './credential.ts'
 import { challengeOf } from './discovery.ts'
 import { createGrants, type Grant, type GrantHolder, grantLock } from './grants.ts'
 import { OAuthError } from './oauth-error.ts'
+import { type OAuthSettings, ProtectedServer } from './protected-server.ts'
 import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
-import type { OAuthSettings } from './tokens.ts'
 import { type AddressRangeOf, createOAuthHttp } from './web.ts'
 
 export type { SignIn } from './sign-in.ts'
@@ -54,14 +54,15 @@ export interface OAuthOptions {
 export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions): OAuth {
   const seen = createSeenTokens()
   const grants = createGrants(vault, seen.add)
-  const parts = { grants, locks, rangeOf, clock, web: createOAuthHttp({ rangeOf, clock }) }
+  const parts = { grants, locks, rangeOf, clock, log, web: createOAuthHttp({ rangeOf, clock }) }
   const flows = createPendingSignIns(clock)
-  const credentials = new Map<string, { readonly holder: GrantHolder; readonly credential: Credential }>()
+  const credentials = new Map<string, Credential>()
 
   const begin: OAuth['begin'] = async (server, config, redirect, principal) => {
     const { settings, holder, headers, kind } = wanted(server, config, principal)
-    const challenge = () => challengeOf(new URL(holder.url), headers, kind, clock)
-    return beginSignIn({ ...parts, holder, settings, redirect, challenge }).catch((error) => {
+    const target = new ProtectedServer(holder, settings, parts)
+    const askChallenge = () => challengeOf(target.url, headers, kind, clock)
+    return beginSignIn(target, redirect, askChallenge).catch((error) => {
       throw refusal(server, error)
     })
   }
@@ -72,12 +73,9 @@ export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions)
       if (!settings) return undefined
       const holder = holderOf(server, config, settings, principal)
       const key = JSON.stringify([holder, settings])
-      const known = credentials.get(key) ?? {
-        holder,
-        credential: createCredential({ ...parts, holder, settings, log }),
-      }
-      setBounded(credentials, key, known, maxCredentials)
-      return known.credential
+      const credential = credentials.get(key) ?? new Credential(new ProtectedServer(holder, settings, parts))
+      setBounded(credentials, key, credential, maxCredentials)
+      return credential
     },
     begin,
     async beginHere(server, config, redirect, principal) {
@@ -92,15 +90,14 @@ export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions)
     },
     async forget(server, principal) {
       await using held = new AsyncDisposableStack()
+      const isMeant = (holder: GrantHolder) =>
+        holder.server === server && (principal === undefined || holder.principal === principal)
       for (const { grant, ...holder } of await grants.list()) {
-        const isMeant = holder.server === server && (principal === undefined || holder.principal === principal)
         // Without the lock, a renewal that is under way would store the grant again.
-        if (isMeant) held.use(await locks.hold(grantLock(holder, grant.issuer)))
+        if (isMeant(holder)) held.use(await locks.hold(grantLock(holder, grant.issuer)))
       }
       const count = await grants.forget(server, principal)
-      for (const { holder, credential } of credentials.values()) {
-        if (holder.server === server && (principal === undefined || holder.principal === principal)) credential.drop()
-      }
+      for (const credential of credentials.values()) if (isMeant(credential.holder)) credential.forget()
       return count
     },
     tokens: seen.list,

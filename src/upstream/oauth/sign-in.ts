@@ -1,124 +1,135 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../lib/url.ts'
-import { type Challenge, scopesToAsk } from './authorization.ts'
+import type { Challenge } from './authorization.ts'
 import { type OAuthClient, registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
-import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
+import { type AuthDemand, type Grant, grantLock } from './grants.ts'
 import { codeIn, isClientRejected, isSameSite, OAuthError, quoted } from './oauth-error.ts'
-import {
-  configuredClient,
-  grantFrom,
-  type OAuthParts,
-  type OAuthSettings,
-  onlyIssuer,
-  requestTokens,
-  scopeParameter,
-  signingKey,
-  type TokenSet,
-} from './tokens.ts'
-import { type Reach, reachOf } from './web.ts'
+import type { ProtectedServer } from './protected-server.ts'
+import { requestGrant, scopeParameter, scopesToAsk } from './tokens.ts'
 
-export interface SignIn {
-  readonly url: string
-  /** The `state` that the authorization response must carry. */
-  readonly state: string
-  readonly issuer: string
-  readonly scopes: readonly string[]
-  /** Handles the authorization response and stores the grant. Can be called only once. */
-  finish(answer: URLSearchParams): Promise<Grant>
-}
-
-export interface BeginSignInOptions extends OAuthParts {
-  readonly holder: GrantHolder
-  readonly settings: OAuthSettings
-  readonly redirect: URL
-  /** Fetches the server's challenge; called only if its scopes are not known yet. */
-  challenge(): Promise<Challenge | undefined>
-}
-
-/** Begins a sign-in: finds the authorization server, and the client to use with it. */
-export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> {
-  const { holder, settings, redirect, grants, web, rangeOf } = options
-  const server = new URL(holder.url)
-  const demand = await grants.demandOf(holder)
-  const fresh = demand.scopes ? undefined : await options.challenge()
+/**
+ * Begins a sign-in: finds the authorization server, and the client to use with it. `askChallenge` fetches the server's
+ * challenge, and is called only if its scopes are not known yet.
+ */
+export async function beginSignIn(
+  server: ProtectedServer,
+  redirect: URL,
+  askChallenge: () => Promise<Challenge | undefined>,
+): Promise<SignIn> {
+  const { settings } = server
+  const demand = await server.parts.grants.demandOf(server.holder)
+  const fresh = demand.scopes ? undefined : await askChallenge()
   const resourceMetadata = fresh?.resourceMetadata ?? demand.resourceMetadata
-  const challenge: Challenge = { status: 401, resourceMetadata, scopes: fresh?.scopes }
-  const only = onlyIssuer(settings, demand.issuer)
-  const configured = settings.issuer
-  const found = await discoverIssuer({ server, challenge, only, configured, before: demand.issuer, web, rangeOf })
-  const { issuer, resource, scopes: supported } = found
+  const found = await discoverIssuer(server, demand.issuer, { status: 401, resourceMetadata })
+  const { issuer } = found
   if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no authorization endpoint`)
   if (!issuer.pkce) {
     throw new OAuthError(`${quoted(issuer.issuer)} does not support PKCE with S256, without which a code can be stolen`)
   }
   if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
-  const challenged = demand.scopes ?? challenge.scopes
-  const known = { configured: settings.scopes, challenged, supported, more: demand.more, offered: issuer.scopes }
-  const scopes = scopesToAsk(known)
-  const reach = await reachOf(server, rangeOf)
-  const client = await clientFor(found, scopes, demand, options, reach).catch(dropRejectedScopes)
-  const pkce = createPkce()
-  const state = unguessable()
-  const url = new URL(issuer.authorize)
-  const parameters = {
-    response_type: 'code',
-    client_id: client.id,
-    redirect_uri: redirect.href,
-    code_challenge: pkce.challenge,
-    code_challenge_method: 'S256',
-    state,
-    resource,
-    ...scopeParameter(scopes),
-    // Some authorization servers issue a refresh token only if the user consents again.
-    ...(scopes.includes('offline_access') && { prompt: 'consent' }),
-  }
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-  let used = false
+  const challenged = demand.scopes ?? fresh?.scopes?.slice()
+  const scopes = scopesToAsk(settings, found, { ...demand, scopes: challenged })
+  const client = await clientFor(server, found, scopes, redirect, demand).catch((error) =>
+    dropRejectedScopes(server, demand, error),
+  )
+  return new SignIn(server, found, { client, scopes, redirect, demand })
+}
 
-  return {
-    url: url.href,
-    state,
-    issuer: issuer.issuer,
-    scopes,
-    async finish(answer) {
-      if (used) throw new OAuthError('this sign-in has already finished')
-      if (!sameState(answer, state)) throw new OAuthError('the response belongs to another sign-in')
-      used = true
-      const tokens = await redeemed(answer).catch(async (error) => {
-        if (isClientRejected(error)) await grants.unregistered(holder.server, issuer.issuer, client.id)
-        return dropRejectedScopes(error)
-      })
-      const stored = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
-      const grant = grantFrom(tokens, stored, options.clock.now())
-      const { more: _, ...met } = demand
-      // Without the lock, a renewal of the previous grant that is under way could overwrite this one.
-      await using _lock = await options.locks.hold(grantLock(holder, issuer.issuer))
-      await grants.granted(holder, grant)
-      await grants.demanded(holder, { ...met, issuer: issuer.issuer })
-      return grant
-    },
-  }
+/** What a sign-in asks for. */
+interface SignInRequest {
+  readonly client: OAuthClient
+  readonly scopes: readonly string[]
+  readonly redirect: URL
+  readonly demand: AuthDemand
+}
 
-  async function redeemed(answer: URLSearchParams): Promise<TokenSet> {
+/** A sign-in that waits for its authorization response, with PKCE (RFC 7636). */
+export class SignIn {
+  /** The `state` that the authorization response must carry. */
+  readonly state = unguessable()
+  readonly url: string
+  readonly #server: ProtectedServer
+  readonly #found: DiscoveredIssuer
+  readonly #request: SignInRequest
+  readonly #verifier = unguessable()
+  #isFinished = false
+
+  constructor(server: ProtectedServer, found: DiscoveredIssuer, request: SignInRequest) {
+    this.#server = server
+    this.#found = found
+    this.#request = request
+    const { client, scopes, redirect } = request
+    const url = new URL(found.issuer.authorize as URL)
     const parameters = {
-      grant_type: 'authorization_code',
-      code: codeOf(answer, found),
+      response_type: 'code',
+      client_id: client.id,
       redirect_uri: redirect.href,
-      code_verifier: pkce.verifier,
-      resource,
+      code_challenge: createHash('sha256').update(this.#verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      state: this.state,
+      resource: found.resource,
+      ...scopeParameter(scopes),
+      // Some authorization servers issue a refresh token only if the user consents again.
+      ...(scopes.includes('offline_access') && { prompt: 'consent' }),
     }
-    return requestTokens({ issuer, client, signing: signingKey(settings), parameters, reach, ...options })
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    this.url = url.href
   }
 
-  /** Forgets scopes that the server demanded but the authorization server rejects: no sign-in could succeed. */
-  async function dropRejectedScopes(error: unknown): Promise<never> {
-    const { more, ...rest } = demand
-    if (!more || !(error instanceof OAuthError) || !scopeErrors.has(error.code)) throw error
-    await grants.demanded(holder, rest)
-    const sentence = `${error.message}. The next sign-in does not request the scopes that a call lacked`
-    throw new OAuthError(sentence, { code: error.code, cause: error })
+  get issuer(): string {
+    return this.#found.issuer.issuer
   }
+
+  get scopes(): readonly string[] {
+    return this.#request.scopes
+  }
+
+  /** Handles the authorization response and stores the grant. Can be called only once. */
+  async finish(answer: URLSearchParams): Promise<Grant> {
+    if (this.#isFinished) throw new OAuthError('this sign-in has already finished')
+    if (!sameState(answer, this.state)) throw new OAuthError('the response belongs to another sign-in')
+    this.#isFinished = true
+    const { client, demand } = this.#request
+    const { issuer } = this.#found.issuer
+    const { holder, parts } = this.#server
+    const { grants, locks } = parts
+    const grant = await this.#redeem(answer).catch(async (error) => {
+      if (isClientRejected(error)) await grants.unregistered(holder.server, issuer, client.id)
+      return dropRejectedScopes(this.#server, demand, error)
+    })
+    const { more: _, ...met } = demand
+    // Without the lock, a renewal of the previous grant that is under way could overwrite this one.
+    await using _lock = await locks.hold(grantLock(holder, issuer))
+    await grants.granted(holder, grant)
+    await grants.demanded(holder, { ...met, issuer })
+    return grant
+  }
+
+  async #redeem(answer: URLSearchParams): Promise<Grant> {
+    const { client, scopes, redirect } = this.#request
+    const { issuer, resource } = this.#found
+    const request = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
+    return requestGrant(this.#server, issuer, client, request, {
+      grant_type: 'authorization_code',
+      code: codeOf(answer, issuer),
+      redirect_uri: redirect.href,
+      code_verifier: this.#verifier,
+    })
+  }
+}
+
+/** Forgets scopes that the server demanded but the authorization server rejects: no sign-in could succeed. */
+async function dropRejectedScopes(
+  { holder, parts }: ProtectedServer,
+  demand: AuthDemand,
+  error: unknown,
+): Promise<never> {
+  const { more, ...rest } = demand
+  if (!more || !(error instanceof OAuthError) || !scopeErrors.has(error.code)) throw error
+  await parts.grants.demanded(holder, rest)
+  const sentence = `${error.message}. The next sign-in does not request the scopes that a call lacked`
+  throw new OAuthError(sentence, { code: error.code, cause: error })
 }
 
 /** Errors of authorization servers that do not grant, or register a client for, the requested scopes. */
@@ -142,7 +153,7 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
 }
 
 /** The code in an authorization response. `iss` is verified first, whenever it is present (RFC 9207). */
-function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
+function codeOf(answer: URLSearchParams, issuer: IssuerMetadata): string {
   if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the response has a duplicate parameter')
   const from = answer.get('iss')
   if (from === null && issuer.namesItself)
@@ -160,14 +171,15 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
 
 /** The configured client, else our metadata document if the issuer supports it, else one registered with the issuer. */
 async function clientFor(
+  server: ProtectedServer,
   { issuer }: DiscoveredIssuer,
   scopes: readonly string[],
+  redirect: URL,
   { more }: AuthDemand,
-  { holder, settings, redirect, grants, web, clock }: BeginSignInOptions,
-  reach: Reach,
 ): Promise<OAuthClient> {
-  const configured = configuredClient(settings)
-  if (configured) return configured
+  const { holder, settings } = server
+  const { grants, clock } = server.parts
+  if (server.client) return server.client
   if (settings.clientMetadata !== undefined && issuer.clientDocuments)
     return { id: settings.clientMetadata, method: 'none' }
   const known = await grants.clientOf(holder.server, issuer.issuer)
@@ -175,8 +187,7 @@ async function clientFor(
   // A client that Toolway 0.1 registered has no scopes; those that a call lacked are not among its scopes.
   const covers = known?.scopes ? scopes.every((scope) => known.scopes?.includes(scope)) : more === undefined
   if (known && !expired && covers && known.redirects?.includes(redirect.href)) return known
-  const { origin } = new URL(issuer.issuer)
-  const fresh = await registerClient({ ...issuer, register: issuer.register, origin }, redirect, scopes, { web, reach })
+  const fresh = await registerClient(issuer, redirect, scopes, server)
   await grants.registered(holder.server, issuer.issuer, fresh)
   return fresh
 }
@@ -185,12 +196,6 @@ async function clientFor(
 export function knownPort(client: OAuthClient | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(({ hostname }) => isLoopback(hostname))
   return loopback && Number(loopback.port)
-}
-
-/** Creates a proof that the client that asked for the code is the one that redeems it (RFC 7636). */
-function createPkce() {
-  const verifier = unguessable()
-  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
 const unguessable = (): string => randomBytes(32).toString('base64url')
