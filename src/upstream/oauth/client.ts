@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { IssuerMetadata } from './discovery.ts'
+import type { OAuthClient } from './grants.ts'
 import { codeIn, OAuthError } from './oauth-error.ts'
 import type { ProtectedServer } from './protected-server.ts'
 
@@ -9,19 +10,6 @@ const registered = z.object({
   client_secret_expires_at: z.number().optional(),
   token_endpoint_auth_method: z.string().optional(),
 })
-
-export const client = z.object({
-  id: z.string(),
-  secret: z.string().optional(),
-  method: z.string().optional(),
-  /** When the client's secret expires, in milliseconds since the epoch. */
-  expiresAt: z.number().optional(),
-  redirects: z.array(z.string()).optional(),
-  /** The scopes that the client was registered for, beyond which some authorization servers grant none. */
-  scopes: z.array(z.string()).optional(),
-})
-
-export type OAuthClient = z.output<typeof client>
 
 /** Client authentication methods in order of preference. */
 const preferred = ['client_secret_basic', 'client_secret_post', 'none']

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { Vault } from '../../core/stores.ts'
 import { jsonValue } from '../../json/parse-json.ts'
-import { client, type OAuthClient } from './client.ts'
 
 /** The holder of a grant: one server at one URL, and one principal if each principal has its own grant. */
 export interface GrantHolder {
@@ -10,6 +9,19 @@ export interface GrantHolder {
   /** The principal; empty for a grant that all principals share. */
   readonly principal: string
 }
+
+const client = z.object({
+  id: z.string(),
+  secret: z.string().optional(),
+  method: z.string().optional(),
+  /** When the client's secret expires, in milliseconds since the epoch. */
+  expiresAt: z.number().optional(),
+  redirects: z.array(z.string()).optional(),
+  /** The scopes that the client was registered for, beyond which some authorization servers grant none. */
+  scopes: z.array(z.string()).optional(),
+})
+
+export type OAuthClient = z.output<typeof client>
 
 const grant = z.object({
   issuer: z.string(),

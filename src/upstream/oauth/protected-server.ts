@@ -2,8 +2,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Locks } from '../../core/stores.ts'
-import type { OAuthClient } from './client.ts'
-import type { GrantHolder, Grants } from './grants.ts'
+import type { GrantHolder, Grants, OAuthClient } from './grants.ts'
 import { type AddressRangeOf, type OAuthHttp, type Reach, reachOf } from './web.ts'
 
 export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth'], { type: 'oauth' }>
