@@ -1,7 +1,7 @@
+import { applyChanges, contentOf, valueAt } from '../config/edit/edit-text.ts'
 import { FileProblem } from '../config/edit/file.ts'
-import { type Section, sectionText, valueAt } from '../config/edit/section-text.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
-import { isRecord } from '../lib/is-record.ts'
+import { asRecord, isRecord } from '../lib/is-record.ts'
 
 export type ClientTransport =
   | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
@@ -122,6 +122,8 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
 /** The name of Toolway's entry in clients' files. */
 export const ownName = 'toolway'
 
+type Section = Readonly<Record<string, unknown>>
+
 /** A client's file as text. Edits change only the servers section. */
 export interface ClientText {
   readonly servers: Section
@@ -132,17 +134,26 @@ export interface ClientText {
 }
 
 export function clientText(client: ClientKind, file: string, text: string): ClientText {
-  const { members, path, edited } = sectionText(file, text, (whole) => serversPath(client, whole))
+  const whole = contentOf(file, text)
+  const path = serversPath(client, whole)
+  const section = valueAt(whole, path)
+  const servers = asRecord(section)
   return {
-    servers: members,
+    servers,
     path,
-    edited: (entry, without = []) =>
-      entry ? edited({ [ownName]: entry }, without) : edited({}, [...without, ownName]),
+    edited(entry, without = []) {
+      if (!isRecord(section ?? {})) {
+        throw new FileProblem(`${path.join('.')} in it is not a section`, 'Fix it, then try again.')
+      }
+      const gone = [...without, ...(entry ? [] : [ownName])].filter((name) => Object.hasOwn(servers, name))
+      const changes = gone.map((name) => ({ path: [...path, name] }))
+      return applyChanges(file, text, entry ? [...changes, { path: [...path, ownName], value: entry }] : changes)
+    },
   }
 }
 
 /** Path of the servers section. Newer OpenCode files nest servers one level deeper. */
-function serversPath(client: ClientKind, whole: Section): readonly string[] {
+function serversPath(client: ClientKind, whole: unknown): readonly string[] {
   const { servers } = shapes[client]
   const deeper = [...servers, 'servers']
   return client === 'opencode' && isRecord(valueAt(whole, deeper)) ? deeper : servers

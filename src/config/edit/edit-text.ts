@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { syntaxOf } from '../parse/document.ts'
+import { type Syntax, syntaxOf } from '../parse/document.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
-import { jsonText } from './json-edit.ts'
-import { json, says, sectionText, toml } from './section-text.ts'
-import { tomlText } from './toml-edit.ts'
+import { jsonContent, jsonText } from './json-edit.ts'
+import { tomlContent, tomlText } from './toml-edit.ts'
 import { unsafe, yamlContent, yamlText } from './yaml-edit.ts'
 
 /** One change of a configuration file. Without `value` and `rename`, what is at the path is removed. */
@@ -22,30 +21,43 @@ export interface TextChange {
 }
 
 /** The content of a configuration file as plain values, as it is written: without variables, defaults and aliases. */
-export function contentOf(file: string, text: string): unknown {
-  const syntax = syntaxOf({ path: file, text })
-  if (syntax === 'yaml') return yamlContent(text)
-  return syntax === 'json' ? json.parse(text) : sectionText(file, text, () => []).members
+export const contentOf = (file: string, text: string): unknown => parsers[syntaxOf({ path: file, text })](text)
+
+const parsers: Readonly<Record<Syntax, (text: string) => unknown>> = {
+  yaml: yamlContent,
+  json: jsonContent,
+  toml: tomlContent,
 }
 
 /** Each change parses the text once, so both limits bound how long an edit blocks the process. */
 const maxChanges = 500
 const maxParsedLength = 16 * 1024 * 1024
 
-/**
- * Applies changes to the text of a configuration file and preserves all other text byte for byte, including comments.
- * Throws a FileProblem if parsing the result would not yield the intended content.
- */
+/** Applies changes to the text of a configuration file, as `applyChanges` does, if they are not too many for the file. */
 export function editText(file: string, text: string, changes: readonly TextChange[]): string {
-  if (changes.length === 0) return text
   if (changes.length > maxChanges || (changes.length > 1 && changes.length * text.length > maxParsedLength)) {
     const problem = `${changes.length} changes are too many for one edit of a file with ${text.length} characters`
     throw new FileProblem(problem, 'Edit the text of the file instead.')
   }
+  return applyChanges(file, text, changes)
+}
+
+/**
+ * Applies changes to the text of a configuration file and preserves all other text byte for byte, including comments.
+ * Throws a FileProblem if parsing the result would not yield the intended content.
+ */
+export function applyChanges(file: string, text: string, changes: readonly TextChange[]): string {
+  if (changes.length === 0) return text
   const syntax = syntaxOf({ path: file, text })
-  if (syntax === 'toml') return editToml(file, text, changes)
+  if (syntax === 'toml') return editToml(text, changes)
+  const open = syntax === 'json' ? jsonText : yamlText
   const wanted = withChanges(contentOf(file, text), changes)
-  const after = changes.reduce(syntax === 'json' ? editJson : editYaml, text)
+  const after = changes.reduce((before, { path, value, rename, insert, comment }) => {
+    const edited = open(before)
+    if (rename !== undefined) return edited.rename(path, rename)
+    if (value === undefined) return edited.remove(path)
+    return insert ? edited.insert(path, value) : edited.set(path, value, comment)
+  }, text)
   if (isDeepStrictEqual(reparsed(file, after), jsonValue(JSON.stringify(wanted)))) return after
   throw unsafe()
 }
@@ -58,31 +70,20 @@ function reparsed(file: string, text: string): unknown {
   }
 }
 
-function editYaml(text: string, { path, value, rename, insert, comment }: TextChange): string {
-  const yaml = yamlText(text)
-  if (rename !== undefined) return yaml.rename(path, rename)
-  if (value === undefined) return yaml.remove(path)
-  return insert ? yaml.insert(path, value) : yaml.set(path, value, comment)
-}
-
-function editJson(text: string, { path, value, rename, insert }: TextChange): string {
-  const edited = jsonText(text)
-  if (rename !== undefined) return edited.rename(path, rename)
-  if (value === undefined) return edited.remove(path)
-  return insert ? edited.insert(path, value) : edited.set(path, value)
-}
-
 /** Changes values of a TOML file where they are written and, if that is not possible, writes their whole entry again. */
-const editToml = (file: string, text: string, changes: readonly TextChange[]): string =>
+const editToml = (text: string, changes: readonly TextChange[]): string =>
   changes.reduce((before, change) => {
-    const content = contentOf(file, before)
+    const content = tomlContent(before)
     const old = valueAt(content, change.path)
     if (!change.insert && isRecord(old) && isRecord(change.value)) {
-      return editToml(file, before, changesBetween(old, change.value, change.path))
+      return editToml(before, changesBetween(old, change.value, change.path))
     }
     const wanted = withChanges(content, [change])
-    const after = [...tomlWith(before, change, wanted)].find((one) => says(toml, one, wanted))
-    return after ?? withWholeEntry(file, before, change, wanted)
+    const after = [...tomlWith(before, change, wanted)].find((one) => tomlSays(one, wanted))
+    if (after !== undefined) return after
+    const whole = withWholeEntry(before, change, wanted)
+    if (tomlSays(whole, wanted)) return whole
+    throw unsafe()
   }, text)
 
 /** The ways to write a change, best first. */
@@ -101,18 +102,31 @@ function* tomlWith(text: string, { path, value, rename, insert }: TextChange, wa
 }
 
 /** Writes an entry such as `mcpServers.files`, or a new section, as one table. */
-function withWholeEntry(file: string, text: string, { path, rename }: TextChange, wanted: unknown): string {
-  const [section = '', name] = path.map(String)
-  const parent = name === undefined ? [] : [section]
-  const key = name ?? section
-  return (rename === undefined ? [key] : [key, rename]).reduce((before, one) => {
-    const entry = valueAt(wanted, [...parent, one])
-    if (entry !== undefined && !isRecord(entry)) {
-      throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
-    }
-    const part = sectionText(file, before, () => parent)
-    return entry === undefined ? part.edited({}, [one]) : part.edited({ [one]: entry })
+function withWholeEntry(text: string, { path, rename }: TextChange, wanted: unknown): string {
+  const entry = path.slice(0, 2).map(String)
+  const renamed = rename === undefined ? [] : [entry.with(-1, rename)]
+  return [entry, ...renamed].reduce((before, one) => {
+    const value = valueAt(wanted, one)
+    if (value === undefined) return tomlText(before).remove(one)
+    if (isRecord(value)) return tomlText(before).set(one, value)
+    throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
   }, text)
+}
+
+/** Whether a TOML text has the intended content. Ignores prototypes, and treats empty sections as absent. */
+function tomlSays(text: string, wanted: unknown): boolean {
+  try {
+    return isDeepStrictEqual(plainToml(tomlContent(text)), plainToml(wanted))
+  } catch {
+    return false
+  }
+}
+
+function plainToml(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainToml)
+  if (!isRecord(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
+  const parts = Object.entries(value).map(([key, part]) => [key, plainToml(part)] as const)
+  return Object.fromEntries(parts.filter(([, part]) => !(isRecord(part) && Object.keys(part).length === 0)))
 }
 
 /** The value at a path. Inherited properties such as `__proto__` are not values. */

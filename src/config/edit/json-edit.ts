@@ -1,4 +1,4 @@
-import { type Node, type ParseError, parseTree } from 'jsonc-parser'
+import { getNodeValue, type Node, type ParseError, parseTree } from 'jsonc-parser'
 import type { Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
 import { type BracketedList, between, indentAt, insertItem, removeItem, startsLine } from './list-items.ts'
@@ -8,12 +8,23 @@ interface Style {
   readonly unit: string
 }
 
-/** Edits JSON with or without comments. Text outside the edited entry does not change. */
-export function jsonText(text: string) {
+function jsonRoot(text: string): Node | undefined {
   const faults: ParseError[] = []
   const root = parseTree(text, faults, { allowTrailingComma: true, allowEmptyContent: true })
   if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Fix it, then try again.')
   if (root && root.type !== 'object') throw new FileProblem('it does not contain an object', 'Fix it, then try again.')
+  return root
+}
+
+export function jsonContent(text: string): Readonly<Record<string, unknown>> {
+  const root = jsonRoot(text)
+  // A copy, because the library returns objects without a prototype.
+  return root ? structuredClone(getNodeValue(root)) : {}
+}
+
+/** Edits JSON with or without comments. Text outside the edited entry does not change. */
+export function jsonText(text: string) {
+  const root = jsonRoot(text)
   const style: Style = {
     eol: text.includes('\r\n') ? '\r\n' : '\n',
     unit: /^([ \t]+)["}]/m.exec(text)?.[1] ?? '  ',

@@ -18,13 +18,17 @@ interface Span {
   readonly end: number
 }
 
-/** Edits a TOML file. Text outside the edited table or value does not change. */
-export function tomlText(text: string) {
+export function tomlContent(text: string): Readonly<Record<string, unknown>> {
   try {
-    parse(text)
+    return parse(text)
   } catch {
     throw new FileProblem('it is not valid TOML', 'Fix it, then try again.')
   }
+}
+
+/** Edits a TOML file. Text outside the edited table or value does not change. */
+export function tomlText(text: string) {
+  tomlContent(text)
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const { tables, statements } = partsIn(text)
   const below = (parts: readonly Part[], path: readonly string[]) => parts.filter((part) => isBelow(part.path, path))
