@@ -86,131 +86,139 @@ function clearLive(): void {
  * Keeps an event stream open for the current user, until the returned function is called. When the user changes or signs
  * out, the stream is closed and its data cleared before anything renders.
  */
-export const followLive = (): (() => void) => effect(() => (userKey.value === undefined ? undefined : startLive()))
+export const followLive = (): (() => void) =>
+  effect(() => {
+    if (userKey.value === undefined) return
+    const stream = new LiveStream()
+    return () => stream.close()
+  })
 
 /**
- * Opens the event stream, and reconnects when it breaks, until the returned function is called. Tabs that stay hidden
- * close it: browsers open at most six HTTP/1.1 connections to a host, for all tabs together.
+ * An event stream that reconnects when it breaks. Tabs that stay hidden close it: browsers open at most six HTTP/1.1
+ * connections to a host, for all tabs together.
  */
-function startLive(): () => void {
-  let source: EventSource | undefined
-  let failures = 0
-  let wasLive = false
-  let paused = false
-  let hideTimer: ReturnType<typeof setTimeout> | undefined
-  let inboxTimer: ReturnType<typeof setInterval> | undefined
-  let reconnectTimer: ReturnType<typeof setTimeout> | undefined
-  let silenceTimer: ReturnType<typeof setTimeout> | undefined
+class LiveStream {
+  readonly #closed = new AbortController()
+  #source: EventSource | undefined
+  #failures = 0
+  #wasLive = false
+  #paused = false
+  #hideTimer: ReturnType<typeof setTimeout> | undefined
+  #inboxTimer: ReturnType<typeof setInterval> | undefined
+  #reconnectTimer: ReturnType<typeof setTimeout> | undefined
+  #silenceTimer: ReturnType<typeof setTimeout> | undefined
 
-  const awaitEvent = () => {
-    clearTimeout(silenceTimer)
-    silenceTimer = setTimeout(onSilence, maxSilenceMs)
+  constructor() {
+    const { signal } = this.#closed
+    window.addEventListener('online', () => this.#retryNow(), { signal })
+    document.addEventListener('visibilitychange', () => this.#onVisibilityChange(), { signal })
+    if (document.hidden) this.#pause()
+    else this.#open()
   }
 
-  const onAlive = () => {
-    awaitEvent()
+  close(): void {
+    this.#closed.abort()
+    this.#disconnect()
+    this.#paused = false
+    clearTimeout(this.#hideTimer)
+    clearInterval(this.#inboxTimer)
+    clearLive()
+  }
+
+  #open(): void {
+    // Without a session every request would be refused, and recorded as an attempt.
+    if (mustSignInAgain.peek()) {
+      this.#reconnectTimer = setTimeout(() => this.#open(), signedOutMs)
+      return
+    }
+    this.#awaitEvent()
+    this.#source = new EventSource('/admin/api/events')
+    this.#source.addEventListener('error', () => this.#onFailure())
+    this.#source.addEventListener('open', () => this.#onAlive())
+    for (const [kind, listener] of Object.entries(eventHandlers)) {
+      this.#source.addEventListener(kind, (event: MessageEvent<string>) => {
+        this.#onAlive()
+        listener(JSON.parse(event.data) as never)
+      })
+    }
+  }
+
+  #disconnect(): void {
+    this.#source?.close()
+    clearTimeout(this.#silenceTimer)
+    clearTimeout(this.#reconnectTimer)
+  }
+
+  #retryNow(): void {
+    if (this.#paused || streamState.peek() === 'live') return
+    this.#disconnect()
+    this.#open()
+  }
+
+  #awaitEvent(): void {
+    clearTimeout(this.#silenceTimer)
+    this.#silenceTimer = setTimeout(() => this.#onSilence(), maxSilenceMs)
+  }
+
+  #onAlive(): void {
+    this.#awaitEvent()
     heardAt.value = Date.now()
     if (streamState.peek() === 'live') return
     batch(() => {
       streamState.value = 'live'
       // Calls that still run are reported again; the others may have ended, or the gateway was restarted.
       liveCalls.value = liveCalls.peek().filter(({ outcome }) => outcome !== 'running')
-      if (wasLive) reconnections.value++
+      if (this.#wasLive) reconnections.value++
     })
-    failures = 0
-    wasLive = true
+    this.#failures = 0
+    this.#wasLive = true
   }
 
-  const disconnect = () => {
-    source?.close()
-    clearTimeout(silenceTimer)
-    clearTimeout(reconnectTimer)
-  }
-
-  const onFailure = () => {
-    disconnect()
-    failures++
-    streamState.value = streamStateAfter(failures, navigator.onLine)
-    reconnectTimer = setTimeout(open, reconnectDelay(failures))
-    // EventSource does not report the HTTP status, so check whether the session has ended, or the gateway is gone.
-    if (failures >= 2) void refreshSession()
-  }
-
-  const onSilence = () => {
+  #onSilence(): void {
     isAnswering.value = false
-    failures = Math.max(failures, maxFailures - 1)
-    onFailure()
+    this.#failures = Math.max(this.#failures, maxFailures - 1)
+    this.#onFailure()
   }
 
-  const open = () => {
-    // Without a session every request would be refused, and recorded as an attempt.
-    if (mustSignInAgain.peek()) {
-      reconnectTimer = setTimeout(open, signedOutMs)
-      return
-    }
-    awaitEvent()
-    source = new EventSource('/admin/api/events')
-    source.addEventListener('error', onFailure)
-    source.addEventListener('open', onAlive)
-    for (const [kind, listener] of Object.entries(eventHandlers)) {
-      source.addEventListener(kind, (event: MessageEvent<string>) => {
-        onAlive()
-        listener(JSON.parse(event.data) as never)
-      })
-    }
+  #onFailure(): void {
+    this.#disconnect()
+    this.#failures++
+    streamState.value = streamStateAfter(this.#failures, navigator.onLine)
+    this.#reconnectTimer = setTimeout(() => this.#open(), reconnectDelay(this.#failures))
+    // EventSource does not report the HTTP status, so check whether the session has ended, or the gateway is gone.
+    if (this.#failures >= 2) void refreshSession()
   }
 
-  const retryNow = () => {
-    if (paused || streamState.peek() === 'live') return
-    disconnect()
-    open()
+  #onVisibilityChange(): void {
+    clearTimeout(this.#hideTimer)
+    if (!document.hidden) this.#resume()
+    else if (!this.#paused) this.#hideTimer = setTimeout(() => this.#pause(), hiddenDelayMs)
   }
 
-  // The title and notifications of a hidden tab need the inbox.
-  const pollInbox = async () => {
-    if (mustSignInAgain.peek()) return
-    const inbox = await request<InboxView>('inbox').catch(() => undefined)
-    if (paused && inbox) liveInbox.value = inbox
-  }
-
-  const pause = () => {
-    disconnect()
-    paused = true
+  #pause(): void {
+    this.#disconnect()
+    this.#paused = true
     // Resources that were loaded before are reloaded, also if the stream is opened for the first time.
-    wasLive = true
+    this.#wasLive = true
     streamState.value = 'reconnecting'
     if (!isAdmin.peek()) return
-    void pollInbox()
-    inboxTimer = setInterval(pollInbox, hiddenPollMs)
+    void this.#pollInbox()
+    this.#inboxTimer = setInterval(() => this.#pollInbox(), hiddenPollMs)
   }
 
-  const resume = () => {
-    clearTimeout(hideTimer)
-    clearInterval(inboxTimer)
-    if (!paused) return
-    paused = false
-    failures = 0
-    open()
+  #resume(): void {
+    clearInterval(this.#inboxTimer)
+    if (!this.#paused) return
+    this.#paused = false
+    this.#failures = 0
+    this.#open()
   }
 
-  const onVisibilityChange = () => {
-    if (!document.hidden) return resume()
-    clearTimeout(hideTimer)
-    if (!paused) hideTimer = setTimeout(pause, hiddenDelayMs)
-  }
-
-  window.addEventListener('online', retryNow)
-  document.addEventListener('visibilitychange', onVisibilityChange)
-  if (document.hidden) pause()
-  else open()
-  return () => {
-    window.removeEventListener('online', retryNow)
-    document.removeEventListener('visibilitychange', onVisibilityChange)
-    disconnect()
-    paused = false
-    clearTimeout(hideTimer)
-    clearInterval(inboxTimer)
-    clearLive()
+  /** The title and notifications of a hidden tab need the inbox. */
+  async #pollInbox(): Promise<void> {
+    if (mustSignInAgain.peek()) return
+    const inbox = await request<InboxView>('inbox').catch(() => undefined)
+    if (this.#paused && inbox) liveInbox.value = inbox
   }
 }
 

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
 import { useId } from 'preact/hooks'
 import type { ChatView } from '../../../../src/admin/contract.ts'
@@ -50,19 +50,17 @@ interface ComposerProps extends ChatView {
   readonly chosen: ReturnType<typeof useChatOptions>
 }
 
-export function Composer({ models, vision, chosen }: ComposerProps) {
-  const { options, agents } = chosen
+/** The message that is being written. */
+function useDraft(options: ChatOptions, seesImages: boolean) {
   const text = useSignal('')
   const images = useSignal<readonly AttachedImage[]>([])
   const problem = useSignal('')
-  const running = turns.value.at(-1)?.state === 'running'
-  const sees = vision.includes(options.model)
   const isEmpty = text.value.trim() === '' && images.value.length === 0
   useUnsaved(!isEmpty, 'Discard your message? It is not sent.')
 
   const send = () => {
-    if (isEmpty || running) return
-    if (images.value.length > 0 && !sees) {
+    if (isEmpty || isAnswering()) return
+    if (images.value.length > 0 && !seesImages) {
       problem.value = `${options.model} does not accept images. Remove them or choose another model.`
       return
     }
@@ -71,15 +69,6 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
     images.value = []
     problem.value = ''
     void sendMessage(message, options)
-  }
-  const stopAnswer = () => {
-    stop()
-    focusMessage()
-  }
-  const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
-    if (!isSendKey(event)) return
-    event.preventDefault()
-    send()
   }
   const attach = async (files: readonly File[]) => {
     problem.value = ''
@@ -95,29 +84,36 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
       }
     }
   }
+  return { text, images, problem: problem.value, isEmpty, send, attach }
+}
+
+const isAnswering = (): boolean => turns.value.at(-1)?.state === 'running'
+
+const stopAnswer = () => {
+  stop()
+  focusMessage()
+}
+
+export function Composer({ models, vision, chosen }: ComposerProps) {
+  const { options, agents, model, mode, agent, only } = chosen
+  const sees = vision.includes(options.model)
+  const { text, images, problem, isEmpty, send, attach } = useDraft(options, sees)
+  const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
+    if (!isSendKey(event)) return
+    event.preventDefault()
+    send()
+  }
+  const setterOf = (choice: Signal<string | undefined> | Signal<string>) => (next: string) => {
+    choice.value = next
+  }
   return (
     <div class="card composer">
-      {problem.value !== '' && (
+      {problem !== '' && (
         <Note tone="bad">
-          <p>{problem.value}</p>
+          <p>{problem}</p>
         </Note>
       )}
-      {images.value.length > 0 && (
-        <ul class="row" aria-label="Attached images">
-          {images.value.map((image, index) => (
-            <li key={index} class="chip">
-              {image.url && <img class="thumbnail" src={image.url} alt="" />}
-              {image.name}
-              <Button
-                kind="plain icon tiny"
-                icon="close"
-                aria-label={`Remove ${image.name}`}
-                onClick={() => (images.value = images.value.filter((one) => one !== image))}
-              />
-            </li>
-          ))}
-        </ul>
-      )}
+      <AttachedImages images={images} />
       <textarea
         class="input"
         aria-label="Message"
@@ -130,27 +126,12 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
         data-search
       />
       <div class="filters">
-        <SelectField
-          label="Model"
-          value={options.model}
-          options={models}
-          onChange={(next) => (chosen.model.value = next)}
-        />
-        <SelectField
-          label="Mode"
-          value={chosen.mode.value}
-          options={modes}
-          onChange={(next) => (chosen.mode.value = next)}
-        />
-        <SelectField
-          label="Act as agent"
-          value={options.agent}
-          options={agents}
-          onChange={(next) => (chosen.agent.value = next)}
-        />
-        <ToolPicker choice={options.only} onChange={(next) => (chosen.only.value = next)} />
+        <SelectField label="Model" value={options.model} options={models} onChange={setterOf(model)} />
+        <SelectField label="Mode" value={mode.value} options={modes} onChange={setterOf(mode)} />
+        <SelectField label="Act as agent" value={options.agent} options={agents} onChange={setterOf(agent)} />
+        <ToolPicker choice={options.only} onChange={(next) => (only.value = next)} />
         {sees && <ImageField onFiles={attach} />}
-        {running ? (
+        {isAnswering() ? (
           <Button icon="close" key="stop" onClick={stopAnswer}>
             Stop
           </Button>
@@ -161,6 +142,26 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
         )}
       </div>
     </div>
+  )
+}
+
+function AttachedImages({ images }: { readonly images: Signal<readonly AttachedImage[]> }) {
+  if (images.value.length === 0) return null
+  return (
+    <ul class="row" aria-label="Attached images">
+      {images.value.map((image, index) => (
+        <li key={index} class="chip">
+          {image.url && <img class="thumbnail" src={image.url} alt="" />}
+          {image.name}
+          <Button
+            kind="plain icon tiny"
+            icon="close"
+            aria-label={`Remove ${image.name}`}
+            onClick={() => (images.value = images.value.filter((one) => one !== image))}
+          />
+        </li>
+      ))}
+    </ul>
   )
 }
 

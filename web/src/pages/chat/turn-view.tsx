@@ -1,4 +1,5 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import { isAdmin } from '../../api/session.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
@@ -25,7 +26,7 @@ interface TurnViewProps {
 }
 
 export function TurnView({ turn, retry, edit }: TurnViewProps) {
-  const { question, id, calls, thinking, text, notes, error, state, tokens, durationMs, images, steps } = turn
+  const { calls, thinking, text, notes, error, steps } = turn
   const draft = useSignal<string | undefined>(undefined)
   const editButton = useRef<HTMLButtonElement>(null)
   const cancel = () => {
@@ -41,44 +42,9 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
   return (
     <li class="turn stack tight">
       {draft.value === undefined ? (
-        <p class="question" dir="auto">
-          <bdi class="hidden">You: </bdi>
-          {question}
-          {images.map((image, index) => (
-            <ImageView key={index} image={image} />
-          ))}
-        </p>
+        <Question turn={turn} />
       ) : (
-        <form
-          class="question stack tight"
-          onSubmit={(event) => {
-            event.preventDefault()
-            send()
-          }}
-        >
-          <textarea
-            class="input"
-            dir="auto"
-            aria-label="Edit the message"
-            rows={3}
-            value={draft.value}
-            ref={focusNew}
-            onInput={({ currentTarget }) => (draft.value = currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Escape') cancel()
-              if (!isSendKey(event)) return
-              event.preventDefault()
-              send()
-            }}
-          />
-          <p class="quiet small">The messages after this one are removed.</p>
-          <div class="row">
-            <Button kind="primary" type="submit">
-              Send
-            </Button>
-            <Button onClick={cancel}>Cancel</Button>
-          </div>
-        </form>
+        <EditedQuestion draft={draft} send={send} cancel={cancel} />
       )}
       {calls.length > 0 && <ToolRuns runs={calls} />}
       {thinking !== '' && (
@@ -90,7 +56,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
       {text !== '' && (
         <div>
           <span class="hidden">Answer: </span>
-          <Markdown text={text} growing={state === 'running'} />
+          <Markdown text={text} growing={turn.state === 'running'} />
         </div>
       )}
       {notes.map((note) => (
@@ -104,33 +70,91 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
           <p class="quiet small">{error.code}</p>
         </Note>
       )}
-      <div class="row quiet small">
-        <span role="status">{statusOf(turn)}</span>
-        {durationMs !== undefined && <span>{formatDuration(durationMs)}</span>}
-        {tokens !== undefined && tokens > 0 && <span>{formatCount(tokens)} tokens</span>}
-        {state !== 'running' && id !== undefined && isAdmin.value && (
-          <a href={withQuery(pathTo('audit'), { parent: id })}>Audit records</a>
-        )}
-        {state !== 'running' && (
-          <>
-            <Button kind="plain tiny" icon="refresh" onClick={retry}>
-              Retry
-            </Button>
-            <Button
-              kind="plain tiny"
-              icon="write"
-              ref={editButton}
-              aria-expanded={draft.value !== undefined}
-              onClick={() => (draft.value = question)}
-            >
-              Edit
-            </Button>
-            {text !== '' && <CopyButton text={text} label="Copy the answer" />}
-          </>
-        )}
-      </div>
+      <TurnFooter turn={turn}>
+        <Button kind="plain tiny" icon="refresh" onClick={retry}>
+          Retry
+        </Button>
+        <Button
+          kind="plain tiny"
+          icon="write"
+          ref={editButton}
+          aria-expanded={draft.value !== undefined}
+          onClick={() => (draft.value = turn.question)}
+        >
+          Edit
+        </Button>
+      </TurnFooter>
       {steps.length > 0 && <Steps steps={steps} />}
     </li>
+  )
+}
+
+const Question = ({ turn: { question, images } }: { readonly turn: Turn }) => (
+  <p class="question" dir="auto">
+    <bdi class="hidden">You: </bdi>
+    {question}
+    {images.map((image, index) => (
+      <ImageView key={index} image={image} />
+    ))}
+  </p>
+)
+
+interface EditedQuestionProps {
+  readonly draft: Signal<string | undefined>
+  send(): void
+  cancel(): void
+}
+
+function EditedQuestion({ draft, send, cancel }: EditedQuestionProps) {
+  const submit = (event: Event) => {
+    event.preventDefault()
+    send()
+  }
+  return (
+    <form class="question stack tight" onSubmit={submit}>
+      <textarea
+        class="input"
+        dir="auto"
+        aria-label="Edit the message"
+        rows={3}
+        value={draft.value}
+        ref={focusNew}
+        onInput={({ currentTarget }) => (draft.value = currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') cancel()
+          if (isSendKey(event)) submit(event)
+        }}
+      />
+      <p class="quiet small">The messages after this one are removed.</p>
+      <div class="row">
+        <Button kind="primary" type="submit">
+          Send
+        </Button>
+        <Button onClick={cancel}>Cancel</Button>
+      </div>
+    </form>
+  )
+}
+
+interface TurnFooterProps {
+  readonly turn: Turn
+  /** Shown once the turn has ended. */
+  readonly children: ComponentChildren
+}
+
+function TurnFooter({ turn, children }: TurnFooterProps) {
+  const { id, text, state, tokens, durationMs } = turn
+  return (
+    <div class="row quiet small">
+      <span role="status">{statusOf(turn)}</span>
+      {durationMs !== undefined && <span>{formatDuration(durationMs)}</span>}
+      {tokens !== undefined && tokens > 0 && <span>{formatCount(tokens)} tokens</span>}
+      {state !== 'running' && id !== undefined && isAdmin.value && (
+        <a href={withQuery(pathTo('audit'), { parent: id })}>Audit records</a>
+      )}
+      {state !== 'running' && children}
+      {state !== 'running' && text !== '' && <CopyButton text={text} label="Copy the answer" />}
+    </div>
   )
 }
 

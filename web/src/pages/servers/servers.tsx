@@ -214,6 +214,18 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
     cell: ({ breaker }) => <StatusBadge status={breakerStatuses[breaker]} />,
   },
   { title: 'Tools', alignEnd: true, sortBy: ({ tools }) => tools, cell: ({ tools }) => formatCount(tools) },
+  ...statsColumns(stats),
+  {
+    title: 'Restarts',
+    sortBy: ({ process }) => process?.restarts,
+    alignEnd: true,
+    minScreen: 'wide',
+    cell: ({ process }) => (process ? formatCount(process.restarts) : ''),
+  },
+]
+
+/** How a server did over the time range in the address. */
+const statsColumns = (stats: Stats | undefined): readonly Column<ServerView>[] => [
   {
     title: 'Calls/s',
     alignEnd: true,
@@ -239,12 +251,5 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
       const { errors, calls } = figuresIn(stats, name)
       return formatShare(errors, calls)
     },
-  },
-  {
-    title: 'Restarts',
-    sortBy: ({ process }) => process?.restarts,
-    alignEnd: true,
-    minScreen: 'wide',
-    cell: ({ process }) => (process ? formatCount(process.restarts) : ''),
   },
 ]

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
-import type { ToolDetail } from '../../../../src/admin/contract.ts'
+import type { ToolDetail, TryResult } from '../../../../src/admin/contract.ts'
+import type { ApiError } from '../../api/request.ts'
 import { selectableAgents, session } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { Card } from '../../components/page.tsx'
@@ -19,15 +20,43 @@ interface TryItProps {
   readonly draft: { value: unknown }
 }
 
-/** Calls a tool. Policy, limits and audit apply as they do to any other call. */
-export function TryIt({ tool, draft }: TryItProps) {
+/** The arguments of a run, with what has to be fixed in them. */
+function useArguments({ tool, draft }: TryItProps) {
   const schema = objectAt(tool.definition, 'inputSchema')
   const value = useSignal(draft.value ?? initialValue(schema, schema))
   const typedJson = useSignal<string | undefined>(undefined)
+  const broken = useSignal(false)
   const attempted = useSignal(false)
   /** The value of the last run. The gateway's problems belong to it. */
   const sent = useSignal<unknown>(undefined)
-  const broken = useSignal(false)
+  const missing = missingValues(value.value, schema, schema)
+  const problemsAfter = (outcome: TryResult | ApiError | undefined) => {
+    if (sent.value !== value.value) return attempted.value ? missing : []
+    return gatewayProblems(outcome && 'call' in outcome ? errorOf(outcome)?.message : undefined)
+  }
+  return {
+    isReady: missing.length === 0 && !broken.value,
+    missing: attempted.value ? missing.length : 0,
+    json: typedJson.value ?? JSON.stringify(value.value ?? {}),
+    problemsAfter,
+    onAttempt: () => (attempted.value = true),
+    onSend: () => (sent.value = value.value),
+    editor: {
+      schema,
+      value: value.value,
+      onChange: (next: unknown, text?: string) => {
+        draft.value = next
+        typedJson.value = text?.trim() ? text : undefined
+        value.value = next
+      },
+      onInvalidJson: (is: boolean) => (broken.value = is),
+    },
+  }
+}
+
+/** Calls a tool. Policy, limits and audit apply as they do to any other call. */
+export function TryIt({ tool, draft }: TryItProps) {
+  const given = useArguments({ tool, draft })
   const ownAgent = typeof session.value === 'object' ? session.value.agent : ''
   const agents = selectableAgents(tool.agents.map((one) => one.agent))
   const denied = new Set(tool.agents.filter(({ allowed }) => !allowed).map((one) => one.agent))
@@ -35,47 +64,25 @@ export function TryIt({ tool, draft }: TryItProps) {
     agents.includes(ownAgent) ? ownAgent : (agents.find((name) => !denied.has(name)) ?? agents[0] ?? ownAgent),
   )
   const playground = usePlayground()
-  const outcome = playground.run?.outcome
-  const missing = missingValues(value.value, schema, schema)
-  const ready = missing.length === 0 && !broken.value
-  const problems =
-    sent.value === value.value
-      ? gatewayProblems(outcome && 'call' in outcome ? errorOf(outcome)?.message : undefined)
-      : attempted.value
-        ? missing
-        : []
-
-  const change = (next: unknown, text?: string) => {
-    draft.value = next
-    typedJson.value = text?.trim() ? text : undefined
-    value.value = next
-  }
   const run = async () => {
-    attempted.value = true
-    if (!ready) return
-    sent.value = value.value
+    given.onAttempt()
+    if (!given.isReady) return
+    given.onSend()
     await playground.start({
       operation: 'call_tool',
       name: tool.name,
-      arguments: typedJson.value ?? JSON.stringify(value.value ?? {}),
+      arguments: given.json,
       agent: agent.value === ownAgent ? undefined : agent.value,
     })
   }
-
   return (
     <div class="grid-2 try">
       <Card title="Arguments">
         <div class="stack">
-          <ArgumentEditor
-            schema={schema}
-            value={value.value}
-            problems={problems}
-            onChange={change}
-            onInvalidJson={(is) => (broken.value = is)}
-          />
-          {attempted.value && missing.length > 0 && (
+          <ArgumentEditor {...given.editor} problems={given.problemsAfter(playground.run?.outcome)} />
+          {given.missing > 0 && (
             <p class="problem" role="alert">
-              Fix {pluralize(missing.length, 'field')} to run this tool.
+              Fix {pluralize(given.missing, 'field')} to run this tool.
             </p>
           )}
           <div class="filters">
@@ -90,7 +97,7 @@ export function TryIt({ tool, draft }: TryItProps) {
               icon="play"
               kind="primary"
               everyone
-              confirm={ready && tool.access === 'destructive' ? confirmDestructive(tool) : undefined}
+              confirm={given.isReady && tool.access === 'destructive' ? confirmDestructive(tool) : undefined}
               run={run}
             />
           </div>
