@@ -15,7 +15,7 @@ const folder = fileURLToPath(new URL('../web/', import.meta.url))
 const isShared = (id: string): boolean =>
   id.includes('/node_modules/')
     ? /\/node_modules\/(?:@preact|preact)\//.test(id)
-    : !/\/web\/src\/(pages\/(?!overview\/|servers\/action-outcome|[^/]+$)|(?:components\/markdown|config-edit|schema-form)\/|shell\/search-box|charts\/plot)|\/docs\//.test(
+    : !/\/web\/src\/(pages\/(?!(?:overview|sign-in|not-found)\/|servers\/action-outcome)|(?:components\/markdown|config-edit|schema-form)\/|shell\/search-box|charts\/plot)|\/docs\//.test(
         id,
       )
 

@@ -28,3 +28,9 @@ type UnknownFigures = { readonly [Name in keyof Figures]?: undefined }
 /** The figures of one server, tool, agent or operation. */
 export const figuresIn = (stats: Stats | undefined, name: string): Figures | UnknownFigures =>
   stats === undefined ? {} : (stats.rows.find((row) => row.name === name) ?? noFigures)
+
+/** How many of its calls failed, and how many there were. */
+export function errorsIn(stats: Stats | undefined, name: string) {
+  const { errors, calls } = figuresIn(stats, name)
+  return [errors, calls] as const
+}

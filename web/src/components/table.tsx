@@ -13,6 +13,8 @@ export interface Column<Row> {
    * it.
    */
   readonly minScreen?: 'middle' | 'wide'
+  /** If true, the column is left out of narrow tables. */
+  readonly alone?: true
   /** If true, the column takes the remaining width, and its text is truncated. */
   readonly truncate?: boolean
   /** The value to sort by. Columns without it cannot be sorted. */
@@ -42,13 +44,16 @@ interface TableProps<Row> {
   readonly offset?: number
   /** The maximum number of rows that are shown, after sorting. */
   readonly limit?: number
+  /** If true, the table has little room, because details are shown beside it. */
+  readonly narrow?: boolean
   /** If true, the first column names the row, and stays visible while the others scroll. */
   readonly matrix?: boolean
 }
 
 /** A table that can be sorted by its headers. If its cells contain a RowLink, the arrow keys move between rows. */
-export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, ...rest }: TableProps<Row>) {
-  const { offset = 0, limit, matrix } = rest
+export function Table<Row>({ label, columns: all, rows, keyOf, current, sort = {}, ...rest }: TableProps<Row>) {
+  const { offset = 0, limit, narrow, matrix } = rest
+  const columns = narrow ? all.filter(({ alone }) => !alone) : all
   const { param = 'sort', initial, remote } = sort
   const chosen = parseSort(query.value.get(param))
   const sortedColumn = columns.find(({ title, sortBy }) => sortBy && sortKey(title) === chosen?.key)

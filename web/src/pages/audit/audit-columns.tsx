@@ -1,5 +1,6 @@
 import type { AuditRow } from '../../../../src/admin/contract.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { numberColumn, textColumn } from '../../components/columns.ts'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { decisionStatus } from '../../components/statuses.ts'
 import { type Column, RowLink } from '../../components/table.tsx'
@@ -20,48 +21,38 @@ export const recordLink = (row: AuditRow | undefined): string =>
 
 const agentOf = (row: AuditRow): string => textField(row, 'agent')
 
-/** The columns of the list. With `narrow`, there are fewer columns, because a record is open beside the list. */
-export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
-  const columns: readonly (Column<AuditRow> & { readonly alone?: true })[] = [
-    { title: 'Time', sortBy: timeOf, descendingFirst: true, cell: (row) => <ClockTime at={timeOf(row)} /> },
-    {
-      title: 'Target',
-      sortBy: targetOf,
-      truncate: true,
-      cell: (row) => (
-        <>
-          <RowLink href={recordLink(row)}>
-            <BreakableName name={targetOf(row)} />
-          </RowLink>
-          <span class="sub">{argumentsText(row)}</span>
-        </>
-      ),
-    },
-    { title: 'Agent', minScreen: 'middle', alone: true, sortBy: agentOf, cell: agentOf },
-    {
-      title: 'Decision',
-      sortBy: (row) => decisionStatus(row.decision, row.is_error === true).label,
-      cell: (row) => (
-        <>
-          <StatusBadge status={decisionStatus(row.decision, row.is_error === true)} />
-        </>
-      ),
-    },
-    {
-      title: 'Reason',
-      sortBy: reasonOf,
-      minScreen: 'wide',
-      alone: true,
-      truncate: true,
-      cell: (row) => <span class="sub mono">{reasonOf(row)}</span>,
-    },
-    {
-      title: 'Duration',
-      alignEnd: true,
-      minScreen: 'middle',
-      sortBy: latencyOf,
-      cell: (row) => formatDuration(latencyOf(row)),
-    },
-  ]
-  return narrow ? columns.filter(({ alone }) => !alone) : columns
-}
+export const auditColumns: readonly Column<AuditRow>[] = [
+  { title: 'Time', sortBy: timeOf, descendingFirst: true, cell: (row) => <ClockTime at={timeOf(row)} /> },
+  {
+    title: 'Target',
+    sortBy: targetOf,
+    truncate: true,
+    cell: (row) => (
+      <>
+        <RowLink href={recordLink(row)}>
+          <BreakableName name={targetOf(row)} />
+        </RowLink>
+        <span class="sub">{argumentsText(row)}</span>
+      </>
+    ),
+  },
+  textColumn('Agent', agentOf, { minScreen: 'middle', alone: true }),
+  {
+    title: 'Decision',
+    sortBy: (row) => decisionStatus(row.decision, row.is_error === true).label,
+    cell: (row) => (
+      <>
+        <StatusBadge status={decisionStatus(row.decision, row.is_error === true)} />
+      </>
+    ),
+  },
+  {
+    title: 'Reason',
+    sortBy: reasonOf,
+    minScreen: 'wide',
+    alone: true,
+    truncate: true,
+    cell: (row) => <span class="sub mono">{reasonOf(row)}</span>,
+  },
+  numberColumn('Duration', latencyOf, { format: formatDuration, minScreen: 'middle' }),
+]

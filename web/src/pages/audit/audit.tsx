@@ -133,7 +133,8 @@ function RecordTable({ audit, rows, selected }: RecordTableProps) {
         label="Audit records"
         rows={rows}
         keyOf={recordKey}
-        columns={auditColumns(selected !== undefined)}
+        columns={auditColumns}
+        narrow={selected !== undefined}
         current={(row) => row === selected}
       />
       <LoadMore list={audit} shown={rows.length} itemName="record" order="newest first" />

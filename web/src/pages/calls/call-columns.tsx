@@ -1,5 +1,6 @@
 import type { CallView } from '../../../../src/admin/contract.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { numberColumn, textColumn } from '../../components/columns.ts'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink } from '../../components/table.tsx'
@@ -19,40 +20,36 @@ export const targetOf = ({ server, name, operation }: CallView): string =>
 const notesOf = ({ operation, parent }: CallView): string =>
   [operation !== 'call_tool' && operation, parent !== null && 'caused by another call'].filter(Boolean).join(', ')
 
-/** The columns of the list. With `narrow`, there are fewer columns, because a call is open beside the list. */
-export function callColumns(narrow: boolean): readonly Column<CallView>[] {
-  const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
-    { title: 'Time', sortBy: ({ at }) => at, descendingFirst: true, cell: ({ at }) => <ClockTime at={at} /> },
-    {
-      title: 'Target',
-      sortBy: targetOf,
-      truncate: true,
-      cell: (call) => (
-        <>
-          <RowLink href={callLink(call.id)}>
-            <BreakableName name={targetOf(call)} />
-          </RowLink>
-          {notesOf(call) !== '' && <span class="sub">{notesOf(call)}</span>}
-        </>
-      ),
-    },
-    { title: 'Agent', minScreen: 'middle', alone: true, sortBy: ({ agent }) => agent, cell: ({ agent }) => agent },
-    {
-      title: 'Outcome',
-      sortBy: ({ outcome, code }) => `${outcome} ${code}`,
-      cell: ({ outcome, code }) => (
-        <>
-          <StatusBadge status={outcomeStatuses[outcome]} />
-          {code !== null && (
-            <span class="sub breakable">
-              <BreakableName name={code} />
-            </span>
-          )}
-        </>
-      ),
-    },
-    { title: 'Cache', minScreen: 'wide', alone: true, sortBy: ({ cache }) => cache, cell: ({ cache }) => cache ?? '' },
-    { title: 'Duration', alignEnd: true, sortBy: ({ ms }) => ms, cell: ({ ms }) => formatDuration(ms) },
-  ]
-  return narrow ? columns.filter(({ alone }) => !alone) : columns
-}
+export const callColumns: readonly Column<CallView>[] = [
+  { title: 'Time', sortBy: ({ at }) => at, descendingFirst: true, cell: ({ at }) => <ClockTime at={at} /> },
+  {
+    title: 'Target',
+    sortBy: targetOf,
+    truncate: true,
+    cell: (call) => (
+      <>
+        <RowLink href={callLink(call.id)}>
+          <BreakableName name={targetOf(call)} />
+        </RowLink>
+        {notesOf(call) !== '' && <span class="sub">{notesOf(call)}</span>}
+      </>
+    ),
+  },
+  textColumn('Agent', ({ agent }) => agent, { minScreen: 'middle', alone: true }),
+  {
+    title: 'Outcome',
+    sortBy: ({ outcome, code }) => `${outcome} ${code}`,
+    cell: ({ outcome, code }) => (
+      <>
+        <StatusBadge status={outcomeStatuses[outcome]} />
+        {code !== null && (
+          <span class="sub breakable">
+            <BreakableName name={code} />
+          </span>
+        )}
+      </>
+    ),
+  },
+  { title: 'Cache', minScreen: 'wide', alone: true, sortBy: ({ cache }) => cache, cell: ({ cache }) => cache ?? '' },
+  numberColumn('Duration', ({ ms }) => ms, { format: formatDuration }),
+]

@@ -121,7 +121,8 @@ function CallList({ page: { calls, total, nextCursor }, id, pager }: CallListPro
         label="Calls"
         rows={calls.map(latest)}
         keyOf={(call) => call.id}
-        columns={callColumns(id !== undefined)}
+        columns={callColumns}
+        narrow={id !== undefined}
         current={(call) => call.id === id}
         sort={{ initial: '-time', remote: true }}
       />

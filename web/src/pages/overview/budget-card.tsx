@@ -1,7 +1,8 @@
 import type { BudgetView } from '../../../../src/admin/contract.ts'
+import { numberColumn, textColumn } from '../../components/columns.ts'
 import { Card } from '../../components/page.tsx'
 import { type Column, Table } from '../../components/table.tsx'
-import { formatBudget, formatCount, formatShare } from '../../format/number.ts'
+import { formatBudget, formatShare } from '../../format/number.ts'
 
 /** Things that wait or are kept, with their bounds. */
 export function BudgetCard({ budgets }: { readonly budgets: readonly BudgetView[] }) {
@@ -30,7 +31,7 @@ const amount = ({ name }: BudgetView, value: number): string => formatBudget(nam
 const toneOf = (used: number, limit: number): string | undefined => (used >= limit * 0.9 ? 'tone-warn' : undefined)
 
 const columns: readonly Column<BudgetView>[] = [
-  { title: 'Budget', sortBy: titleOf, cell: titleOf },
+  textColumn('Budget', titleOf),
   {
     title: 'In use',
     alignEnd: true,
@@ -61,5 +62,5 @@ const columns: readonly Column<BudgetView>[] = [
     sortBy: ({ perCaller }) => perCaller,
     cell: (budget) => amount(budget, budget.perCaller),
   },
-  { title: 'Refused', alignEnd: true, sortBy: ({ refused }) => refused, cell: ({ refused }) => formatCount(refused) },
+  numberColumn('Refused', ({ refused }) => refused),
 ]

@@ -1,13 +1,13 @@
 import type { Stats } from '../../../../src/admin/contract.ts'
 import { useStats } from '../../api/stats.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { numberColumn, shareColumn } from '../../components/columns.ts'
 import { Card } from '../../components/page.tsx'
 import { describeRange } from '../../components/range-picker.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { formatCount, formatShare } from '../../format/number.ts'
 import { formatClockTime } from '../../format/time.ts'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam, type QueryChanges, withQuery } from '../../routing/query.ts'
@@ -110,35 +110,12 @@ function statColumns(stats: Stats): readonly Column<Row>[] {
         </RowLink>
       ),
     },
-    { title: 'Calls', alignEnd: true, sortBy: ({ calls }) => calls, cell: ({ calls }) => formatCount(calls) },
-    duration('Average', 'averageMs', 'wide'),
-    duration('p50', 'p50Ms', 'middle'),
-    duration('p95', 'p95Ms'),
-    duration('p99', 'p99Ms', 'middle'),
-    {
-      title: 'Errors',
-      alignEnd: true,
-      sortBy: ({ errors, calls }) => (calls > 0 ? errors / calls : 0),
-      cell: ({ errors, calls }) => formatShare(errors, calls),
-    },
-    {
-      title: 'Denials',
-      alignEnd: true,
-      minScreen: 'middle',
-      sortBy: ({ denials }) => denials,
-      cell: ({ denials }) => formatCount(denials),
-    },
+    numberColumn('Calls', ({ calls }) => calls),
+    numberColumn('Average', ({ averageMs }) => averageMs, { format: formatDuration, minScreen: 'wide' }),
+    numberColumn('p50', ({ p50Ms }) => p50Ms, { format: formatDuration, minScreen: 'middle' }),
+    numberColumn('p95', ({ p95Ms }) => p95Ms, { format: formatDuration }),
+    numberColumn('p99', ({ p99Ms }) => p99Ms, { format: formatDuration, minScreen: 'middle' }),
+    shareColumn('Errors', ({ errors, calls }) => [errors, calls]),
+    numberColumn('Denials', ({ denials }) => denials, { minScreen: 'middle' }),
   ]
 }
-
-const duration = (
-  title: string,
-  key: 'averageMs' | 'p50Ms' | 'p95Ms' | 'p99Ms',
-  minScreen?: 'middle' | 'wide',
-): Column<Row> => ({
-  title,
-  alignEnd: true,
-  ...(minScreen && { minScreen }),
-  sortBy: (row) => row[key],
-  cell: (row) => formatDuration(row[key]),
-})

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { PromptView, ResourceView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
+import { textColumn } from '../../components/columns.ts'
 import { ForeignLine } from '../../components/foreign-text.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
@@ -102,7 +103,7 @@ const resourceColumns: readonly Column<ResourceView>[] = [
       </>
     ),
   },
-  { title: 'Server', minScreen: 'middle', sortBy: ({ server }) => server, cell: ({ server }) => server },
+  textColumn('Server', ({ server }) => server, { minScreen: 'middle' }),
   { title: 'Type', minScreen: 'wide', sortBy: ({ mimeType }) => mimeType, cell: ({ mimeType }) => mimeType ?? '' },
 ]
 
@@ -120,6 +121,6 @@ const promptColumns: readonly Column<PromptView>[] = [
       </>
     ),
   },
-  { title: 'Server', minScreen: 'middle', sortBy: ({ server }) => server, cell: ({ server }) => server },
-  { title: 'Arguments', minScreen: 'middle', sortBy: argumentNames, cell: argumentNames },
+  textColumn('Server', ({ server }) => server, { minScreen: 'middle' }),
+  textColumn('Arguments', argumentNames, { minScreen: 'middle' }),
 ]

@@ -1,13 +1,14 @@
 import type { AgentView, Stats, TokenAccount } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { figuresIn, useStats } from '../../api/stats.ts'
+import { errorsIn, figuresIn, useStats } from '../../api/stats.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { numberColumn, shareColumn, textColumn } from '../../components/columns.ts'
 import { describeRange, RangePicker } from '../../components/range-picker.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { formatCount, formatShare, shareOf } from '../../format/number.ts'
+import { formatCount, formatShare } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
@@ -23,8 +24,8 @@ const agentColumns = (stats: Stats | undefined): readonly Column<AgentView>[] =>
       </>
     ),
   },
-  { title: 'Tools', alignEnd: true, sortBy: ({ tools }) => tools, cell: ({ tools }) => formatCount(tools) },
-  { title: 'Exposure', minScreen: 'middle', sortBy: ({ expose }) => expose, cell: ({ expose }) => expose },
+  numberColumn('Tools', ({ tools }) => tools),
+  textColumn('Exposure', ({ expose }) => expose, { minScreen: 'middle' }),
   {
     title: 'Context',
     alignEnd: true,
@@ -45,32 +46,10 @@ const agentColumns = (stats: Stats | undefined): readonly Column<AgentView>[] =>
         .filter(Boolean)
         .join(', ') || 'defaults apply',
   },
-  {
-    title: 'Calls',
-    alignEnd: true,
-    sortBy: ({ name }) => figuresIn(stats, name).calls,
-    cell: ({ name }) => formatCount(figuresIn(stats, name).calls),
-  },
-  {
-    title: 'p95',
-    alignEnd: true,
-    minScreen: 'middle',
-    sortBy: ({ name }) => figuresIn(stats, name).p95Ms,
-    cell: ({ name }) => formatDuration(figuresIn(stats, name).p95Ms),
-  },
-  {
-    title: 'Errors',
-    alignEnd: true,
-    minScreen: 'wide',
-    sortBy: ({ name }) => shareOf(figuresIn(stats, name).errors, figuresIn(stats, name).calls),
-    cell: ({ name }) => formatShare(figuresIn(stats, name).errors, figuresIn(stats, name).calls),
-  },
-  {
-    title: 'Denials',
-    alignEnd: true,
-    sortBy: ({ name }) => figuresIn(stats, name).denials,
-    cell: ({ name }) => formatCount(figuresIn(stats, name).denials),
-  },
+  numberColumn('Calls', ({ name }) => figuresIn(stats, name).calls),
+  numberColumn('p95', ({ name }) => figuresIn(stats, name).p95Ms, { format: formatDuration, minScreen: 'middle' }),
+  shareColumn('Errors', ({ name }) => errorsIn(stats, name), { minScreen: 'wide' }),
+  numberColumn('Denials', ({ name }) => figuresIn(stats, name).denials),
 ]
 
 /** The number of tokens that an agent's tools take up in the context, and the share that is saved (B8). */

@@ -4,6 +4,7 @@ import type { ConfigEdit, PolicyReplay, ReplayChange } from '../../../../src/adm
 import { replayPolicy } from '../../api/replay.ts'
 import { type ApiError, asApiError } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
+import { textColumn } from '../../components/columns.ts'
 import { Card } from '../../components/page.tsx'
 import { SelectField } from '../../components/select-field.tsx'
 import { LoadError, Note } from '../../components/states.tsx'
@@ -130,8 +131,8 @@ const columnsFor = (since: number): readonly Column<ReplayChange>[] => [
       </a>
     ),
   },
-  { title: 'Agent', sortBy: ({ agent }) => agent, cell: ({ agent }) => agent },
-  { title: 'Tool', sortBy: toolOf, cell: toolOf },
+  textColumn('Agent', ({ agent }) => agent),
+  textColumn('Tool', toolOf),
   { title: 'Rule', minScreen: 'middle', sortBy: ({ after }) => after, cell: ({ after }) => <code>{after}</code> },
   {
     title: 'Before',

@@ -5,6 +5,7 @@ import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { AccessBadge } from '../../components/access-badge.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { numberColumn } from '../../components/columns.ts'
 import { ForeignLine } from '../../components/foreign-text.tsx'
 import { Card } from '../../components/page.tsx'
 import { describeRange } from '../../components/range-picker.tsx'
@@ -71,7 +72,7 @@ const toolColumns: readonly Column<ToolView>[] = [
     ),
   },
   { title: 'Access', sortBy: ({ access }) => access, cell: ({ access }) => <AccessBadge access={access} /> },
-  { title: 'Tokens', alignEnd: true, sortBy: ({ tokens }) => tokens, cell: ({ tokens }) => formatCount(tokens) },
+  numberColumn('Tokens', ({ tokens }) => tokens),
 ]
 
 /** The latest calls of the time range in the address. They arrive live, unless the range has ended. */
@@ -130,7 +131,7 @@ const callColumns: readonly Column<CallView>[] = [
     sortBy: ({ outcome }) => outcome,
     cell: ({ outcome, code }) => <StatusBadge status={outcomeStatuses[outcome]} title={code ?? undefined} />,
   },
-  { title: 'Duration', alignEnd: true, sortBy: ({ ms }) => ms, cell: ({ ms }) => formatDuration(ms) },
+  numberColumn('Duration', ({ ms }) => ms, { format: formatDuration }),
 ]
 
 type ServerEvent = ServerDetail['events'][number]
@@ -237,12 +238,7 @@ const connectionColumns: readonly Column<Connection>[] = [
     descendingFirst: true,
     cell: ({ openedAt }) => <RelativeTime at={openedAt} />,
   },
-  {
-    title: 'Sessions',
-    alignEnd: true,
-    sortBy: ({ sessions }) => sessions,
-    cell: ({ sessions }) => formatCount(sessions),
-  },
+  numberColumn('Sessions', ({ sessions }) => sessions),
   { title: 'In use', sortBy: ({ inUse }) => String(inUse), cell: ({ inUse }) => (inUse ? 'yes' : 'no') },
   { title: 'Process', alignEnd: true, sortBy: ({ pid }) => pid, cell: ({ pid }) => pid ?? '' },
 ]

@@ -4,11 +4,12 @@ import { actions, queries } from '../../api/endpoints.ts'
 import { liveOverview, liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { figuresIn, useStats } from '../../api/stats.ts'
+import { errorsIn, figuresIn, useStats } from '../../api/stats.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { numberColumn, shareColumn } from '../../components/columns.ts'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
 import { ForeignLine } from '../../components/foreign-text.tsx'
 import { lazy } from '../../components/lazy.tsx'
@@ -21,7 +22,7 @@ import { breakerStatuses, findingStatus, healthStatuses } from '../../components
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ElapsedTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { formatCount, formatRate, formatShare, pluralize, shareOf } from '../../format/number.ts'
+import { formatCount, formatRate, pluralize } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 import { parseRange } from '../../routing/time-range.ts'
@@ -213,7 +214,7 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
     minScreen: 'wide',
     cell: ({ breaker }) => <StatusBadge status={breakerStatuses[breaker]} />,
   },
-  { title: 'Tools', alignEnd: true, sortBy: ({ tools }) => tools, cell: ({ tools }) => formatCount(tools) },
+  numberColumn('Tools', ({ tools }) => tools),
   ...statsColumns(stats),
   {
     title: 'Restarts',
@@ -226,30 +227,7 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
 
 /** How a server did over the time range in the address. */
 const statsColumns = (stats: Stats | undefined): readonly Column<ServerView>[] => [
-  {
-    title: 'Calls/s',
-    alignEnd: true,
-    minScreen: 'middle',
-    sortBy: ({ name }) => figuresIn(stats, name).perSecond,
-    cell: ({ name }) => formatRate(figuresIn(stats, name).perSecond),
-  },
-  {
-    title: 'p95',
-    alignEnd: true,
-    sortBy: ({ name }) => figuresIn(stats, name).p95Ms,
-    cell: ({ name }) => formatDuration(figuresIn(stats, name).p95Ms),
-  },
-  {
-    title: 'Errors',
-    alignEnd: true,
-    minScreen: 'middle',
-    sortBy: ({ name }) => {
-      const { errors, calls } = figuresIn(stats, name)
-      return shareOf(errors, calls)
-    },
-    cell: ({ name }) => {
-      const { errors, calls } = figuresIn(stats, name)
-      return formatShare(errors, calls)
-    },
-  },
+  numberColumn('Calls/s', ({ name }) => figuresIn(stats, name).perSecond, { format: formatRate, minScreen: 'middle' }),
+  numberColumn('p95', ({ name }) => figuresIn(stats, name).p95Ms, { format: formatDuration }),
+  shareColumn('Errors', ({ name }) => errorsIn(stats, name), { minScreen: 'middle' }),
 ]

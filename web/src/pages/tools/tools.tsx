@@ -5,6 +5,7 @@ import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
 import { AccessBadge } from '../../components/access-badge.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { numberColumn, textColumn } from '../../components/columns.ts'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
 import { ForeignLine } from '../../components/foreign-text.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
@@ -15,7 +16,6 @@ import { pinStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { parseSort, sortKey } from '../../components/table-sort.ts'
 import { Tabs } from '../../components/tabs.tsx'
-import { formatCount } from '../../format/number.ts'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -134,7 +134,7 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Server', minScreen: 'middle', sortBy: ({ server }) => server, cell: ({ server }) => server },
+  textColumn('Server', ({ server }) => server, { minScreen: 'middle' }),
   { title: 'Access', sortBy: ({ access }) => access, cell: ({ access }) => <AccessBadge access={access} /> },
   {
     title: 'Definition',
@@ -151,5 +151,5 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Tokens', alignEnd: true, sortBy: ({ tokens }) => tokens, cell: ({ tokens }) => formatCount(tokens) },
+  numberColumn('Tokens', ({ tokens }) => tokens),
 ]

@@ -1,10 +1,10 @@
 import type { Stats } from '../../../src/admin/contract.ts'
 import { figuresIn, useStats } from '../api/stats.ts'
-import { describeRange, RangePicker } from '../components/range-picker.tsx'
-import { LoadError } from '../components/states.tsx'
-import { Tile, Tiles } from '../components/tiles.tsx'
 import { formatDuration } from '../format/duration.ts'
 import { formatCount, formatExactCount, formatRate, formatShare } from '../format/number.ts'
+import { describeRange, RangePicker } from './range-picker.tsx'
+import { LoadError } from './states.tsx'
+import { Tile, Tiles } from './tiles.tsx'
 
 /** The figures of one server or tool over the time range in the address, and the choice of that range. */
 export function RangeStats({ by, name }: { readonly by: Stats['by']; readonly name: string }) {

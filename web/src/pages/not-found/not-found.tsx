@@ -1,5 +1,5 @@
-import { Page } from '../components/page.tsx'
-import { EmptyState } from '../components/states.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState } from '../../components/states.tsx'
 
 export function NotFound() {
   return (
