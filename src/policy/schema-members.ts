@@ -25,7 +25,7 @@ export function composed(schemas: readonly unknown[], root: unknown): readonly F
     if (!isRecord(schema) || found.has(schema)) continue
     found.add(schema)
     for (const list of [schema.allOf, schema.anyOf, schema.oneOf]) if (Array.isArray(list)) open.push(...list)
-    open.push(schema.then, schema.else, resolveReference(root, schema.$ref))
+    open.push(schema.then, schema.else, isRecord(schema.$ref) ? schema.$ref : resolveReference(root, schema.$ref))
   }
   return [...found]
 }

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Config } from '../config/schema.ts'
 import { metaSource, type Source } from '../core/source.ts'
-import type { Compiled } from '../policy/arguments/compile.ts'
+import type { SchemaChecker } from '../policy/arguments/checker.ts'
 import { sentenceOf } from '../policy/arguments/problems.ts'
 import type { Policy } from '../policy/decide.ts'
 import { vetUrl } from '../policy/guards/url.ts'
@@ -67,9 +67,9 @@ function builtInTools(
 export async function answerParser(schema: Readonly<Record<string, unknown>>): Promise<AnswerParser> {
   // Load the modules on demand, because few gateways ask a model for JSON.
   const { repair } = await import('../chat/repair/repair.ts')
-  const { compile } = await import('../policy/arguments/compile.ts')
-  const compiled = compile(schema)
-  if ('unfit' in compiled) return compiled
+  const { openChecker } = await import('../policy/arguments/validate.ts')
+  const checker = await openChecker(schema)
+  if ('unfit' in checker) return checker
   return {
     read(text, restore, ended) {
       const found = repair(text, { accepts: () => true })
@@ -77,18 +77,15 @@ export async function answerParser(schema: Readonly<Record<string, unknown>>): P
       if (!found.complete && (!ended || found.lacks === 'more')) return { problem: 'was cut off' }
       if (found.ambiguous !== undefined) return { problem: found.ambiguous }
       const value = restore(found.value)
-      const problem = mismatch(compiled, value)
+      const problem = mismatch(checker, value)
       return problem === undefined ? { value } : { problem: `does not match the schema: ${problem}` }
     },
   }
 }
 
-function mismatch({ check, explain }: Compiled, value: unknown): string | undefined {
+function mismatch(checker: SchemaChecker, value: unknown): string | undefined {
   try {
-    const [first] = check(value)
-    if (first === undefined) return undefined
-    const all = explain(value)
-    return sentenceOf(all.length > 0 ? all : [first])
+    return checker.accepts(value) ? undefined : sentenceOf(checker.allProblems(value))
   } catch {
     return 'it is too complex to check'
   }

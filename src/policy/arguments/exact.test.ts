@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { ExactNumber, parseExactly } from '../../json/exact-number.ts'
 import { Json } from '../../json/json.ts'
+import { budget, stepsPerCheck } from './budget.ts'
 import { compare, isMultiple } from './exact.ts'
-import { budget, stepsPerCheck } from './keyword-checks.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'
 
 /** Whether arguments, as text, fit a schema, as text: both with all their digits. */

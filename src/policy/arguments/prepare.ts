@@ -12,36 +12,25 @@ import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { decodePercent } from '../../lib/url.ts'
 
-export type Prepared =
-  | {
-      readonly schema: Fields
-      /** Whether the schema contains a number that a double cannot represent. */
-      readonly rounds: boolean
-      /** Whether references to IDs were replaced with JSON pointers. */
-      readonly rewritten: boolean
-    }
-  | { readonly unfit: string }
+export interface PreparedSchema {
+  /** A copy in which `$ref` and `$dynamicRef` are the schemas to which they refer. */
+  readonly schema: Fields
+  /** Whether a reference is not a JSON pointer or an anchor of the schema as it is. */
+  readonly rewritten: boolean
+  readonly hasPatterns: boolean
+  /** Whether a subschema depends on which members others evaluated. */
+  readonly tracks: boolean
+}
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Max subschemas per schema. Compiling blocks the event loop for about 50 µs per subschema. */
+/** Max subschemas per schema, because compiling blocks the event loop. */
 const maxSubschemas = 3000
 const maxValues = 50_000
 const maxDepth = 64
 
-/** The keyword that holds the cost of a subschema. It is added to every subschema. */
-export const costKeyword = 'toolwayCost'
-
-/** Requires a whole number. Added to integer subschemas in exact checks, because `type` sees the rounded value. */
-export const wholeKeyword = 'toolwayWhole'
-
-export interface Cost {
-  readonly steps: number
-  /** How many times the check iterates over the whole value, however large it is. */
-  readonly passes: number
-}
-
-class Unfit extends Error {}
+/** A schema that cannot be used; the message says why. */
+export class Unfit extends Error {}
 
 const malformed = (pointer: string) => new Unfit(`it is not a valid JSON Schema at ${quote(pointer, 200)}`)
 
@@ -53,6 +42,17 @@ const maxUri = 1000
 /** A schema that defines schemas. A reference to one is left to the server. */
 const metaSchema = /^https?:\/\/json-schema\.org\//
 
+/** Keywords that drafts before 2019-09, or before 2020-12, ignore. */
+const laterKeywords = 'prefixItems $dynamicRef $dynamicAnchor'
+const latestKeywords = `${laterKeywords} unevaluatedItems unevaluatedProperties dependentRequired dependentSchemas minContains
+  maxContains`
+
+function ignoredKeywords($schema: unknown): ReadonlySet<string> {
+  if (typeof $schema !== 'string') return new Set()
+  const ignored = /draft-0[4-7]/.test($schema) ? latestKeywords : $schema.includes('2019-09') ? laterKeywords : ''
+  return new Set(ignored.split(/\s+/))
+}
+
 interface Reference {
   readonly holder: Record<string, unknown>
   readonly keyword: string
@@ -60,147 +60,147 @@ interface Reference {
   readonly base: string
 }
 
+/** Where a subschema is: its JSON pointer, its depth, its base URI, and whether it is within a condition. */
+interface Place {
+  readonly pointer: string
+  readonly depth: number
+  readonly base: string
+  readonly isCondition: boolean
+}
+
+const rootPlace: Place = { pointer: '#', depth: 0, base: noBase, isCondition: false }
+
 /**
- * Copies the parts of a schema that validation needs. Drops IDs, through which one server's schema could refer to
- * another server's, replaces references to them, verifies that references stay inside the schema, and adds the cost to
- * every subschema.
+ * Copies the parts of a schema that validation needs, and replaces references with what they refer to. Throws `Unfit` for
+ * an invalid schema, and for references that leave the schema.
  */
-export function prepare(schema: Fields, exact = false): Prepared {
-  const places = new Set(['#'])
-  const references: Reference[] = []
+export function prepare(schema: Fields): PreparedSchema {
+  return new SchemaCopier(schema).copy()
+}
+
+class SchemaCopier {
+  readonly #schema: Fields
+  readonly #isDraft4: boolean
+  readonly #ignored: ReadonlySet<string>
+  /** The copied subschemas by JSON pointer, and by anchor. */
+  readonly #places = new Map<string, unknown>()
+  readonly #references: Reference[] = []
   /** The JSON pointer of each subschema that has a URI, through `$id` or an anchor. */
-  const pointers = new Map<string, string>([[noBase, '#']])
-  let rewritten = false
-  const isDraft4 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-04')
-  let subschemas = 0
-  let values = 0
-  let rounds = false
+  readonly #pointers = new Map<string, string>([[noBase, '#']])
+  readonly #used = new Set<string>()
+  #subschemas = 0
+  #values = 0
+
+  constructor(schema: Fields) {
+    this.#schema = schema
+    this.#isDraft4 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-04')
+    this.#ignored = ignoredKeywords(schema.$schema)
+  }
+
+  copy(): PreparedSchema {
+    const schema = this.#subschema(this.#schema, rootPlace) as Fields
+    let rewritten = false
+    // What a reference points to may have references, which this loop also visits.
+    for (const reference of this.#references) {
+      const { holder, keyword } = reference
+      const to = this.#local(reference)
+      if (to !== decodePercent(reference.to)) rewritten = true
+      if (metaSchema.test(to)) delete holder[keyword]
+      else {
+        if (!this.#places.has(to)) {
+          this.#subschema(partAt(this.#schema, to, this.#places), { ...rootPlace, pointer: to, depth: 1 })
+        }
+        holder[keyword] = this.#places.get(to)
+      }
+    }
+    const uses = (...keywords: readonly string[]) => keywords.some((keyword) => this.#used.has(keyword))
+    const tracks = uses('unevaluatedProperties', 'unevaluatedItems')
+    return { schema, rewritten, tracks, hasPatterns: uses('pattern', 'patternProperties') }
+  }
 
   /** The base URI of a subschema, which is noted if the subschema has its own. */
-  const baseOf = (id: unknown, base: string, pointer: string): string => {
+  #baseOf(id: unknown, { base, pointer }: Place): string {
     const uri = typeof id === 'string' ? URL.parse(id, base)?.href.replace(/#$/, '') : undefined
     if (uri === undefined || uri.length > maxUri) return base
-    if (!pointers.has(uri)) pointers.set(uri, pointer)
+    if (!this.#pointers.has(uri)) this.#pointers.set(uri, pointer)
     // Before `$anchor`, an ID that is only a fragment was an anchor.
     return uri.includes('#') ? base : uri
   }
 
-  const subschema = (given: unknown, pointer: string, depth: number, outer = noBase, isCondition = false): unknown => {
-    places.add(pointer)
+  #subschema(given: unknown, place: Place): unknown {
+    const { pointer, depth, isCondition } = place
+    this.#places.set(pointer, given)
     if (typeof given === 'boolean') return given
     if (!isRecord(given) || given instanceof ExactNumber) throw malformed(pointer)
-    if (depth > maxDepth || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
-    const base = baseOf(given.$id ?? (isDraft4 ? given.id : undefined), outer, pointer)
+    if (depth > maxDepth || ++this.#subschemas > maxSubschemas) throw new Unfit('it is too large')
+    const base = this.#baseOf(given.$id ?? (this.#isDraft4 ? given.id : undefined), place)
     const copy: Record<string, unknown> = {}
-    let cost = 1
+    this.#places.set(pointer, copy)
     for (const [keyword, value] of Object.entries(withNumericBounds(given))) {
+      if (this.#ignored.has(keyword)) continue
+      const inner = { pointer: `${pointer}/${escapeStep(keyword)}`, depth: depth + 1, base, isCondition }
       if (Object.hasOwn(applicators, keyword)) {
-        cost += costOf(keyword, value)
         // Within a condition, requiring less would change which arguments it applies to.
-        const inner = isCondition || keyword === 'not' || keyword === 'if'
-        copy[keyword] = applied(keyword, value, `${pointer}/${escapeStep(keyword)}`, depth + 1, base, inner)
+        copy[keyword] = this.#applied(keyword, value, {
+          ...inner,
+          isCondition: isCondition || keyword === 'not' || keyword === 'if',
+        })
       } else if (Object.hasOwn(assertions, keyword)) {
-        if (!assertions[keyword]?.(value)) throw malformed(`${pointer}/${escapeStep(keyword)}`)
-        cost += costOf(keyword, value)
+        if (!assertions[keyword]?.(value)) throw malformed(inner.pointer)
         copy[keyword] = keyword === 'required' && !isCondition ? requiredNames(given) : value
-        rounds ||= holdsExactNumber(value)
-      }
+      } else continue
+      this.#used.add(keyword)
     }
-    // The compiler ignores a condition that stands alone, although it determines which members are known.
-    if (copy.if !== undefined && copy.then === undefined && copy.else === undefined) {
-      copy.allOf = [...((copy.allOf as readonly unknown[] | undefined) ?? []), { anyOf: [copy.if, true] }]
-    }
-    // The compiler skips a property with this name.
-    if (isRecord(copy.properties) && Object.hasOwn(copy.properties, '__proto__')) {
-      const [, schema] = Object.entries(copy.properties).find(([name]) => name === '__proto__') ?? []
-      copy.patternProperties = { '^__proto__$': schema, ...(copy.patternProperties as Fields) }
-    }
-    values += valuesIn(copy)
-    if (values > maxValues) throw new Unfit('it is too large')
+    this.#values += valuesIn(copy)
+    if (this.#values > maxValues) throw new Unfit('it is too large')
+    this.#noteNames(copy, base, pointer)
+    return copy
+  }
+
+  #noteNames(copy: Record<string, unknown>, base: string, pointer: string): void {
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
     for (const anchor of [$anchor, $dynamicAnchor]) {
       if (anchor === undefined) continue
-      places.add(`#${anchor}`)
-      pointers.set(`${base}#${anchor}`, pointer)
+      if (!this.#places.has(`#${anchor}`)) this.#places.set(`#${anchor}`, copy)
+      this.#pointers.set(`${base}#${anchor}`, pointer)
     }
-    // Without a type, `nullable` has no meaning and the compiler rejects it.
-    if (copy.type === undefined) delete copy.nullable
-    if (exact && isWhole(copy.type)) copy[wholeKeyword] = true
-    const toPay: Cost = { steps: Math.ceil(cost), passes: passesOf(copy) }
-    const holder = { ...copy, [costKeyword]: toPay }
     for (const [keyword, to] of Object.entries({ $ref, $dynamicRef })) {
       if (to === undefined) continue
       // Readers disagree about whether it separates steps.
       if (/%2f/i.test(to)) throw new Unfit('it has a reference with an encoded slash')
-      references.push({ holder, keyword, to, base })
+      this.#references.push({ holder: copy, keyword, to, base })
     }
-    return holder
   }
 
-  const applied = (
-    keyword: string,
-    value: unknown,
-    pointer: string,
-    depth: number,
-    base: string,
-    isCondition: boolean,
-  ): unknown => {
+  #applied(keyword: string, value: unknown, place: Place): unknown {
     const kind = applicators[keyword]
+    const inner = (item: unknown, name: string) =>
+      this.#subschema(item, { ...place, pointer: `${place.pointer}/${escapeStep(name)}` })
     if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value))) {
-      return value.map((item, index) => subschema(item, `${pointer}/${index}`, depth, base, isCondition))
+      return value.map((item, index) => inner(item, `${index}`))
     }
-    if (kind === 'one') return subschema(value, pointer, depth, base, isCondition)
-    if (kind === 'list' || !isRecord(value)) throw malformed(pointer)
-    const named = Object.entries(value).map(([name, item]) => {
-      const inner = `${pointer}/${escapeStep(name)}`
-      return [name, isListOfNames(keyword, item) ? item : subschema(item, inner, depth, base, isCondition)]
-    })
+    if (kind === 'one') return this.#subschema(value, place)
+    if (kind === 'list' || !isRecord(value)) throw malformed(place.pointer)
+    const named = Object.entries(value).map(([name, item]) => [
+      name,
+      isListOfNames(keyword, item) ? item : inner(item, name),
+    ])
     return Object.fromEntries(named)
   }
 
   /** A reference within the schema, as a JSON pointer or an anchor. */
-  const local = ({ to, base }: Reference): string => {
+  #local({ to, base }: Reference): string {
     const decoded = decodePercent(to)
-    if (to.startsWith('#') && base === noBase && (places.has(decoded) || to.startsWith('#/'))) return decoded
+    if (to.startsWith('#') && base === noBase && (this.#places.has(decoded) || to.startsWith('#/'))) return decoded
     const found = [base, noBase].flatMap((from) => {
       const [document = '', fragment = ''] = URL.parse(to, from)?.href.split('#') ?? []
-      const root = pointers.get(document)
+      const root = this.#pointers.get(document)
       const part = decodePercent(fragment)
-      if (part !== '' && !part.startsWith('/')) return pointers.get(`${document}#${part}`) ?? []
+      if (part !== '' && !part.startsWith('/')) return this.#pointers.get(`${document}#${part}`) ?? []
       return root === undefined ? [] : `${root}${part}`
     })
     // Many schemas were put into others without changing their references.
-    return found.find((pointer) => places.has(pointer)) ?? (to.startsWith('#') ? decoded : (found[0] ?? decoded))
-  }
-
-  try {
-    const copy = subschema(schema, '#', 0) as Record<string, unknown>
-    const definitions: Record<string, unknown> = isRecord(copy.$defs) ? copy.$defs : {}
-    const added = new Map<string, string>()
-    // Preparing what a reference points to may add references, which this loop also visits.
-    for (const reference of references) {
-      const { holder, keyword } = reference
-      const to = local(reference)
-      if (to !== decodePercent(reference.to)) rewritten = true
-      if (places.has(to)) {
-        holder[keyword] = to === decodePercent(reference.to) ? reference.to : encodeURI(to)
-        continue
-      }
-      if (metaSchema.test(to)) {
-        delete holder[keyword]
-        continue
-      }
-      const name = added.get(to) ?? nameBeside(definitions, added.size)
-      if (!added.has(to)) {
-        added.set(to, name)
-        definitions[name] = subschema(partAt(schema, to, places), `#/$defs/${name}`, 1)
-      }
-      holder[keyword] = `#/$defs/${name}`
-    }
-    return { schema: added.size > 0 ? { ...copy, $defs: definitions } : copy, rounds, rewritten }
-  } catch (error) {
-    if (error instanceof Unfit) return { unfit: error.message }
-    throw error
+    return found.find((pointer) => this.#places.has(pointer)) ?? (to.startsWith('#') ? decoded : (found[0] ?? decoded))
   }
 }
 
@@ -208,7 +208,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
 const valueKeywords = new Set(['const', 'enum', 'default', 'example', 'examples'])
 
 /** The part of a schema that a JSON pointer names, such as `#/components/schemas/Pet`. */
-function partAt(schema: Fields, reference: string, places: ReadonlySet<string>): unknown {
+function partAt(schema: Fields, reference: string, places: ReadonlyMap<string, unknown>): unknown {
   if (!reference.startsWith('#')) throw new Unfit('it has a reference to another document')
   let part: unknown = schema
   let place = '#'
@@ -224,40 +224,6 @@ function partAt(schema: Fields, reference: string, places: ReadonlySet<string>):
     throw new Unfit('it has a reference to a part that it does not define')
   }
   return part
-}
-
-function nameBeside(definitions: Fields, count: number): string {
-  let name = `toolwayPart${count}`
-  while (Object.hasOwn(definitions, name)) name += '_'
-  return name
-}
-
-const isWhole = (type: unknown): boolean => {
-  const types = [type].flat()
-  return types.includes('integer') && !types.includes('number')
-}
-
-function holdsExactNumber(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return value instanceof ExactNumber || Object.values(value).some(holdsExactNumber)
-}
-
-/** The cost of a keyword in budget steps. Alternatives cost more: one that fails creates an error object. */
-function costOf(keyword: string, value: unknown): number {
-  const members = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
-  if (keyword === 'anyOf' || keyword === 'oneOf') return 6 * members
-  return (keyword === 'enum' || keyword === 'const' ? valuesIn(value) : members) / 8
-}
-
-/** Keywords that count the characters in a string or iterate over all members of an object. */
-const wholeKeywords = new Set(
-  `minLength maxLength minProperties maxProperties additionalProperties patternProperties propertyNames
-  unevaluatedProperties`.split(/\s+/),
-)
-
-function passesOf(schema: Fields): number {
-  const compared = [schema.enum ?? [], schema.const ?? []].flat().filter(isRecord)
-  return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
 /** Counts a value and all values inside it. Stops soon after the limit is reached. */

@@ -1,8 +1,7 @@
-import type { ErrorObject } from 'ajv'
-import { unescapeStep } from '../../json/json-pointer.ts'
+import { ExactNumber } from '../../json/exact-number.ts'
 import { pluralize, quote, shorten } from '../../lib/message-text.ts'
 import { nearMiss } from '../../lib/similar-text.ts'
-import { wholeKeyword } from './prepare.ts'
+import type { Problem } from './check-run.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -10,13 +9,13 @@ type Fields = Readonly<Record<string, unknown>>
 const maxProblems = 5
 
 /** A problem. If a keyword such as `anyOf` failed, `forms` holds the problems found in each alternative. */
-interface Problem {
-  readonly error: ErrorObject
-  readonly forms: readonly Problem[]
+interface Gathered {
+  readonly error: Problem
+  readonly forms: readonly Gathered[]
 }
 
 /** Describes the problems so that a model can act on them: which field, what was expected, and what was sent. */
-export function sentenceOf(errors: readonly ErrorObject[]): string {
+export function sentenceOf(errors: readonly Problem[]): string {
   const sentences = [...new Set(gathered(errors).flatMap(describe))]
   const omitted = sentences.length - maxProblems
   return [...sentences.slice(0, maxProblems), ...(omitted > 0 ? [`and ${omitted} more`] : [])].join('; ')
@@ -25,28 +24,26 @@ export function sentenceOf(errors: readonly ErrorObject[]): string {
 /** Keywords whose own error comes after the errors of their subschemas. */
 const choices = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames', 'not'])
 
-function gathered(errors: readonly ErrorObject[]): Problem[] {
-  const problems: Problem[] = []
+function gathered(errors: readonly Problem[]): Gathered[] {
+  const problems: Gathered[] = []
   for (const error of errors) {
-    // Skip the error for `if`: the errors for `then` and `else` describe what failed.
-    if (error.keyword === 'if') continue
-    const forms: Problem[] = []
-    while (choices.has(error.keyword) && within(problems.at(-1)?.error.instancePath, error.instancePath)) {
-      forms.unshift(problems.pop() as Problem)
+    const forms: Gathered[] = []
+    while (choices.has(error.keyword) && within(problems.at(-1)?.error.path, error.path)) {
+      forms.unshift(problems.pop() as Gathered)
     }
     problems.push({ error, forms })
   }
   return problems
 }
 
-const within = (path: string | undefined, outer: string) => path === outer || path?.startsWith(`${outer}/`) === true
+const within = (path: readonly string[] | undefined, outer: readonly string[]) =>
+  path !== undefined && outer.every((step, index) => path[index] === step)
 
-function describe({ error, forms }: Problem): string[] {
+function describe({ error, forms }: Gathered): string[] {
   switch (error.keyword) {
     case 'required':
       return [missing(error, error.params.missingProperty)]
     case 'dependentRequired':
-    case 'dependencies':
       return [
         `${missing(error, error.params.missingProperty)} (required with "${spell(error, error.params.property)}")`,
       ]
@@ -65,9 +62,9 @@ function describe({ error, forms }: Problem): string[] {
 }
 
 /** Describes a failed choice: the types if only those differ, else the problems with the closest alternatives. */
-function choice(error: ErrorObject, forms: readonly Problem[]): string {
+function choice(error: Problem, forms: readonly Gathered[]): string {
   if (error.params.passingSchemas) return `${field(error)} matches more than one of the alternatives in oneOf`
-  const here = forms.filter((form) => form.error.instancePath === error.instancePath)
+  const here = forms.filter((form) => form.error.path.length === error.path.length)
   const types = [...new Set(here.filter(isType).flatMap((form) => kinds(form.error.params.type)))]
   if (types.length > 0 && forms.every(isType)) return `${field(error)} must be ${list(types)}${instead(error)}`
   const nearest = forms.filter((form) => !here.includes(form) || !isType(form)).flatMap(describe)
@@ -75,12 +72,12 @@ function choice(error: ErrorObject, forms: readonly Problem[]): string {
   return `${field(error)} matches none of the allowed alternatives${alternatives.length === 0 ? '' : ` (${alternatives.join(', or ')})`}`
 }
 
-const isType = ({ error }: Problem) => error.keyword === 'type'
+const isType = ({ error }: Gathered) => error.keyword === 'type'
 const kinds = (type: string | string[]) => [type].flat().map(kindOf)
-const instead = ({ data }: ErrorObject) => (data === undefined ? '' : `, not ${kindOf(typeName(data))}`)
+const instead = ({ data }: Problem) => (data === undefined ? '' : `, not ${kindOf(typeName(data))}`)
 
-function missing(error: ErrorObject, name: string): string {
-  const { properties } = (error.parentSchema ?? {}) as { properties?: Record<string, Fields> }
+function missing(error: Problem, name: string): string {
+  const { properties } = (error.schema ?? {}) as { properties?: Record<string, Fields> }
   const wanted = properties?.[name]?.type as string | string[] | undefined
   const given = Object.keys((error.data ?? {}) as Fields).filter((key) => !Object.hasOwn(properties ?? {}, key))
   const near = nearMiss(name, given)
@@ -88,20 +85,19 @@ function missing(error: ErrorObject, name: string): string {
   return `"${spell(error, name)}" is missing${must}${near === undefined ? '' : ` (you sent ${quoted(near)})`}`
 }
 
-function unknown(error: ErrorObject, name: string): string {
-  const known = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
+function unknown(error: Problem, name: string): string {
+  const known = Object.keys((error.schema as { properties?: object } | undefined)?.properties ?? {})
   const near = nearMiss(name, known)
   const some = known.length > 20 ? `${known.slice(0, 20).join(', ')} and others` : known.join(', ')
   const takes = known.length === 0 ? '' : ` (known fields: ${some})`
   return `"${spell(error, shorten(name, 40))}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
 }
 
-const field = (error: ErrorObject) => (error.instancePath === '' ? 'the whole input' : `"${spell(error)}"`)
+const field = (error: Problem) => (error.path.length === 0 ? 'the whole input' : `"${spell(error)}"`)
 
 /** Formats a path like `calls[0].server`. */
-function spell({ instancePath }: ErrorObject, member?: string): string {
-  const steps = instancePath.split('/').slice(1).map(unescapeStep)
-  const names = member === undefined ? steps : [...steps, member]
+function spell({ path }: Problem, member?: string): string {
+  const names = member === undefined ? path : [...path, member]
   return names.map((name, index) => (/^\d+$/.test(name) ? `[${name}]` : `${index > 0 ? '.' : ''}${name}`)).join('')
 }
 
@@ -130,7 +126,7 @@ const comparisons: Readonly<Record<string, string>> = {
   '<': 'less than',
 }
 
-type Expectation = (error: ErrorObject) => string | undefined
+type Expectation = (error: Problem) => string | undefined
 
 const bound: Expectation = ({ params }) => `must be ${comparisons[params.comparison as string]} ${shown(params.limit)}`
 
@@ -149,19 +145,19 @@ const expectations: Readonly<Record<string, Expectation>> = {
   maxProperties: ({ params }) => `must have at most ${pluralize(params.limit, 'field')}`,
   ...{ minimum: bound, maximum: bound, exclusiveMinimum: bound, exclusiveMaximum: bound },
   multipleOf: ({ params }) => `must be a multiple of ${shown(params.multipleOf)}`,
-  [wholeKeyword]: () => `must be ${kindOf('integer')}`,
   pattern: ({ params }) => `must match the pattern ${shown(params.pattern)}`,
   format: ({ params }) => `must be a valid ${params.format}`,
   uniqueItems: () => 'must not contain duplicate items',
   contains: () => 'must contain an item that matches the schema in `contains`',
   not: () => 'must not match the schema in `not`',
   'false schema': () => 'is not allowed here',
-  unevaluatedItems: ({ schema }) => (schema === false ? 'is not allowed here' : undefined),
+  unevaluatedItems: ({ schema }) => (schema?.unevaluatedItems === false ? 'is not allowed here' : undefined),
 }
 
 const typeName = (data: unknown, wanted?: unknown) => {
   if (data === null) return 'null'
   if (Array.isArray(data)) return 'array'
+  if (data instanceof ExactNumber) return wanted === 'integer' ? 'a fraction' : 'number'
   // A value that is not an integer is still a number, so call it a fraction.
   return typeof data === 'number' && wanted === 'integer' ? 'a fraction' : typeof data
 }

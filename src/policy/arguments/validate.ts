@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { ErrorObject } from 'ajv'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { requiredNames } from '../../core/schema-keywords.ts'
@@ -8,16 +7,17 @@ import { createLazy } from '../../lib/lazy.ts'
 import { foldName } from '../../lib/lookalikes.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { composed, schemasAt } from '../schema-members.ts'
-import type { Compiled } from './compile.ts'
-import { BudgetSpent, budget, type Fits, plainCheck, stepsPerCheck } from './keyword-checks.ts'
-import { prepare, valuesIn } from './prepare.ts'
+import { BudgetSpent } from './budget.ts'
+import { SchemaChecker } from './checker.ts'
+import type { linearPatterns } from './patterns.ts'
+import { type PreparedSchema, prepare, Unfit, valuesIn } from './prepare.ts'
 import { sentenceOf } from './problems.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Throws INVALID_ARGUMENTS if the arguments do not match the tool's schema (F9). The first call that needs the compiler
- * waits until it is loaded; all others are synchronous. `exact` holds the arguments with a `ExactNumber` for each number
+ * Throws INVALID_ARGUMENTS if the arguments do not match the tool's schema (F9). The first call that needs patterns
+ * waits until their compiler is loaded; all others are synchronous. `exact` holds the arguments with a `ExactNumber` for each number
  * that a double cannot represent. The schema may contain `ExactNumber`s too.
  */
 export type ValidateArguments = (
@@ -27,107 +27,127 @@ export type ValidateArguments = (
   exact?: Fields,
 ) => Promise<void> | undefined
 
-interface Made {
-  /** A fast check, which is enough to accept most tools' arguments in most calls. */
-  readonly plain: Fits | undefined
-  compiled?: Compiled
-  /** A check that compares numbers by their digits, compiled when arguments have numbers that a double cannot hold. */
-  exact?: Compiled
-  /** Whether the schema itself contains numbers that a double cannot represent. */
-  readonly rounds: boolean
-  /** The schema with JSON pointers in place of references to IDs, if it has such references. */
-  readonly rewritten?: Fields
+interface SchemaState {
+  readonly prepared: PreparedSchema | undefined
+  checker?: SchemaChecker
+  /** Why the schema cannot be used. */
   unfit?: string
 }
 
 /** Max number of cached schemas, at about 20 KiB each. */
-const maxMade = 1000
+const maxSchemas = 1000
 
 /** Max values in arguments for which all problems are reported, and not only the first one. */
 const maxExplained = 2000
 
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
-  let compile: typeof import('./compile.ts').compile | undefined
-  const loading = createLazy(async () => {
-    compile = (await import('./compile.ts')).compile
-  })
-  const keys = new WeakMap<Fields, string>()
-  const kept = new Map<string, Made>()
+  const schemas = new KnownSchemas(log)
+  return (schema, args, tool, exact = args) => {
+    const state = schemas.stateOf(schema, tool)
+    const misspelt = misspeltArgument(state.prepared?.rewritten ? state.prepared.schema : schema, args)
+    if (misspelt !== undefined) throw refusal(tool, misspelt)
+    if (state.checker && accepts(state.checker, exact)) return undefined
+    const checker = schemas.checkerOf(state, tool)
+    if (checker instanceof Promise) return checker.then((loaded) => checkArguments(loaded, schema, tool, exact))
+    return checkArguments(checker, schema, tool, exact)
+  }
+}
 
-  const madeOf = (schema: Fields, tool: string): Made => {
-    let key = keys.get(schema)
-    if (key === undefined) {
-      key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
-      keys.set(schema, key)
-    }
-    const known = kept.get(key)
-    if (known) return known
-    const prepared = prepare(schema)
-    const made: Made =
-      'unfit' in prepared
-        ? { plain: undefined, rounds: false, unfit: prepared.unfit }
-        : {
-            plain: prepared.rounds ? undefined : plainCheck(prepared.schema),
-            rounds: prepared.rounds,
-            rewritten: prepared.rewritten ? prepared.schema : undefined,
-          }
-    setBounded(kept, key, made, maxMade)
-    if (made.unfit !== undefined) giveUp(made, tool, made.unfit)
-    return made
+/** The schemas of tools, checked and compiled once. Tools with an unusable schema are blocked. */
+class KnownSchemas {
+  readonly #log: Log
+  readonly #keys = new WeakMap<Fields, string>()
+  readonly #states = new Map<string, SchemaState>()
+  readonly #loading = createLazy(async () => (await import('./patterns.ts')).linearPatterns)
+  #linearPatterns: typeof linearPatterns | undefined
+
+  constructor(log: Log) {
+    this.#log = log
   }
 
-  const compiledOf = (made: Made, schema: Fields, tool: string, kind: 'compiled' | 'exact'): Compiled => {
-    const known = made[kind]
+  stateOf(schema: Fields, tool: string): SchemaState {
+    let key = this.#keys.get(schema)
+    if (key === undefined) {
+      key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
+      this.#keys.set(schema, key)
+    }
+    const known = this.#states.get(key)
     if (known) return known
-    if (made.unfit !== undefined) throw unusable(tool, made.unfit)
-    const compiled = compile!(schema, kind === 'exact')
-    if ('unfit' in compiled) throw giveUp(made, tool, compiled.unfit)
-    made[kind] = compiled
-    return compiled
+    const state = this.#attempt(tool, { prepared: undefined }, () => ({ prepared: prepare(schema) }))
+    setBounded(this.#states, key, state, maxSchemas)
+    return state
+  }
+
+  /** The checker of a schema; a promise until the compiler of patterns is loaded. Throws if the schema is unusable. */
+  checkerOf(state: SchemaState, tool: string): SchemaChecker | Promise<SchemaChecker> {
+    const { prepared } = state
+    if (state.checker) return state.checker
+    if (prepared?.hasPatterns && !this.#linearPatterns && state.unfit === undefined) {
+      return this.#loading.get().then((loaded) => {
+        this.#linearPatterns = loaded
+        return this.checkerOf(state, tool)
+      })
+    }
+    if (prepared && state.unfit === undefined) {
+      this.#attempt(tool, state, () => ({ checker: new SchemaChecker(prepared, this.#linearPatterns?.()) }))
+    }
+    if (!state.checker) throw unusable(tool, state.unfit ?? 'it is invalid')
+    return state.checker
   }
 
   /** Blocks a tool whose schema is unusable. Otherwise a server could disable the check with such a schema. */
-  const giveUp = (made: Made, tool: string, reason: string): ToolwayError => {
-    delete made.compiled
-    delete made.exact
-    made.unfit = reason
-    log.warn({ tool, reason }, 'tool is blocked: its input schema cannot be compiled')
-    return unusable(tool, reason)
-  }
-
-  const check = (made: Made, schema: Fields, args: Fields, tool: string, exact: Fields): undefined => {
-    const compiled = compiledOf(made, schema, tool, made.rounds || exact !== args ? 'exact' : 'compiled')
-    const refused = (problems: string) => refusal(tool, problems)
-    let problems: readonly ErrorObject[] | undefined
+  #attempt(tool: string, state: SchemaState, make: () => Partial<SchemaState>): SchemaState {
     try {
-      problems = attempt(() => compiled.check(args, exact))
-      const given = problems?.length ? withoutNulls(schema, args) : args
-      if (given !== args) problems = attempt(() => compiled.check(given, exact))
-    } catch {
-      // Members named like methods (`valueOf`) break comparison. Only these arguments have that problem, so it must not
-      // block the tool for all callers.
-      if (!failsForAll(compiled)) throw refused('they cannot be checked against the schema; send simpler values')
-      throw giveUp(made, tool, 'validating with it fails')
+      return Object.assign(state, make())
+    } catch (thrown) {
+      state.unfit = reasonOf(thrown)
+      this.#log.warn({ tool, reason: state.unfit }, 'tool is blocked: its input schema cannot be compiled')
+      return state
     }
-    if (problems === undefined) throw refused('they are too complex to check; send fewer or simpler values')
-    if (problems.length === 0) return
-    throw refused(sentenceOf(explained(compiled, args, exact) ?? problems))
   }
+}
 
-  return (schema, args, tool, exact = args) => {
-    const made = madeOf(schema, tool)
-    const misspelt = misspeltArgument(made.rewritten ?? schema, args)
-    if (misspelt !== undefined) throw refusal(tool, misspelt)
-    if (exact === args && made.plain && says(made.plain, args)) return undefined
-    if (compile) return check(made, schema, args, tool, exact)
-    return loading.get().then(() => check(made, schema, args, tool, exact))
+function checkArguments(checker: SchemaChecker, schema: Fields, tool: string, args: Fields): undefined {
+  const refused = (problems: string) => refusal(tool, problems)
+  const tooComplex = 'they are too complex to check; send fewer or simpler values'
+  try {
+    let given = args
+    const isAccepted = attempt(() => {
+      if (checker.accepts(args)) return true
+      given = withoutNulls(schema, args)
+      return given !== args && checker.accepts(given)
+    })
+    if (isAccepted) return
+    if (isAccepted === undefined) throw refused(tooComplex)
+    const all = valuesIn(given, maxExplained) > maxExplained ? [] : attempt(() => checker.allProblems(given))
+    const problems = all?.length ? all : attempt(() => checker.firstProblem(given))
+    throw refused(problems ? sentenceOf(problems) : tooComplex)
+  } catch (error) {
+    if (error instanceof ToolwayError) throw error
+    throw refused('they cannot be checked against the schema; send simpler values')
+  }
+}
+
+/** A checker for one schema. Never throws: `unfit` says why a schema cannot be used. */
+export async function openChecker(schema: Fields): Promise<SchemaChecker | { readonly unfit: string }> {
+  const { linearPatterns } = await import('./patterns.ts')
+  try {
+    return new SchemaChecker(prepare(schema), linearPatterns())
+  } catch (thrown) {
+    return { unfit: reasonOf(thrown) }
   }
 }
 
 export async function schemaProblem(schema: Fields): Promise<string | undefined> {
-  const { compile } = await import('./compile.ts')
-  const compiled = compile(schema)
-  return 'unfit' in compiled ? compiled.unfit : undefined
+  const checker = await openChecker(schema)
+  return 'unfit' in checker ? checker.unfit : undefined
+}
+
+/** Why a schema is unusable. Messages may contain text from the schema. */
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof Unfit) return thrown.message
+  const message = thrown instanceof Error ? thrown.message : ''
+  return `it is invalid: ${JSON.stringify(message.slice(0, 100).replaceAll(/[^\x20-\x7e]+/g, ' '))}`
 }
 
 const refusal = (tool: string, problems: string) =>
@@ -144,26 +164,13 @@ function unusable(tool: string, reason: string): ToolwayError {
   return new ToolwayError('QUARANTINED', sentence, { server, rule: 'inputSchema' })
 }
 
-function says(plain: Fits, args: Fields): boolean {
-  budget.left = stepsPerCheck
-  return attempt(() => plain(args)) === true
-}
+const accepts = (checker: SchemaChecker, args: Fields): boolean => attempt(() => checker.accepts(args)) === true
 
 /** Omits optional fields that are null, as models and clients often send them; the server decides what null means. */
 function withoutNulls(schema: Fields, args: Fields): Fields {
   const needed = new Set(requiredNames(schema))
   const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
   return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
-}
-
-/** Whether a check fails because of the schema, and not because of the arguments. */
-function failsForAll({ check }: Compiled): boolean {
-  try {
-    attempt(() => check({}))
-    return false
-  } catch {
-    return true
-  }
 }
 
 /** Runs a check. Returns undefined if the check exceeds its budget or overflows the stack. */
@@ -173,17 +180,6 @@ function attempt<T>(work: () => T): T | undefined {
   } catch (error) {
     if (error instanceof BudgetSpent || error instanceof RangeError) return undefined
     throw error
-  }
-}
-
-function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly ErrorObject[] | undefined {
-  if (valuesIn(args, maxExplained) > maxExplained) return undefined
-  try {
-    const all = attempt(() => explain(args, exact))
-    return all?.length ? all : undefined
-  } catch {
-    // Members named like methods (`valueOf`) break comparison. Omit the explanation: the arguments are invalid anyway.
-    return undefined
   }
 }
 

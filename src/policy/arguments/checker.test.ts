@@ -1,20 +1,25 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { compile } from './compile.ts'
-import { BudgetSpent, budget, plainCheck, stepsPerCheck } from './keyword-checks.ts'
+import { BudgetSpent } from './budget.ts'
+import { SchemaChecker } from './checker.ts'
+import { formats } from './formats.ts'
 import { prepare } from './prepare.ts'
 
 type Fields = Record<string, unknown>
 
-function plainOf(schema: Fields) {
-  const prepared = prepare(schema)
-  return 'unfit' in prepared ? undefined : plainCheck(prepared.schema)
-}
+const says = (schema: Fields, value: unknown): boolean => new SchemaChecker(prepare(schema)).accepts(value)
 
-function says(schema: Fields, value: unknown): boolean | undefined {
-  budget.left = stepsPerCheck
-  return plainOf(schema)?.(value)
+/** What ajv says; undefined if it rejects the schema. */
+function ajvSays(schema: Fields, value: unknown): boolean | undefined {
+  const quiet = { strict: false, validateSchema: false, meta: false, logger: false } as const
+  const compiler = new Ajv2020({ ...quiet, ownProperties: true, strictNumbers: true, formats })
+  try {
+    return compiler.compile(schema)(value)
+  } catch {
+    return undefined
+  }
 }
 
 const name = fc.constantFrom('a', 'b', 'c', 'constructor', '__proto__', 'toString')
@@ -72,25 +77,24 @@ const { schema } = fc.letrec<{ schema: Fields; inner: unknown }>((tie) => {
   }
 })
 
-test('F9: the plain check never says yes where the compiler says no', () => {
+test('F9: a checker agrees with ajv', () => {
   let yes = 0
   let no = 0
   const some = runs(150, 20_000)
   fc.assert(
     fc.property(schema, value, (given, tried) => {
-      const said = says(given, tried)
-      if (said === true) yes++
-      if (said === false) no++
-      if (!said) return
-      const compiled = compile(given)
-      expect('unfit' in compiled || compiled.check(tried).length === 0).toBe(true)
+      const expected = ajvSays(given, tried)
+      if (expected === undefined) return
+      if (expected) yes++
+      else no++
+      expect(says(given, tried)).toBe(expected)
     }),
     some,
   )
   expect(Math.min(yes, no)).toBeGreaterThan(some.numRuns / 20)
 })
 
-test('F9: it knows what most tools say of their arguments, and leaves the rest to the compiler', () => {
+test('F9: it knows what most tools say of their arguments', () => {
   const file = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
@@ -106,14 +110,12 @@ test('F9: it knows what most tools say of their arguments, and leaves the rest t
   expect(says(file, { path: '/a', lines: null, mode: 'text', tags: ['x'] })).toBe(true)
   for (const bad of [{}, { path: '' }, { path: '/a', other: 1 }, { path: '/a', lines: 0 }, { path: '/a', mode: 'b' }])
     expect(says(file, bad)).toBe(false)
-  for (const more of [{ pattern: '^a' }, { $ref: '#' }, { type: 'any' }, { not: {} }, { enum: [{}] }])
-    expect(plainOf({ type: 'object', properties: { path: more } })).toBeUndefined()
 })
 
 const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, at]))
 test.each<[string, Fields, unknown]>([
-  ['properties', { properties: {}, required: ['x'] }, members],
-  ['items', { items: true, maxItems: 2 }, Array(40_000).fill(1)],
+  ['properties', { properties: { m19999: { type: 'string' } } }, members],
+  ['items', { items: { type: 'number' } }, [...Array(40_000).fill(1), 'x']],
 ])('F9: going through all of a large value for each of many forms ends (%s)', (_, form, value) => {
   const anyOf = Array.from({ length: 100 }, () => form)
   expect(() => says({ anyOf }, value)).toThrow(BudgetSpent)
