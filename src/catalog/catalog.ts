@@ -101,6 +101,8 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const deadlineMs = { first: listDeadlineMs ?? firstListMs, known: listDeadlineMs ?? knownListMs }
   const readiness = createReadiness({ sources, deadlineMs, clock })
 
+  /** The views of callers that make many calls, as those of a session do. */
+  const views = new WeakMap<Caller, View>()
   const viewOptions = {
     sources: new Map(sources.map((source) => [source.name, source])),
     naming,
@@ -122,7 +124,15 @@ export function createCatalog(options: CatalogOptions): Catalog {
   }
 
   return {
-    view: (caller, own) => createView(caller, own ? { ...viewOptions, ...own } : viewOptions),
+    view(caller, own) {
+      if (own) return createView(caller, { ...viewOptions, ...own })
+      const known = views.get(caller)
+      if (known) return known
+      const view = createView(caller, viewOptions)
+      // Which servers a caller may know of is decided when the view is created.
+      if (!viewOptions.hideDenied) views.set(caller, view)
+      return view
+    },
     onChange: (listener) => {
       // Take a snapshot now, so that the listener gets every later change even if nothing was listed before.
       snapshot()

@@ -82,6 +82,10 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const { toolPages, pages } = options.visible(caller)
       return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind])(cursor)
     },
+    known: (kind, spelling) => {
+      const found = usable(meanings(kind, spelling))
+      return found.length === 1 ? found[0] : undefined
+    },
     resolve: async (kind, spelling, wait) => {
       const found = resolveNow(kind, spelling) ?? (await resolveLater(kind, spelling, wait))
       const isRead = kind === 'resource' && wait?.operation === undefined

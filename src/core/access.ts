@@ -68,6 +68,8 @@ export interface View {
   shown(exposure?: Exposure): readonly Served[]
   /** One page of a list as clients see it, already serialized. Tools are listed by exposure mode. */
   page(kind: Kind, cursor?: string): Page
+  /** The entry with this spelling if it is known and the only one; `resolve` says why there is none. */
+  known(kind: Kind, spelling: string): Served | undefined
   /**
    * Finds an entry by any of its spellings. Waits for servers that may have the entry and are still starting. Throws
    * TOOL_NOT_FOUND or SERVER_NOT_FOUND, with similar names as suggestions.

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Access } from '../core/access.ts'
+import type { Access, View } from '../core/access.ts'
 import type { Audit, Operation } from '../core/audit.ts'
 import {
   type Call,
@@ -84,6 +84,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { actAs } = options
     return actAs ? (call) => captured(asNamed(call, actAs)) : captured
   }
+  /** The audited form of each view, which belongs to one caller. */
+  const audited = new WeakMap<View, View>()
+  const viewOf = (caller: Caller): View => {
+    const view = options.view(caller)
+    const known = audited.get(view) ?? auditedView(view, caller, { audit, refusals, denied: options.denied })
+    audited.set(view, known)
+    return known
+  }
   const limit = rateLimit(options.limits)
   const guard = guards(() => options.guards)
   const scanned = options.scan ? [options.scan] : []
@@ -150,7 +158,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return subscription
     },
     rejected: recordRejections(audit, refusals, options.log),
-    view: (caller) => auditedView(options.view(caller), caller, { audit, refusals, denied: options.denied }),
+    view: viewOf,
   }
 }
 

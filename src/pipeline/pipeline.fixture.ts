@@ -104,6 +104,7 @@ export const emptyView: View = {
   missing: () => [],
   list: () => [],
   page: () => ({ items: Buffer.from('[{},{}]'), count: 2 }),
+  known: () => undefined,
   resolve: nothing,
   find: nothing,
   shown: () => [],

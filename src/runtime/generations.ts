@@ -47,15 +47,13 @@ export class Generations<G> implements AsyncDisposable {
   }
 
   /** Runs work in the current generation, which is not disposed of until the work has finished. */
-  async run<T>(work: (generation: G) => Promise<T>): Promise<T> {
+  run<T>(work: (generation: G) => Promise<T>): Promise<T> {
     const slot = this.#current
     slot.running++
-    try {
-      return await work(slot.generation)
-    } finally {
-      slot.running--
-      if (slot.old && slot.running === 0 && this.#slots.includes(slot)) this.#end(slot)
-    }
+    const finished = () => this.#finished(slot)
+    const result = work(slot.generation)
+    result.then(finished, finished)
+    return result
   }
 
   replace(next: G): void {
@@ -74,6 +72,11 @@ export class Generations<G> implements AsyncDisposable {
     for (const timer of this.#timers) timer[Symbol.dispose]()
     for (const slot of this.#slots) this.#end(slot)
     await Promise.all(this.#ending)
+  }
+
+  #finished(slot: Slot<G>): void {
+    slot.running--
+    if (slot.old && slot.running === 0 && this.#slots.includes(slot)) this.#end(slot)
   }
 
   #end(slot: Slot<G>): void {

@@ -145,6 +145,7 @@ export function createTestAccess(): TestAccess {
       const count = items.length
       return { items: Buffer.from(JSON.stringify(items)), count, ...(cursor === undefined && { nextCursor: 'second' }) }
     },
+    known: () => undefined,
     async resolve(kind, spelling) {
       const found = entries.find(({ entry, name }) => entry.kind === kind && name === spelling)
       if (found !== undefined) return { ...found, ...(kind === 'resource' && { uri: spelling }) }

@@ -134,6 +134,7 @@ export function createTestGateway(options: TestGatewayOptions): TestGateway {
         ({ entry: { server } }) => exposure === 'both' || (server === 'toolway') === (exposure === 'meta'),
       ),
     page: () => ({ items: Buffer.from('[]'), count: 0 }),
+    known: () => undefined,
     resolve: async (_kind, spelling) => find(...(spelling.split('.', 2) as [string, string])),
     find: (_kind, server, name) => find(server, name),
     search(query, { limit, server }) {

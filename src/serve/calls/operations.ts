@@ -46,7 +46,7 @@ type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
 /** The operations that both protocols share. `form` encodes results; `readable` converts tool lists for clients. */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
-  const run = async (
+  const run = (
     handler: Handler,
     served: Served,
     input: Input,
@@ -55,17 +55,9 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     admit?: Call['admit'],
   ): Promise<Result> => {
     const { entry } = served
+    const answer = handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, admit })
     // A call that runs other calls reports the failure of each.
-    const missing = () => (entry.traits.carries ? undefined : peer.missingCapability)
-    const call = { id: callId(), caller, entry, input, signal: peer.signal, peer, admit }
-    const result = await handler(call).catch((thrown: unknown) => {
-      // Other failures are not consequences of the refusal, and say more: a call that timed out may have taken effect.
-      const isConsequence = thrown instanceof ServerError || thrown instanceof UnsupportedRequest
-      throw (isConsequence && missing()) || thrown
-    })
-    const refusal = result.isError ? missing() : undefined
-    if (refusal !== undefined) throw refusal
-    return result
+    return entry.traits.carries || !('missingCapability' in peer) ? answer : orMissing(answer, peer)
   }
 
   return {
@@ -82,9 +74,9 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
 
     /** Calls a tool. `inspect` runs once the policy has allowed the tool; it throws to reject the call. */
     async callTool(received: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
-      const served = await access
-        .view(caller)
-        .resolve('tool', textParam(received.params, 'name'), waitOf(received.params, peer))
+      const view = access.view(caller)
+      const name = textParam(received.params, 'name')
+      const served = view.known('tool', name) ?? (await view.resolve('tool', name, waitOf(received.params, peer)))
       const admit = inspect && (() => inspect(served))
       return form(await run(access.handle, served, namedInput(received), caller, peer, admit))
     },
@@ -132,6 +124,21 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     },
   }
 }
+
+/** The call's answer or, if it is a consequence of a refused question, the error for the missing capability. */
+const orMissing = (answer: Promise<Result>, peer: CallPeer): Promise<Result> =>
+  answer.then(
+    (result) => {
+      const refusal = result.isError ? peer.missingCapability : undefined
+      if (refusal !== undefined) throw refusal
+      return result
+    },
+    (thrown: unknown) => {
+      // Other failures are not consequences of the refusal, and say more: a call that timed out may have taken effect.
+      const isConsequence = thrown instanceof ServerError || thrown instanceof UnsupportedRequest
+      throw (isConsequence && peer.missingCapability) || thrown
+    },
+  )
 
 /** Maximum time to wait for a task's result. */
 const maxTaskMs = 24 * 3_600_000

@@ -212,21 +212,6 @@ export function createMcpEndpoint(options: {
     if (bytes.usedBy(principal) > bytes.perCaller * maxUnreadShare) bytes.check(principal, bytes.perCaller)
   }
 
-  /** Handles a POST, which counts as a request in flight until it is answered, even if the client disconnects. */
-  const countedPost = async (exchange: Exchange) => {
-    const { principal } = exchange.identity
-    checkUnread(principal)
-    budgets.requests.claim(principal)
-    const work: RequestWork = { active: true }
-    try {
-      await post({ ...exchange, work })
-    } finally {
-      work.active = false
-      work.ended?.()
-      budgets.requests.give(principal)
-    }
-  }
-
   /** Forwards a request to its owner. If the owner fails, the client gets a response as for any failed call (E1). */
   const routed = async (coming: RoutedRequest): Promise<boolean> => {
     const { inbound, request, response, identity } = coming
@@ -246,7 +231,22 @@ export function createMcpEndpoint(options: {
     }
   }
 
-  const post = async (exchange: Exchange) => {
+  /** Handles a POST, which counts as a request in flight until it is answered, even if the client disconnects. */
+  const post = async (accepted: Exchange) => {
+    const { principal } = accepted.identity
+    checkUnread(principal)
+    budgets.requests.claim(principal)
+    const work: RequestWork = { active: true }
+    try {
+      await answerPost({ ...accepted, work })
+    } finally {
+      work.active = false
+      work.ended?.()
+      budgets.requests.give(principal)
+    }
+  }
+
+  const answerPost = async (exchange: Exchange) => {
     const { request, response, identity } = exchange
     const reading = bodies.read(exchange)
     const body = reading instanceof Promise ? await reading : reading
@@ -320,36 +320,23 @@ export function createMcpEndpoint(options: {
     access.rejected({ code, address: addressOf(request) })
   }
 
-  const route = async (request: ReceivedRequest, response: ServerResponse) => {
+  /** Answers a request whose credential is valid. */
+  const serve = (exchange: Exchange): Promise<void> | undefined => {
+    const { request, response, identity } = exchange
     const { method, headers } = request
-    if (method !== 'POST' && method !== 'GET' && method !== 'DELETE') {
-      throw methodNotAllowed(method, 'POST, GET, DELETE')
-    }
-    const { authorization } = headers
-    const known = admit(authorization, request)
-    const identity = known instanceof Promise ? await known : known
     // Stop here: the code below relies on the close event, which a response that is already closed does not emit again.
-    if (response.destroyed) return
+    if (response.destroyed) return undefined
     if (method === 'GET' || isListening(headers)) {
-      watchCredential({ authorization, identity, response })
+      watchCredential({ authorization: headers.authorization, identity, response })
       // When the gateway stops, it ends the stream: the client's next request must not use the same connection.
       response.setHeader('Connection', 'close')
     }
-    try {
-      await dispatch({ request, response, identity })
-    } catch (thrown) {
-      recordIfMalformed(access, { principal: identity.principal, address: addressOf(request) }, thrown)
-      throw thrown
-    }
+    return method === 'POST' ? post(exchange) : getOrDelete(exchange)
   }
 
-  const dispatch = async (exchange: Exchange) => {
+  const getOrDelete = async (exchange: Exchange) => {
     const { request, response, identity } = exchange
     const { method, headers } = request
-    if (method === 'POST') {
-      await countedPost(exchange)
-      return
-    }
     checkRevision(request)
     if (await ownerRouting?.route(exchange)) return
     if (method === 'DELETE') {
@@ -362,14 +349,34 @@ export function createMcpEndpoint(options: {
     get(exchange)
   }
 
-  return {
-    handle(request: ReceivedRequest, response: ServerResponse): void {
-      route(request, response).catch((thrown: unknown) => {
-        const refusal = toHttpError(thrown, log)
-        recordRejection(refusal, request)
-        sendHttpError(response, refusal, clock)
+  const refuse = (thrown: unknown, request: ReceivedRequest, response: ServerResponse) => {
+    const refusal = toHttpError(thrown, log)
+    recordRejection(refusal, request)
+    sendHttpError(response, refusal, clock)
+  }
+
+  const handle = (request: ReceivedRequest, response: ServerResponse): void => {
+    const enter = (identity: AuthIdentity) => {
+      serve({ request, response, identity })?.catch((thrown: unknown) => {
+        recordIfMalformed(access, { principal: identity.principal, address: addressOf(request) }, thrown)
+        refuse(thrown, request, response)
       })
-    },
+    }
+    const rejected = (thrown: unknown) => refuse(thrown, request, response)
+    const { method, headers } = request
+    try {
+      if (method !== 'POST' && method !== 'GET' && method !== 'DELETE')
+        throw methodNotAllowed(method, 'POST, GET, DELETE')
+      const identity = admit(headers.authorization, request)
+      if (identity instanceof Promise) identity.then(enter).catch(rejected)
+      else enter(identity)
+    } catch (thrown) {
+      rejected(thrown)
+    }
+  }
+
+  return {
+    handle,
     /** Rejects new requests. Requests in flight continue. */
     drain(): void {
       draining = true

@@ -84,12 +84,12 @@ export function createLegacyProtocol(options: {
     return [brace, ...members, Buffer.from(end)]
   }
 
-  const perform = async (
+  const perform = (
     session: Session,
     request: InboundRequest,
     caller: Caller,
     peer: RequestPeer,
-  ): Promise<Pieces> => {
+  ): Promise<Pieces> | Pieces => {
     const { method, params } = request
     checkProgressToken(params)
     switch (method) {
@@ -114,8 +114,7 @@ export function createLegacyProtocol(options: {
       case 'tasks/cancel':
         return operations.task(method, request, caller, peer)
       case 'resources/subscribe':
-        await session.subscriptions.add(textParam(params, 'uri'), caller)
-        return nothing
+        return session.subscriptions.add(textParam(params, 'uri'), caller).then(() => nothing)
       case 'resources/unsubscribe':
         session.subscriptions.remove(textParam(params, 'uri'), caller)
         return nothing
