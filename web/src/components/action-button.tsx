@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { adminRequired, isAdmin } from '../api/session.ts'
+import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
-import { Icon, type IconName } from './icon.tsx'
+import type { IconName } from './icon.tsx'
 
 interface ActionButtonProps {
   readonly name: string
@@ -38,26 +39,24 @@ export function ActionButton({ name, label, icon, kind = '', everyone = false, .
   }
   return (
     <>
-      <button
-        type="button"
-        class={`button ${kind}`}
+      <Button
+        kind={kind}
+        icon={icon}
         aria-label={label}
         aria-disabled={!allowed || disabled || busy.value}
         title={allowed ? undefined : adminRequired}
         onClick={onClick}
       >
-        {icon && <Icon name={icon} size={14} />} {busy.value ? `${name}…` : name}
-      </button>
+        {busy.value ? `${name}…` : name}
+      </Button>
       {confirm && confirming.value && (
         <Dialog title={confirm.title} onClose={() => (confirming.value = false)}>
           <p>{confirm.text}</p>
           <form method="dialog" class="actions">
-            <button type="submit" class="button">
-              Cancel
-            </button>
-            <button type="submit" class={`button ${kind || 'primary'}`} onClick={() => void perform()}>
+            <Button type="submit">Cancel</Button>
+            <Button kind={kind || 'primary'} type="submit" onClick={() => void perform()}>
               {name}
-            </button>
+            </Button>
           </form>
         </Dialog>
       )}

@@ -4,7 +4,7 @@ import { Icon, type IconName } from './icon.tsx'
 interface ButtonProps extends Omit<ComponentProps<'button'>, 'class' | 'icon'> {
   /** How it looks: `primary`, `danger` or `plain`; `tiny`; and `icon` if it has no text. */
   readonly kind?: string
-  readonly icon?: IconName
+  readonly icon?: IconName | undefined
 }
 
 export function Button({ kind = '', icon, children, ...attributes }: ButtonProps) {

@@ -6,11 +6,11 @@ interface LoadMoreProps {
   readonly list: Omit<PagedList<unknown>, 'first' | 'pages'>
   readonly shown: number
   /** The total number of items, if known. */
-  readonly total?: number
+  readonly total: number | undefined
   /** In the singular. */
   readonly itemName: string
   /** The order, if it cannot be changed, such as `newest first`. */
-  readonly order?: string
+  readonly order: string | undefined
 }
 
 /** The footer of a paged list: the number of rows shown, and a button to load more. */

@@ -32,7 +32,7 @@ interface TableSort {
   readonly remote?: true
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   /** The table's label for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]

@@ -2,14 +2,13 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { AuditPage, AuditRow } from '../../../../src/admin/contract.ts'
 import { auditFile, queries } from '../../api/endpoints.ts'
-import { type PagedList, usePages } from '../../api/paged.ts'
+import { usePages } from '../../api/paged.ts'
 import { useResource } from '../../api/resource.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
-import { LoadMore } from '../../components/load-more.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
-import { EmptyState, Loaded, Note } from '../../components/states.tsx'
-import { Table } from '../../components/table.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { EmptyState, Note } from '../../components/states.tsx'
 import { pluralize } from '../../format/number.ts'
 import { query, replaceAddress } from '../../routing/location.ts'
 import { parseTime } from '../../routing/time-range.ts'
@@ -59,15 +58,19 @@ export function Audit() {
         <div class="card split-list">
           <RecordSource page={audit.pages.at(0)} />
           <SlowSearch loading={audit.first.loading} />
-          <Loaded resource={audit.first} what="the audit log">
-            {() =>
-              rows.length === 0 ? (
-                <NoRecords filtered={filtered} />
-              ) : (
-                <RecordTable audit={audit} rows={rows} selected={selected} />
-              )
-            }
-          </Loaded>
+          <PagedTable
+            label="Audit records"
+            what="the audit log"
+            list={audit}
+            rows={rows}
+            itemName="record"
+            order="newest first"
+            keyOf={recordKey}
+            columns={auditColumns}
+            narrow={selected !== undefined}
+            current={(row) => row === selected}
+            empty={() => <NoRecords filtered={filtered} />}
+          />
         </div>
         {selected && <RecordPanel key={recordKey(selected)} row={selected} />}
       </div>
@@ -118,28 +121,6 @@ function RecordSource({ page }: { readonly page: AuditPage | undefined }) {
   }
   const pending = behind?.records ? ` Not yet copied from this replica: ${pluralize(behind.records, 'record')}.` : ''
   return <p class="quiet">{`Showing the records of all replicas, from PostgreSQL.${pending}`}</p>
-}
-
-interface RecordTableProps {
-  readonly audit: PagedList<AuditPage>
-  readonly rows: readonly AuditRow[]
-  readonly selected: AuditRow | undefined
-}
-
-function RecordTable({ audit, rows, selected }: RecordTableProps) {
-  return (
-    <>
-      <Table
-        label="Audit records"
-        rows={rows}
-        keyOf={recordKey}
-        columns={auditColumns}
-        narrow={selected !== undefined}
-        current={(row) => row === selected}
-      />
-      <LoadMore list={audit} shown={rows.length} itemName="record" order="newest first" />
-    </>
-  )
 }
 
 function NoRecords({ filtered }: { readonly filtered: boolean }) {

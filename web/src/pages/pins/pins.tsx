@@ -9,13 +9,13 @@ import { BreakableName } from '../../components/breakable-name.tsx'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { SearchField, SelectFilter, TextFilter } from '../../components/filters.tsx'
-import { LoadMore } from '../../components/load-more.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Page } from '../../components/page.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { pinStatuses } from '../../components/statuses.ts'
-import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { type Column, RowLink } from '../../components/table.tsx'
 import { RelativeTime } from '../../components/times.tsx'
 import { pluralize } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
@@ -46,24 +46,23 @@ export function Pins() {
         <SelectFilter label="Show" name="show" options={['open']} all="all" />
       </div>
       <div class="card">
-        <Loaded resource={pins.first} what="the definitions">
-          {({ mode, total }) =>
-            rows.length > 0 ? (
-              <>
-                <Table label="Definitions" rows={rows} keyOf={({ label }) => label} columns={pinColumns} />
-                <LoadMore list={pins} shown={rows.length} total={total} itemName="definition" />
-              </>
-            ) : (
-              <EmptyState title={mode === 'off' ? 'Definitions are not pinned' : 'No definitions'}>
-                <p class="quiet">
-                  {mode === 'off'
-                    ? 'Set policy.pins to warn or quarantine to notice changes.'
-                    : 'Definitions are pinned when a server is first listed.'}
-                </p>
-              </EmptyState>
-            )
-          }
-        </Loaded>
+        <PagedTable
+          label="Definitions"
+          list={pins}
+          rows={rows}
+          itemName="definition"
+          keyOf={({ label }) => label}
+          columns={pinColumns}
+          empty={({ mode }) => (
+            <EmptyState title={mode === 'off' ? 'Definitions are not pinned' : 'No definitions'}>
+              <p class="quiet">
+                {mode === 'off'
+                  ? 'Set policy.pins to warn or quarantine to notice changes.'
+                  : 'Definitions are pinned when a server is first listed.'}
+              </p>
+            </EmptyState>
+          )}
+        />
       </div>
     </Page>
   )

@@ -1,12 +1,11 @@
-import type { ComponentChildren } from 'preact'
 import type { PromptView, ResourceView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
-import { type PagedList, usePages } from '../../api/paged.ts'
+import { usePages } from '../../api/paged.ts'
 import { textColumn } from '../../components/columns.ts'
 import { ForeignLine } from '../../components/foreign-text.tsx'
-import { LoadMore } from '../../components/load-more.tsx'
-import { EmptyState, Loaded } from '../../components/states.tsx'
-import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { type Column, RowLink } from '../../components/table.tsx'
 import { query } from '../../routing/location.ts'
 import { updateQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -25,15 +24,18 @@ export function Resources({ filter }: ListProps) {
   return (
     <>
       {open && <ResourceForm key={open.uri} resource={open} />}
-      <Entries label="Resources" list={list} count={rows.length} total={list.pages[0]?.total}>
-        <Table
+      <div class="card">
+        <PagedTable
           label="Resources"
+          list={list}
           rows={rows}
+          itemName="resource"
           keyOf={({ uri }) => uri}
           columns={resourceColumns}
           current={({ uri }) => uri === open?.uri}
+          empty={() => <NoneMatch title="No resources" />}
         />
-      </Entries>
+      </div>
     </>
   )
 }
@@ -45,48 +47,27 @@ export function Prompts({ filter }: ListProps) {
   return (
     <>
       {open && <PromptForm key={open.name} prompt={open} />}
-      <Entries label="Prompts" list={list} count={rows.length} total={list.pages[0]?.total}>
-        <Table
+      <div class="card">
+        <PagedTable
           label="Prompts"
+          list={list}
           rows={rows}
+          itemName="prompt"
           keyOf={({ name }) => name}
           columns={promptColumns}
           current={({ name }) => name === open?.name}
+          empty={() => <NoneMatch title="No prompts" />}
         />
-      </Entries>
+      </div>
     </>
   )
 }
 
-interface EntriesProps {
-  readonly label: 'Resources' | 'Prompts'
-  readonly list: PagedList<{ readonly nextCursor: string | null }>
-  readonly count: number
-  readonly total: number | undefined
-  readonly children: ComponentChildren
-}
-
-function Entries({ label, list, count, total, children }: EntriesProps) {
-  const what = label.toLowerCase()
-  return (
-    <div class="card">
-      <Loaded resource={list.first} what={`the ${what}`}>
-        {() =>
-          count === 0 ? (
-            <EmptyState title={`No ${what}`}>
-              <p class="quiet">No connected server offers any that match.</p>
-            </EmptyState>
-          ) : (
-            <>
-              {children}
-              <LoadMore list={list} shown={count} total={total ?? count} itemName={what.slice(0, -1)} />
-            </>
-          )
-        }
-      </Loaded>
-    </div>
-  )
-}
+const NoneMatch = ({ title }: { readonly title: string }) => (
+  <EmptyState title={title}>
+    <p class="quiet">No connected server offers any that match.</p>
+  </EmptyState>
+)
 
 const resourceColumns: readonly Column<ResourceView>[] = [
   {

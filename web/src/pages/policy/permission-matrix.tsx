@@ -3,14 +3,14 @@ import { queries } from '../../api/endpoints.ts'
 import { usePages } from '../../api/paged.ts'
 import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
-import { LoadMore } from '../../components/load-more.tsx'
-import { EmptyState, Loaded } from '../../components/states.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { EmptyState } from '../../components/states.tsx'
 import { query } from '../../routing/location.ts'
 import './matrix.css'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { allowedStatus, deniedStatus } from '../../components/statuses.ts'
-import { type Column, Table } from '../../components/table.tsx'
+import type { Column } from '../../components/table.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
@@ -27,65 +27,56 @@ export function PermissionMatrix() {
         <SelectFilter label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
       </div>
       <div class="card">
-        <Loaded resource={matrix.first} what="the permissions">
-          {({ agents, total }) =>
-            rows.length === 0 ? (
-              <EmptyState title="No matching tools">
-                <p class="quiet">The search matches the names of servers and tools.</p>
-              </EmptyState>
-            ) : (
-              <>
-                <MatrixTable agents={agents} rows={rows} />
-                <LoadMore list={matrix} shown={rows.length} total={total} itemName="tool" />
-              </>
-            )
-          }
-        </Loaded>
+        <PagedTable
+          label="Permissions"
+          matrix
+          columns={matrixColumns(matrix.pages[0]?.agents ?? [])}
+          rows={rows}
+          keyOf={({ server, tool }) => `${server}.${tool}`}
+          list={matrix}
+          what="the permissions"
+          itemName="tool"
+          empty={() => (
+            <EmptyState title="No matching tools">
+              <p class="quiet">The search matches the names of servers and tools.</p>
+            </EmptyState>
+          )}
+        />
       </div>
     </>
   )
 }
 
-interface MatrixTableProps {
-  readonly agents: readonly string[]
-  readonly rows: Matrix['rows']
-}
-
 /** One row per tool and one column per agent. Each cell links to the explanation of its decision. */
-function MatrixTable({ agents, rows }: MatrixTableProps) {
-  const columns: readonly Column<MatrixRow>[] = [
-    {
-      title: 'Tool',
-      sortBy: ({ server, tool }) => `${server}.${tool}`,
-      cell: ({ server, tool }) => (
-        <>
-          <span class="quiet">
-            <BreakableName name={`${server}.`} />
-          </span>
-          <wbr />
-          <BreakableName name={tool} />
-        </>
-      ),
-    },
-    ...agents.map(
-      (agent, index): Column<MatrixRow> => ({
-        title: agent,
-        sortBy: ({ allowed }) => Number(allowed[index]),
-        descendingFirst: true,
-        cell: ({ server, tool, allowed }) => (
-          <a
-            href={withQuery(pathTo('policy'), { view: 'why', agent, tool: `${server}.${tool}` })}
-            title={`${agent}, ${server}.${tool}: why?`}
-          >
-            <StatusBadge status={allowed[index] ? allowedStatus : deniedStatus} />
-          </a>
-        ),
-      }),
+const matrixColumns = (agents: readonly string[]): readonly Column<MatrixRow>[] => [
+  {
+    title: 'Tool',
+    sortBy: ({ server, tool }) => `${server}.${tool}`,
+    cell: ({ server, tool }) => (
+      <>
+        <span class="quiet">
+          <BreakableName name={`${server}.`} />
+        </span>
+        <wbr />
+        <BreakableName name={tool} />
+      </>
     ),
-  ]
-  return (
-    <Table label="Permissions" matrix columns={columns} rows={rows} keyOf={({ server, tool }) => `${server}.${tool}`} />
-  )
-}
+  },
+  ...agents.map(
+    (agent, index): Column<MatrixRow> => ({
+      title: agent,
+      sortBy: ({ allowed }) => Number(allowed[index]),
+      descendingFirst: true,
+      cell: ({ server, tool, allowed }) => (
+        <a
+          href={withQuery(pathTo('policy'), { view: 'why', agent, tool: `${server}.${tool}` })}
+          title={`${agent}, ${server}.${tool}: why?`}
+        >
+          <StatusBadge status={allowed[index] ? allowedStatus : deniedStatus} />
+        </a>
+      ),
+    }),
+  ),
+]
 
 type MatrixRow = Matrix['rows'][number]

@@ -1,6 +1,6 @@
 import type { ToolPage, ToolView } from '../../../../src/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
-import { type PagedList, usePages } from '../../api/paged.ts'
+import { usePages } from '../../api/paged.ts'
 import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
 import { AccessBadge } from '../../components/access-badge.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
@@ -8,12 +8,12 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { numberColumn, textColumn } from '../../components/columns.ts'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
 import { ForeignLine } from '../../components/foreign-text.tsx'
-import { LoadMore } from '../../components/load-more.tsx'
 import { Page } from '../../components/page.tsx'
-import { EmptyState, Loaded } from '../../components/states.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { EmptyState } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { pinStatuses } from '../../components/statuses.ts'
-import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { type Column, RowLink } from '../../components/table.tsx'
 import { parseSort, sortKey } from '../../components/table-sort.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { query, setQuery } from '../../routing/location.ts'
@@ -71,23 +71,20 @@ const limit = 40
 function AllTools({ filter }: { readonly filter: ToolFilter }) {
   const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor, limit }), JSON.stringify(filter))
   useReloadOnToolChange(tools.first)
+  const isFiltered = filter.query !== '' || filter.server !== ''
   return (
     <div class="card">
-      <Loaded resource={tools.first} what="the tools">
-        {() => <ToolList tools={tools} filtered={filter.query !== '' || filter.server !== ''} />}
-      </Loaded>
+      <PagedTable
+        label="Tools"
+        list={tools}
+        rows={tools.pages.flatMap((page) => page.tools)}
+        itemName="tool"
+        keyOf={({ name }) => name}
+        columns={toolColumns}
+        sort={{ remote: true }}
+        empty={() => (isFiltered ? <NoMatchingTools /> : <NoTools />)}
+      />
     </div>
-  )
-}
-
-function ToolList({ tools, filtered }: { readonly tools: PagedList<ToolPage>; readonly filtered: boolean }) {
-  const rows = tools.pages.flatMap((page) => page.tools)
-  if (rows.length === 0) return filtered ? <NoMatchingTools /> : <NoTools />
-  return (
-    <>
-      <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} sort={{ remote: true }} />
-      <LoadMore list={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} itemName="tool" />
-    </>
   )
 }
 
