@@ -19,7 +19,7 @@ interface Options<T> {
   readonly follow?: Signal<unknown>
   /** If true, polls every ten seconds while the event stream is down. */
   readonly pollWhenOffline?: boolean
-  /** What the event stream updates. While the stream is down, data that is loaded replaces it. */
+  /** What the event stream updates, which is shown. While the stream is down, data that is loaded replaces it. */
   readonly live?: Signal<T | undefined>
 }
 
@@ -74,18 +74,21 @@ export function useResource<T>(
     return () => clearInterval(timer)
   }, [follow])
 
-  return { ...state.value, reload }
+  return { ...state.value, data: live?.value ?? state.value.data, reload }
+}
+
+/** Reloads when a value changes that is undefined until it is known. */
+export function useReloadOnChange({ reload }: Pick<Resource<unknown>, 'reload'>, value: unknown): void {
+  const previous = useRef(value)
+  useEffect(() => {
+    if (previous.current !== undefined && previous.current !== value) reload()
+    previous.current = value
+  }, [value])
 }
 
 /** Reloads a list of tools when the number of tools changes. */
-export function useReloadOnToolChange({ reload }: Pick<Resource<unknown>, 'reload'>): void {
-  const count = liveOverview.value?.tools
-  const previous = useRef(count)
-  useEffect(() => {
-    if (previous.current !== undefined && previous.current !== count) reload()
-    previous.current = count
-  }, [count])
-}
+export const useReloadOnToolChange = (tools: Pick<Resource<unknown>, 'reload'>): void =>
+  useReloadOnChange(tools, liveOverview.value?.tools)
 
 /** Whether the tab is visible. Hidden tabs do not poll. */
 const isVisible = signal(!document.hidden)

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
-import { ApiError } from '../api/request.ts'
+import { asApiError } from '../api/request.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
@@ -30,7 +30,7 @@ export async function withNotice<T>(action: () => Promise<T>, message: (value: T
     notify(message(value))
     return value
   } catch (thrown) {
-    notify(thrown instanceof ApiError ? thrown.message : String(thrown), true)
+    notify(asApiError(thrown).message, true)
     return undefined
   }
 }

@@ -6,8 +6,7 @@ import { EmptyState, Loaded } from '../../components/states.tsx'
 import { ApprovalList, useHeldApprovals } from './approval-list.tsx'
 
 export function Approvals() {
-  const loaded = useResource(queries.approvals, 'approvals', { pollWhenOffline: true, live: liveApprovals })
-  const approvals = { ...loaded, data: liveApprovals.value ?? loaded.data }
+  const approvals = useResource(queries.approvals, 'approvals', { pollWhenOffline: true, live: liveApprovals })
   const held = useHeldApprovals(approvals.data ?? [])
   return (
     <Page title="Approvals" note="Calls that wait for a person. The first answer counts.">

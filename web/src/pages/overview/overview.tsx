@@ -2,14 +2,13 @@ import { queries } from '../../api/endpoints.ts'
 import { gatewayGone, liveApprovals, liveCalls, liveOverview, liveServers, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { charts, withoutPartialPoint } from '../../charts/chart.ts'
-import { ChartCard } from '../../charts/chart-card.tsx'
+import { RangeCharts } from '../../charts/range-charts.tsx'
 import { Page } from '../../components/page.tsx'
 import { RangePicker } from '../../components/range-picker.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { formatLongDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
-import { parseRange, rangeBounds } from '../../routing/time-range.ts'
+import { parseRange } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
 import { FirstApprovals, useHeldApprovals } from '../approvals/approval-list.tsx'
 import { Alerts } from './alerts.tsx'
@@ -24,17 +23,7 @@ import { TokenCard } from './token-card.tsx'
 
 export function Overview() {
   const range = parseRange(query.value)
-  const loaded = useResource(queries.overview, 'overview', { pollWhenOffline: true, live: liveOverview })
-  const short = 'last' in range && (range.last === '5m' || range.last === '15m')
-  const series = useResource(
-    async (signal) => {
-      const { from, to } = rangeBounds(range, Date.now())
-      return withoutPartialPoint(await queries.series(from, to)(signal), to)
-    },
-    JSON.stringify(range),
-    'last' in range ? { pollEveryMs: short ? 5000 : 20_000 } : {},
-  )
-  const overview = { ...loaded, data: liveOverview.value ?? loaded.data }
+  const overview = useResource(queries.overview, 'overview', { pollWhenOffline: true, live: liveOverview })
   const uptime =
     !gatewayGone.value &&
     overview.data &&
@@ -58,15 +47,7 @@ export function Overview() {
           </>
         )}
       </Loaded>
-      <Loaded resource={series} what="the charts">
-        {(data) => (
-          <div class="charts">
-            {charts.map((chart) => (
-              <ChartCard key={chart.title} chart={chart} series={data} />
-            ))}
-          </div>
-        )}
-      </Loaded>
+      <RangeCharts />
       {overview.data && (
         <div class="grid-2">
           <HealthCard overview={overview.data} />

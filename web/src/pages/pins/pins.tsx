@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import type { PinPage, PinView } from '../../../../src/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
 import { liveInbox } from '../../api/live.ts'
 import { usePages } from '../../api/paged.ts'
-import { type Resource, useResource } from '../../api/resource.ts'
+import { type Resource, useReloadOnChange, useResource } from '../../api/resource.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
@@ -220,11 +220,5 @@ export const shownLabel = ({ kind, server, name }: PinView): string =>
   kind === 'instructions' ? `instructions:${server}` : `${kind === 'prompt' ? 'prompt:' : ''}${server}.${name}`
 
 /** Reloads when the inbox changes, because definitions that wait for a decision are in it. */
-export function useReloadOnInboxChange({ reload }: Pick<Resource<unknown>, 'reload'>): void {
-  const inbox = liveInbox.value
-  const previous = useRef(inbox)
-  useEffect(() => {
-    if (previous.current !== undefined && previous.current !== inbox) reload()
-    previous.current = inbox
-  }, [inbox])
-}
+export const useReloadOnInboxChange = (pins: Pick<Resource<unknown>, 'reload'>): void =>
+  useReloadOnChange(pins, liveInbox.value)

@@ -4,8 +4,7 @@ import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
 import { liveReload, liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { charts, withoutPartialPoint } from '../../charts/chart.ts'
-import { ChartCard } from '../../charts/chart-card.tsx'
+import { RangeCharts } from '../../charts/range-charts.tsx'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Fact, Facts } from '../../components/facts.tsx'
@@ -22,7 +21,6 @@ import { formatCount, pluralize } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { actionOutcome } from './action-outcome.ts'
 import { ServerOutput } from './server-output.tsx'
 import { Connections, isListed, Offers, RecentCalls, ServerEvents, ServerTools } from './server-tables.tsx'
@@ -68,7 +66,7 @@ export function ServerPage({ name }: { readonly name: string }) {
               follow={follow.value}
               onFollow={(next) => (follow.value = next)}
             />
-            <ServerCharts name={name} />
+            <RangeCharts server={name} />
             <div class="grid-2">
               <RecentCalls name={name} />
               <ServerTools server={data} />
@@ -171,32 +169,6 @@ const Expiry = ({ at }: { readonly at: number }) => (
     Expires <RelativeTime at={at} />.
   </>
 )
-
-/** Charts over the time range in the address. Dragging across one selects its time range. */
-function ServerCharts({ name }: { readonly name: string }) {
-  const range = parseRange(query.value)
-  const series = useResource(
-    async (signal) => {
-      const { from, to } = rangeBounds(range, Date.now())
-      return withoutPartialPoint(await queries.series(from, to, name)(signal), to)
-    },
-    `${name} ${JSON.stringify(range)}`,
-    'last' in range ? { pollEveryMs: 10_000 } : {},
-  )
-  return (
-    <Loaded resource={series} what="the charts">
-      {(data) => (
-        <div class="charts">
-          {charts
-            .filter(({ title }) => title !== 'Cache')
-            .map((chart) => (
-              <ChartCard key={chart.title} chart={chart} series={data} />
-            ))}
-        </div>
-      )}
-    </Loaded>
-  )
-}
 
 /** What was shortened, left out or refused; nothing if there are no findings. */
 function Findings({ findings }: Pick<ServerDetail, 'findings'>) {

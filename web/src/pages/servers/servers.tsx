@@ -33,9 +33,8 @@ const AddServer = lazy('the form', async () => (await import('../../config-edit/
 
 /** All servers, unhealthy ones first. */
 export function Servers() {
-  const loaded = useResource(queries.servers, 'servers', { pollWhenOffline: true, live: liveServers })
+  const servers = useResource(queries.servers, 'servers', { pollWhenOffline: true, live: liveServers })
   const adding = useSignal(false)
-  const servers = { ...loaded, data: liveServers.value ?? loaded.data }
   // The same number as in the menu: servers that are unhealthy, degraded or need a sign-in.
   const unhealthy = liveOverview.value?.unhealthy
   return (
@@ -60,11 +59,11 @@ export function Servers() {
               Add server
             </Button>
           )}
-          <RefreshButton onClick={loaded.reload} busy={loaded.loading} />
+          <RefreshButton onClick={servers.reload} busy={servers.loading} />
         </>
       }
     >
-      {adding.value && <AddServer onClose={() => (adding.value = false)} onSaved={loaded.reload} />}
+      {adding.value && <AddServer onClose={() => (adding.value = false)} onSaved={servers.reload} />}
       <Loaded resource={servers} what="the servers">
         {(all) =>
           all.length === 0 ? (
