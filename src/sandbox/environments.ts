@@ -1,6 +1,8 @@
 import type { Clock } from '../core/clock.ts'
 import { Budget } from '../core/limits/budget.ts'
 import type { Budgets } from '../core/limits/budgets.ts'
+import { RecentlyUsed } from '../core/limits/recently-used.ts'
+import { shareOfSlots } from '../core/limits/slots.ts'
 import { setBounded } from '../lib/memoize.ts'
 import type { Limits } from './limits.ts'
 import type { SandboxChild } from './runtime.ts'
@@ -22,6 +24,7 @@ export interface Environments extends AsyncDisposable {
 }
 
 interface Kept extends EnvironmentState {
+  readonly key: string
   readonly owner: string
   readonly idle: Disposable
 }
@@ -35,48 +38,37 @@ export function createEnvironments(options: {
   readonly clock: Clock
 }): Environments {
   const { limits, budgets, clock } = options
-  // The map is ordered by use: least recently used first.
   const kept = new Map<string, Kept>()
   const reasons = new Map<string, string>()
   const share = (name: string, what: string, limit: number) => {
-    const budget = new Budget(name, { what, limit, perCaller: Math.max(1, limit - Math.ceil(limit / 4)) })
+    const budget = new Budget(name, { what, limit, perCaller: shareOfSlots(limit) })
     budgets?.register(name, () => budget.use())
     return budget
   }
-  /** What is kept: environments, and how many bytes of memory and interpreters they have. */
-  const counts: readonly { readonly budget: Budget; of(state: EnvironmentState): number }[] = [
-    { budget: share('code_environments', 'environments', limits.environments), of: () => 1 },
-    {
-      budget: share('code_environment_bytes', 'bytes of environments', limits.rememberedBytes),
-      of: ({ memory }) => memory?.length ?? 0,
-    },
-    { budget: share('interpreters', 'interpreters', limits.interpreters), of: ({ child }) => (child ? 1 : 0) },
-  ]
+  const byUse = new RecentlyUsed<Kept>(
+    [
+      { budget: share('code_environments', 'environments', limits.environments), of: () => 1 },
+      {
+        budget: share('code_environment_bytes', 'bytes of environments', limits.rememberedBytes),
+        of: ({ memory }) => memory?.length ?? 0,
+      },
+      { budget: share('interpreters', 'interpreters', limits.interpreters), of: ({ child }) => (child ? 1 : 0) },
+    ],
+    ({ key }) => forget(key, 'The environment was evicted to make room for other environments.'),
+  )
 
   const remove = (key: string): Kept | undefined => {
     const found = kept.get(key)
     if (!found) return undefined
     kept.delete(key)
     found.idle[Symbol.dispose]()
-    for (const { budget, of } of counts) budget.give(found.owner, of(found))
+    byUse.delete(found)
     return found
   }
 
   const forget = (key: string, why: string) => {
     void remove(key)?.child?.kill()
     setBounded(reasons, key, why, maxReasons)
-  }
-
-  /** Evicts the least recently used environments: those of the owner, then those of all. */
-  const makeRoom = (owner: string) => {
-    for (const { budget, of } of counts) {
-      for (const [key, state] of kept) {
-        const isOver = budget.usedBy(owner) > budget.perCaller ? state.owner === owner : budget.used > budget.limit
-        if (!isOver || of(state) === 0) continue
-        budget.shed()
-        forget(key, room)
-      }
-    }
   }
 
   return {
@@ -92,9 +84,9 @@ export function createEnvironments(options: {
       const idle = clock.after(limits.idleMs, () =>
         forget(key, `The environment was idle for ${limits.idleMs / 60_000} min.`),
       )
-      kept.set(key, { ...remembered, owner, idle })
-      for (const { budget, of } of counts) budget.add(owner, of(remembered))
-      makeRoom(owner)
+      const state = { ...remembered, key, owner, idle }
+      kept.set(key, state)
+      byUse.add(state)
       const { child } = remembered
       void child?.ended.then(() => {
         if (kept.get(key)?.child === child) forget(key, 'The interpreter exited between two runs.')
@@ -106,5 +98,3 @@ export function createEnvironments(options: {
     },
   }
 }
-
-const room = 'The environment was evicted to make room for other environments.'

@@ -1,6 +1,7 @@
 import type { CapturedCall, CaptureStore } from '../core/captures.ts'
 import type { Clock, Timer } from '../core/clock.ts'
-import type { BudgetUse } from '../core/limits/budget.ts'
+import { Budget, type BudgetUse } from '../core/limits/budget.ts'
+import { RecentlyUsed } from '../core/limits/recently-used.ts'
 
 export interface CaptureLimits {
   readonly keep: number
@@ -12,6 +13,7 @@ export interface MemoryCaptures extends CaptureStore, Disposable {
 }
 
 interface Kept {
+  readonly owner: string
   readonly call: CapturedCall
   readonly bytes: number
   readonly storedAt: number
@@ -21,32 +23,15 @@ interface Kept {
  * Keeps captured calls in the memory of this process: each worker and each replica has its own, and the others ask it. The limits are read on each use, so that a reload applies at once.
  */
 export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): MemoryCaptures {
-  /** All calls, oldest first. */
   const calls = new Map<string, Kept>()
-  /** The ids and bytes of each caller's calls, oldest first. */
-  const callers = new Map<string, { readonly ids: Set<string>; bytes: number }>()
-  let used = 0
-  let dropped = 0
+  const budget = new Budget('capture', { what: 'bytes of captured calls', limit: 0, perCaller: 0 })
+  const kept = new RecentlyUsed<Kept>([{ budget, of: ({ bytes }) => bytes }], ({ call }) => calls.delete(call.id))
   let timer: Timer | undefined
 
   const remove = (id: string): void => {
-    const kept = calls.get(id)
-    if (!kept) return
+    const known = calls.get(id)
     calls.delete(id)
-    used -= kept.bytes
-    const { principal } = kept.call
-    const own = callers.get(principal)
-    if (!own) return
-    own.ids.delete(id)
-    own.bytes -= kept.bytes
-    if (own.ids.size === 0) callers.delete(principal)
-  }
-
-  const shed = (id: string | undefined): boolean => {
-    if (id === undefined) return false
-    remove(id)
-    dropped++
-    return true
+    if (known) kept.delete(known)
   }
 
   const dropExpired = (): void => {
@@ -57,9 +42,14 @@ export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): Memor
     }
   }
 
+  const applyLimits = (): void => {
+    const { maxBytes } = limits()
+    budget.resize(maxBytes, Math.ceil(maxBytes / 2))
+  }
+
   /** Drops expired calls even if no other call comes. */
   const expireLater = (): void => {
-    const [oldest] = calls.values()
+    const { oldest } = kept
     if (timer || !oldest) return
     const ms = Math.max(oldest.storedAt + limits().keep - clock.monotonic(), 1_000)
     timer = clock.after(ms, () => {
@@ -73,20 +63,15 @@ export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): Memor
     put(call) {
       remove(call.id)
       dropExpired()
-      const { maxBytes } = limits()
+      applyLimits()
       const bytes = bytesOf(call)
-      if (bytes > shareOf(maxBytes)) {
-        dropped++
+      if (bytes > budget.perCaller) {
+        budget.shed()
         return
       }
-      const own = callers.get(call.principal) ?? { ids: new Set(), bytes: 0 }
-      callers.set(call.principal, own)
-      calls.set(call.id, { call, bytes, storedAt: clock.monotonic() })
-      own.ids.add(call.id)
-      own.bytes += bytes
-      used += bytes
-      while (own.bytes > shareOf(maxBytes) && shed(first(own.ids)));
-      while (used > maxBytes && shed(first(calls.keys())));
+      const captured = { owner: call.principal, call, bytes, storedAt: clock.monotonic() }
+      calls.set(call.id, captured)
+      kept.add(captured)
       expireLater()
     },
     find(id) {
@@ -94,19 +79,12 @@ export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): Memor
       return calls.get(id)?.call
     },
     use() {
-      const { maxBytes } = limits()
-      let largest = 0
-      for (const { bytes } of callers.values()) largest = Math.max(largest, bytes)
-      return { used, limit: maxBytes, perCaller: shareOf(maxBytes), largest, refused: dropped }
+      applyLimits()
+      return budget.use()
     },
     [Symbol.dispose]: () => timer?.[Symbol.dispose](),
   }
 }
-
-/** One caller's share: half, so that a busy caller does not push out the calls of all others. */
-const shareOf = (maxBytes: number): number => Math.ceil(maxBytes / 2)
-
-const first = (ids: Iterable<string>): string | undefined => ids[Symbol.iterator]().next().value
 
 const emptyCall = 600
 const emptyProgress = 100

@@ -28,8 +28,8 @@ const retryAfterMs = 1_000
 export class Budget implements BudgetLimits {
   readonly name: string
   readonly what: string
-  readonly limit: number
-  readonly perCaller: number
+  limit: number
+  perCaller: number
   readonly #callers = new Map<string, number>()
   #used = 0
   #refused = 0
@@ -52,8 +52,7 @@ export class Budget implements BudgetLimits {
   /** Takes an amount, to be given back later. If a bound is reached, takes nothing and returns that bound. */
   take(caller: string, amount = 1): ReachedBound | undefined {
     const own = (this.#callers.get(caller) ?? 0) + amount
-    const isAllUsed = this.#used + amount > this.limit
-    if (own > this.perCaller || isAllUsed) {
+    if (own > this.perCaller || this.#used + amount > this.limit) {
       this.#refused++
       return own > this.perCaller ? 'caller' : 'all'
     }
@@ -73,16 +72,26 @@ export class Budget implements BudgetLimits {
     this.give(caller, amount)
   }
 
-  give(caller: string, amount = 1): void {
+  give(caller: string | undefined, amount = 1): void {
     this.add(caller, -amount)
   }
 
-  /** Counts an amount without checking the bounds. The caller must then free as much as exceeds them. */
-  add(caller: string, amount: number): void {
-    const own = (this.#callers.get(caller) ?? 0) + amount
+  /**
+   * Counts an amount without checking the bounds, without a caller for all only. Then as much must be freed as exceeds
+   * the bounds.
+   */
+  add(caller: string | undefined, amount: number): void {
     this.#used += amount
+    if (caller === undefined) return
+    const own = (this.#callers.get(caller) ?? 0) + amount
     if (own > 0) this.#callers.set(caller, own)
     else this.#callers.delete(caller)
+  }
+
+  /** Changes the bounds. What exceeds them stays in use. */
+  resize(limit: number, perCaller: number): void {
+    this.limit = limit
+    this.perCaller = perCaller
   }
 
   /** Records that something was ended or dropped to stay within the bounds. */
