@@ -2,7 +2,6 @@ import type { Config, ServerConfig } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { rangeOf } from '../egress/addresses.ts'
 import type { RedisSafe } from '../stores/redis/vault.ts'
 import { fileLocks, fileVault } from '../stores/vault.ts'
 import { openLoopback } from '../upstream/oauth/loopback-redirect.ts'
@@ -16,7 +15,7 @@ type OAuthContext = Pick<OAuthOptions, 'clock' | 'log'>
 /** OAuth for servers. Tokens are stored in Redis or in the state folder; the gateway and the CLI share them. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, context: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
-  return createOAuth({ vault, locks, rangeOf, ...context })
+  return createOAuth({ vault, locks, ...context })
 }
 
 /** OAuth for CLI commands. Opens a Redis connection if the tokens are stored there, because commands have none. */

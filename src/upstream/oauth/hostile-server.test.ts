@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { systemClock } from '../../core/clock.ts'
-import { rangeOf } from '../../egress/addresses.ts'
 import { json, startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, redirect, serverConfig, signIn } from './oauth.fixture.ts'
 import { startResource } from './resource.fixture.ts'
@@ -206,7 +205,7 @@ describe('a hostile server', () => {
 
   test('B6: a public server cannot make Toolway request private addresses', async () => {
     await using issuer = await startIssuer()
-    const web = createOAuthHttp({ rangeOf, clock: systemClock })
+    const web = createOAuthHttp({ clock: systemClock })
     const port = new URL(issuer.url).port
     for (const host of ['127.0.0.1', 'localhost', '127.1', '0x7f000001']) {
       await expect(web.get(new URL(`http://${host}:${port}/x`), 'public'), host).rejects.toThrow('private or reserved')

@@ -2,7 +2,6 @@ import { configSchema, type ServerConfig } from '../../config/schema.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, silentLog } from '../../core/log.ts'
 import type { Locks, Vault } from '../../core/stores.ts'
-import { rangeOf } from '../../egress/addresses.ts'
 import { memoryLocks } from '../../stores/vault.ts'
 import { discardBody } from '../transports/http-channel.ts'
 import { createHttpChannel } from '../transports/http1/channel.ts'
@@ -23,7 +22,7 @@ export function memoryVault(): Vault & { readonly kept: Map<string, string> } {
 }
 
 export const openOAuth = (parts: { vault?: Vault; locks?: Locks; clock?: Clock; log?: Log } = {}): OAuth =>
-  createOAuth({ vault: memoryVault(), locks: memoryLocks(), rangeOf, clock: systemClock, log: silentLog, ...parts })
+  createOAuth({ vault: memoryVault(), locks: memoryLocks(), clock: systemClock, log: silentLog, ...parts })
 
 export function serverConfig(url: string, auth: object = {}): ServerConfig {
   const config = configSchema.parse({ mcpServers: { files: { url, auth: { type: 'oauth', ...auth } } } })

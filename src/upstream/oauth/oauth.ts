@@ -11,7 +11,7 @@ import { createGrants, type Grant, type GrantHolder, grantLock } from './grants.
 import { OAuthError } from './oauth-error.ts'
 import { type OAuthSettings, ProtectedServer } from './protected-server.ts'
 import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
-import { type AddressRangeOf, createOAuthHttp } from './web.ts'
+import { createOAuthHttp } from './web.ts'
 
 export type { SignIn } from './sign-in.ts'
 
@@ -46,15 +46,14 @@ export interface GrantSummary extends GrantHolder, Pick<Grant, 'issuer' | 'scope
 export interface OAuthOptions {
   readonly vault: Vault
   readonly locks: Locks
-  readonly rangeOf: AddressRangeOf
   readonly clock: Clock
   readonly log: Log
 }
 
-export function createOAuth({ vault, locks, rangeOf, clock, log }: OAuthOptions): OAuth {
+export function createOAuth({ vault, locks, clock, log }: OAuthOptions): OAuth {
   const seen = createSeenTokens()
   const grants = createGrants(vault, seen.add)
-  const parts = { grants, locks, rangeOf, clock, log, web: createOAuthHttp({ rangeOf, clock }) }
+  const parts = { grants, locks, clock, log, web: createOAuthHttp({ clock }) }
   const flows = createPendingSignIns(clock)
   const credentials = new Map<string, Credential>()
 

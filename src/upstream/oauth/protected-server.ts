@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Locks } from '../../core/stores.ts'
 import type { GrantHolder, Grants, OAuthClient } from './grants.ts'
-import { type AddressRangeOf, type OAuthHttp, type Reach, reachOf } from './web.ts'
+import { type OAuthHttp, type Reach, reachOf } from './web.ts'
 
 export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth'], { type: 'oauth' }>
 
@@ -12,7 +12,6 @@ export interface OAuthParts {
   readonly grants: Grants
   readonly locks: Locks
   readonly web: OAuthHttp
-  readonly rangeOf: AddressRangeOf
   readonly clock: Clock
   readonly log: Log
 }
@@ -33,7 +32,7 @@ export class ProtectedServer {
 
   /** Which addresses the server may refer to. */
   reach(): Promise<Reach> {
-    return reachOf(this.url, this.parts.rangeOf)
+    return reachOf(this.url)
   }
 
   /** The client in the configuration. */

@@ -6,7 +6,6 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { selfSigned } from '../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../core/clock.ts'
-import { rangeOf } from '../../egress/addresses.ts'
 import { createOAuthHttp } from './web.ts'
 
 /** An authorization server whose host name only the proxy can resolve. */
@@ -28,7 +27,7 @@ async function serving() {
   return `https://id.invalid:${(server.address() as AddressInfo).port}`
 }
 
-const webBehind = (proxy: string) => createOAuthHttp({ rangeOf, env: { HTTPS_PROXY: proxy }, clock: systemClock })
+const webBehind = (proxy: string) => createOAuthHttp({ env: { HTTPS_PROXY: proxy }, clock: systemClock })
 
 describe('B6: authorization servers behind a proxy', () => {
   test('are asked through it, as carefully as without one', async () => {

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { rangeOf } from '../../egress/addresses.ts'
 import { ProxyError, proxyFor } from '../../egress/proxy.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
@@ -30,10 +31,7 @@ export interface PostRequest {
 /** Which addresses may be used: a public server must not make Toolway access private addresses. */
 export type Reach = 'public' | 'private'
 
-export type AddressRangeOf = (address: string) => 'public' | 'private' | 'reserved'
-
 export interface WebOptions {
-  readonly rangeOf: AddressRangeOf
   /** The environment variables that name the proxy. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
@@ -44,7 +42,7 @@ const timeoutMs = 10_000
 const maxBytes = 256 * 1024
 const maxRedirects = 3
 
-export function createOAuthHttp({ rangeOf, env = process.env, clock }: WebOptions): OAuthHttp {
+export function createOAuthHttp({ env = process.env, clock }: WebOptions): OAuthHttp {
   return {
     async get(url, reach) {
       let at = url
@@ -130,10 +128,10 @@ async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Looku
 }
 
 /** Which addresses a server may refer to: a private server may name private addresses, a public one may not. */
-export async function reachOf(server: URL, rangeOf: AddressRangeOf): Promise<Reach> {
+export async function reachOf(server: URL, range = rangeOf): Promise<Reach> {
   const found = await addresses(server.hostname, true)
   // A server with at least one public address counts as public.
-  const inside = found.length > 0 && found.every(({ address }) => rangeOf(address) === 'private')
+  const inside = found.length > 0 && found.every(({ address }) => range(address) === 'private')
   return inside ? 'private' : 'public'
 }
 

@@ -59,31 +59,14 @@ function suggestion(spelling: string): string {
 }
 
 function offsetsOf(timeZone: string): Zone['offsetAt'] {
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    calendar: 'gregory',
-    hourCycle: 'h23',
-    era: 'short',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  })
+  const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
   return (instant) => {
-    const part = Object.fromEntries(format.formatToParts(instant).map(({ type, value }) => [type, value]))
-    const wall = utcOf({
-      year: part.era === 'BC' ? 1 - Number(part.year) : Number(part.year),
-      month: Number(part.month),
-      day: Number(part.day),
-      hour: Number(part.hour),
-      minute: Number(part.minute),
-      second: Number(part.second),
-      millisecond: 0,
-    })
+    const name = format.formatToParts(instant).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+    const [, sign, hours, minutes, seconds = 0] = /([+-])(\d{2}):(\d{2})(?::(\d{2}))?/.exec(name) ?? []
+    if (sign === undefined) return 0
     // Historical offsets include seconds. Round them, because offsets are written in minutes.
-    return Math.round((wall - Math.floor(instant / 1000) * 1000) / 60_000)
+    const distance = Math.round(Number(hours) * 60 + Number(minutes) + Number(seconds) / 60)
+    return sign === '-' ? -distance : distance
   }
 }
 
