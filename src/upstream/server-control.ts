@@ -1,7 +1,7 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Connector } from './connection/connect.ts'
 import type { ConnectionPool } from './connection/connection-pool.ts'
-import type { ConnectionState } from './connection/managed-connection.ts'
+import type { ConnectionState } from './connection/connection-table.ts'
 import type { ServerEvent, ServerHistory } from './health/server-history.ts'
 import type { OutputLine } from './transports/stderr.ts'
 import { unsentError } from './transports/transport-errors.ts'

@@ -14,7 +14,7 @@ import { asRecord } from '../lib/is-record.ts'
 import { listen } from '../lib/listen.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Connector } from './connection/connect.ts'
-import { createConnectionPool } from './connection/connection-pool.ts'
+import { ConnectionPool } from './connection/connection-pool.ts'
 import type { InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
 import { createReconnector, type StartQueue } from './connection/reconnect.ts'
@@ -121,21 +121,24 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     resumed: () => subscriptions.resumed(),
     open: async () => config.disabled || look(plain),
   })
-  const pool = createConnectionPool({
+  const pool: ConnectionPool = new ConnectionPool({
     server: name,
     config,
     connect: (scope, signal) =>
       control.unlessPaused(() => options.connect({ ...scope, exceeded: exceededWithoutCall }, signal)),
     mayLog,
     mayReach: (caller) => options.mayUseSome?.(caller, listings.entriesOf(listings.forCaller(caller))) ?? true,
-    awaitStart: (signal) =>
-      config.transport === 'stdio' && !pool.latest ? options.starts?.(() => isCalled, signal) : undefined,
-    opening: healthMayHaveChanged,
-    opened,
-    closed,
-    failed,
-    broke: ({ connection }, { message }) => history.record('lost', { pid: connection.transport.pid, reason: message }),
-    idle: ({ connection }) => history.record('idle', { pid: connection.transport.pid }),
+    events: {
+      awaitStart: (signal) =>
+        config.transport === 'stdio' && !pool.latest ? options.starts?.(() => isCalled, signal) : undefined,
+      opening: healthMayHaveChanged,
+      opened,
+      closed,
+      failed,
+      broke: ({ connection }, { message }) =>
+        history.record('lost', { pid: connection.transport.pid, reason: message }),
+      idle: ({ connection }) => history.record('idle', { pid: connection.transport.pid }),
+    },
     clock,
     log,
   })

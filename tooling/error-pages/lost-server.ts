@@ -1,6 +1,6 @@
 import type { ToolwayError } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { createManagedConnection } from '../../src/upstream/connection/managed-connection.ts'
+import { ManagedConnection } from '../../src/upstream/connection/managed-connection.ts'
 import { createReconnectBackoff } from '../../src/upstream/connection/reconnect.ts'
 import { startServerProcess } from '../../src/upstream/transports/child-process.ts'
 import { NoResponse } from '../../src/upstream/transports/http-channel.ts'
@@ -15,18 +15,17 @@ export const notStarted = (name: string, command: string): Promise<unknown> =>
 export async function inBackoff(server: string, command: string): Promise<unknown> {
   const clock = createManualClock()
   const failure = await notStarted(server, command)
-  await using line = createManagedConnection({
-    server,
-    connect: () => Promise.reject(failure),
-    backoff: createReconnectBackoff(clock, { random: () => 1 }),
-    idleMs: undefined,
-    connectWithinMs: 120_000,
-    opened() {},
-    closed() {},
-    failed() {},
-    clock,
-    log: silentLog,
-  })
+  await using line = new ManagedConnection(
+    {
+      server,
+      backoff: createReconnectBackoff(clock, { random: () => 1 }),
+      idleMs: undefined,
+      connectWithinMs: 120_000,
+      clock,
+      log: silentLog,
+    },
+    { connect: () => Promise.reject(failure), opened() {}, closed() {}, failed() {} },
+  )
   const { signal } = new AbortController()
   const attempt = () => line.open(signal).catch((error: unknown) => error)
   await attempt()

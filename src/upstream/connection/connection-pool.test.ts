@@ -7,7 +7,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import type { ConnectionScope } from './connect.ts'
-import { createConnectionPool } from './connection-pool.ts'
+import { ConnectionPool } from './connection-pool.ts'
 import type { HandshakeResult, InitializedConnection } from './handshake.ts'
 import { openRpcConnection } from './rpc-connection.ts'
 
@@ -21,7 +21,7 @@ function poolWith(changes: object, spoken: SupportedEra = 'legacy', mayLog = tru
   const peers: (ScriptedPeer & ConnectionScope)[] = []
   const clock = createManualClock()
   const config = configSchema.parse({ mcpServers: { s: changes } }).mcpServers.s as ServerConfig
-  const pool = createConnectionPool({
+  const pool = new ConnectionPool({
     server: 's',
     config,
     async connect(scope, signal): Promise<InitializedConnection> {
@@ -40,9 +40,7 @@ function poolWith(changes: object, spoken: SupportedEra = 'legacy', mayLog = tru
     },
     mayLog: () => mayLog,
     mayReach: () => true,
-    opened() {},
-    closed() {},
-    failed() {},
+    events: { opened() {}, closed() {}, failed() {} },
     clock,
     log: silentLog,
   })

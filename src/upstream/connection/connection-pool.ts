@@ -1,500 +1,464 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import {
-  type Caller,
-  type Capabilities,
-  canBeAsked,
-  clientKey,
-  hasShare,
-  type Peer,
-  profileOf,
-} from '../../core/call.ts'
+import { type Caller, type Capabilities, clientKey, hasShare, type Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { never } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Json } from '../../json/json.ts'
 import { createCallTurns, type ToolMessaging } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
-import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
+import { ConnectionClient, type ConnectionUser, createRootsOf, rootsKey } from './client.ts'
+import { type Connector, connectWithinMs } from './connect.ts'
+import { type ConnectionState, ConnectionTable, PooledConnection } from './connection-table.ts'
 import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
-import {
-  BoundedConnections,
-  type ConnectionState,
-  createManagedConnection,
-  type ManagedConnection,
-  maxOwned,
-  maxShared,
-  stateOf,
-} from './managed-connection.ts'
+import type { ConnectionEvents, ConnectionSettings, ManagedConnection } from './managed-connection.ts'
 import { caughtUp } from './ping.ts'
 import { createReconnectBackoff } from './reconnect.ts'
 import {
-  awaitRoots,
-  beginRootsWait,
-  type ConnectionOwner,
-  type ConnectionUser,
-  createHost,
-  createRootsOf,
-  rootsKey,
-  rootsProvider,
-  waitForRoots,
-} from './roots.ts'
-import { createWarmPool } from './warm-pool.ts'
-
-/** All connections to one server. Chooses which connection each caller uses (G3). */
-export interface ConnectionPool extends AsyncDisposable {
-  readonly connected: boolean
-  readonly opening: boolean
-  /** Whether each principal has its own credential, so that connections are never shared. */
-  readonly personal: boolean
-  /** Why no connection could be opened (`failure`) or why the last one broke (`lost`); cleared when one opens. */
-  readonly failure: ToolwayError | undefined
-  readonly lost: ToolwayError | undefined
-  /** Milliseconds until the next attempt to reach a server that is down. */
-  readonly pauseMs: number
-  readonly all: readonly ManagedConnection[]
-  readonly latest: InitializedConnection | undefined
-  /** How many times a connection broke, was abandoned, or was closed by `interrupt`. */
-  readonly breaks: number
-  /** Closes all connections; the next use reconnects, regardless of earlier failures. */
-  interrupt(error: ToolwayError): Promise<void>
-  use<T>(user: ConnectionUser, work: Work<T>): Promise<T>
-  /** The connection for this caller's calls. Must not be used for servers with `session: call`. */
-  forCaller(caller: Caller): ManagedConnection
-  /** A connection for fetching the listing that clients with these capabilities see. */
-  forListing(capabilities: Capabilities): ManagedConnection
-  /** An open connection that lists the same for all clients with these capabilities, if there is one. */
-  current(capabilities: Capabilities): InitializedConnection | undefined
-  /** The open connections with the state of one client each, of clients with these capabilities, oldest first. */
-  stateful(capabilities: Capabilities): readonly InitializedConnection[]
-  /** The caller whose connection this is; undefined if it belongs to no caller. */
-  callerOf(open: InitializedConnection): Caller | undefined
-  /** Sends a notification on the connections that only this session uses, whichever agents it acts as. */
-  notifyServer(session: string, method: string): void
-  sessionEnded(session: string): void
-  /** The open connections, at most `limit`. */
-  describe(limit: number): readonly ConnectionState[]
-}
+  dependsOnRoots,
+  needsOwnConnection,
+  prefersSession,
+  type Scope,
+  type ServerFacts,
+  scopeOf,
+  sharedKey,
+  statelessKey,
+} from './scope.ts'
 
 export interface ConnectionPoolOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly connect: Connector
+  /** Whether the server may send log messages. */
   mayLog(): boolean
   /** Whether the server may send messages to this caller's client outside any call. */
   mayReach(caller: Caller): boolean
-  awaitStart?(signal: AbortSignal): Promise<Disposable> | undefined
-  opening?(): void
-  opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
-  closed(managed: ManagedConnection, error?: ToolwayError): void
-  /** Called when a connection could not be opened, or stopped responding. */
-  failed(error: ToolwayError): void
-  /** Called when a connection broke, and when one is closed because nobody used it. */
-  broke?(open: InitializedConnection, error: ToolwayError): void
-  idle?(open: InitializedConnection): void
+  readonly events: PoolEvents
   readonly clock: Clock
   readonly log: Log
 }
 
-type PoolState = { lost: ToolwayError | undefined; latest: InitializedConnection | undefined; breaks: number }
-type Work<T> = (open: InitializedConnection) => Promise<T>
-
-/** What the pool knows about a connection; `profile` is that of the clients for which it was created. */
-interface ConnectionFacts {
-  readonly profile: string
-  owner: ConnectionOwner | undefined
-  prefersSession: boolean
+export interface PoolEvents extends Pick<ConnectionEvents, 'awaitStart' | 'opening' | 'failed' | 'broke' | 'idle'> {
+  opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
+  closed(managed: ManagedConnection): void
 }
 
-export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
-  const { server, config, clock, log } = options
-  const stdio = config.transport === 'stdio'
-  const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
-  const spares = config.session === 'shared' || personal ? 0 : config.spares
+/**
+ * Maximum number of connections with a single client each, and of spares. A quarter is the bound for one caller, whose
+ * clients or sessions might otherwise take over a server.
+ */
+const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 
-  // The connections, by whom they are for.
-  const shared = new BoundedConnections(maxShared, (managed) => managed !== stateless, end)
-  const owned = new BoundedConnections(maxOwned[config.transport], (managed) => managed !== stateless, end)
-  const shortLived = new Set<ManagedConnection>()
-  const warmPool = createWarmPool({ count: spares, create: createOwned, close: end })
-  /** The connection to a stateless server, shared by all callers, because each request describes its client. */
-  let stateless: ManagedConnection | undefined
-  const facts = new WeakMap<ManagedConnection, ConnectionFacts>()
-  const factsOf = (managed: ManagedConnection) => facts.get(managed) as ConnectionFacts
-  const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
-  let open = 0
-  let closed = false
+type Work<T> = (open: InitializedConnection) => Promise<T>
 
-  // What the server was found to do.
-  /** Whether all its messages share one stream, which does not show which call they belong to. */
-  const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
-  /** Whether the stateless server was found to offer no sessions. It may be replaced when a connection to it ends. */
-  let sessionless = false
-  /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
-  let speaksOutOfStream = false
-  /** Whether the server has asked a caller without a session for its roots. */
-  let wantsRoots = false
+/** All connections to one server. Chooses which connection each caller uses (G3). */
+export class ConnectionPool implements AsyncDisposable {
+  /** Why the last connection broke; cleared when one opens. */
+  lost: ToolwayError | undefined
+  latest: InitializedConnection | undefined
+  /** How many times a connection broke, was abandoned, or was closed by `interrupt`. */
+  breaks = 0
+  readonly #options: ConnectionPoolOptions
+  readonly #settings: ConnectionSettings
+  readonly #connections = new ConnectionTable()
+  readonly #facts: ServerFacts
   /** Whether calls to each known tool send requests or log messages before the result. */
-  const habits = new Map<string, ToolMessaging>()
-  const rootsOf = createRootsOf()
+  readonly #messaging = new Map<string, ToolMessaging>()
+  readonly #rootsOf = createRootsOf()
+  /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
+  #sendsOutOfStream = false
+  #open = 0
+  #lastSpare = 0
+  #isClosed = false
 
-  const pool: ConnectionPool & PoolState = {
-    get connected() {
-      return open > 0
-    },
-    get opening() {
-      return all().some((managed) => managed.opening)
-    },
-    get failure() {
-      return backoff.failure
-    },
-    get pauseMs() {
-      return backoff.pauseMs
-    },
-    get all() {
-      return all()
-    },
-    personal,
-    lost: undefined,
-    latest: undefined,
-    breaks: 0,
-    async interrupt(error) {
-      if (open > 0) pool.breaks++
-      pool.lost = undefined
-      await Promise.all(all().map((managed) => managed.interrupt(error)))
-      sessionless = false
-      backoff.reset()
-    },
-    use,
-    forCaller: (caller) => connectionOf(caller, caller.peer),
-    forListing(capabilities) {
-      const isOwn = config.session === 'call' || needsOwn(capabilities)
-      return stateless ?? (isOwn ? warmPool.peek(capabilities) : sharedConnection(capabilities))
-    },
-    notifyServer(session, method) {
-      for (const [, { current }] of ofSession(session)) current?.connection.notify(method).catch(() => {})
-    },
-    sessionEnded(session) {
-      for (const [key, managed] of ofSession(session)) owned.drop(key, managed)
-      for (const managed of all()) managed.sessions.delete(session)
-    },
-    current(capabilities) {
-      const all = [...shared.values(), ...owned.values(), ...warmPool.all]
-      const common = listing(all, capabilities).filter((open) => !isStateful(open))
-      return stateless?.current ?? common.find(({ handshake }) => handshake.era === 'modern') ?? common[0]
-    },
-    stateful: (capabilities) => listing(owned.values(), capabilities).filter(isStateful),
-    callerOf(open) {
-      const managed = [...owned.values()].find(({ current }) => current === open)
-      return managed && factsOf(managed).owner?.caller
-    },
-    describe(limit) {
-      const open = all().filter(({ current }) => current)
-      return open.slice(0, limit).map(describe)
-    },
-    async [Symbol.asyncDispose]() {
-      closed = true
-      await Promise.all(all().map((managed) => managed[Symbol.asyncDispose]()))
-    },
-  }
-  return pool
-
-  /** The open connections whose lists clients with these capabilities may see. */
-  function listing(connections: Iterable<ManagedConnection>, capabilities: Capabilities): InitializedConnection[] {
-    const profile = profileOf(capabilities)
-    const same = [...connections].filter((managed) => factsOf(managed).profile === profile)
-    return same.flatMap(({ current }) => (current && current.principal === undefined ? [current] : []))
+  constructor(options: ConnectionPoolOptions) {
+    const { server, config, clock, log } = options
+    const isStdio = config.transport === 'stdio'
+    this.#options = options
+    this.#settings = {
+      server,
+      backoff: createReconnectBackoff(clock, { restarts: isStdio ? config.restarts : undefined }),
+      connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
+      idleMs: isStdio && config.idle > 0 ? config.idle : undefined,
+      clock,
+      log,
+    }
+    this.#facts = {
+      connections: this.#connections.byKey,
+      personal: !isStdio && config.auth?.type === 'oauth' && config.auth.perPrincipal,
+      sessionless: false,
+      hasOwners: false,
+      wantsRoots: false,
+      logsForAnyCall: () => this.#logsForAnyCall(),
+    }
   }
 
-  function all(): ManagedConnection[] {
-    return [...new Set([...shared.values(), ...owned.values(), ...shortLived, ...warmPool.all])]
+  get connected(): boolean {
+    return this.#open > 0
   }
 
-  function ofSession(session: string): [string, ManagedConnection][] {
-    return [...owned].filter(([, managed]) => factsOf(managed).owner?.caller?.session === session)
+  get opening(): boolean {
+    return this.all.some((managed) => managed.opening)
   }
 
-  function describe(managed: ManagedConnection): ConnectionState {
-    const isShared = managed === stateless || [...shared.values()].includes(managed)
-    const ownScope = [...owned.values()].includes(managed) ? 'session' : 'spare'
-    const scope = isShared ? 'shared' : shortLived.has(managed) ? 'call' : ownScope
-    return stateOf(managed, scope, factsOf(managed).owner?.caller?.principal)
+  /** Whether each principal has its own credential, so that connections are never shared. */
+  get personal(): boolean {
+    return this.#facts.personal
+  }
+
+  /** Why no connection could be opened; cleared when one opens. */
+  get failure(): ToolwayError | undefined {
+    return this.#settings.backoff.failure
+  }
+
+  /** Milliseconds until the next attempt to reach a server that is down. */
+  get pauseMs(): number {
+    return this.#settings.backoff.pauseMs
+  }
+
+  get all(): readonly PooledConnection[] {
+    return this.#connections.all
+  }
+
+  /** Closes all connections; the next use reconnects, regardless of earlier failures. */
+  async interrupt(error: ToolwayError): Promise<void> {
+    if (this.#open > 0) this.breaks++
+    this.lost = undefined
+    await Promise.all(this.all.map((managed) => managed.interrupt(error)))
+    this.#facts.sessionless = false
+    this.#settings.backoff.reset()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    await Promise.all(this.all.map((managed) => managed[Symbol.asyncDispose]()))
+  }
+
+  use<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
+    if (dependsOnRoots(user, this.#facts)) return this.#useWithRoots(user, work)
+    return this.#useConnection(this.#connectionFor(user.caller, user.peer), user, work)
+  }
+
+  /** The connection for this caller's calls. Must not be used for servers with `session: call`. */
+  forCaller(caller: Caller): ManagedConnection {
+    return this.#connectionFor(caller, caller.peer)
+  }
+
+  /** A connection for fetching the listing that clients with these capabilities see. */
+  forListing(capabilities: Capabilities): ManagedConnection {
+    const stateless = this.#connections.stateless
+    if (stateless) return stateless
+    if (!needsOwnConnection(capabilities, this.#options.config, this.#facts)) return this.#openShared(capabilities)
+    const spares = this.#connections.sparesFor(capabilities)
+    return spares.find(({ client }) => !client.prefersSession) ?? this.#openSpare(capabilities)
+  }
+
+  /** An open connection that lists the same for all clients with these capabilities, if there is one. */
+  current(capabilities: Capabilities): InitializedConnection | undefined {
+    const stateless = this.#connections.stateless?.current
+    if (stateless) return stateless
+    const common = this.#connections.listingFor(capabilities).filter((open) => !isStateful(open))
+    return common.find(({ handshake }) => handshake.era === 'modern') ?? common[0]
+  }
+
+  /** The open connections with the state of one client each, of clients with these capabilities, oldest first. */
+  stateful(capabilities: Capabilities): readonly InitializedConnection[] {
+    return this.#connections.listingFor(capabilities).filter(isStateful)
+  }
+
+  /** The caller whose connection this is; undefined if it belongs to no caller. */
+  callerOf(open: InitializedConnection): Caller | undefined {
+    return [...this.#connections.byKey.values()].find(({ current }) => current === open)?.client.caller
+  }
+
+  /** Sends a notification on the connections that only this session uses, whichever agents it acts as. */
+  notifyServer(session: string, method: string): void {
+    for (const { current } of this.#connections.ofSession(session)) current?.connection.notify(method).catch(() => {})
+  }
+
+  sessionEnded(session: string): void {
+    for (const managed of this.#connections.ofSession(session)) this.#connections.end(managed)
+    for (const managed of this.all) managed.sessions.delete(session)
+  }
+
+  /** The open connections, at most `limit`. */
+  describe(limit: number): readonly ConnectionState[] {
+    return this.#connections.describe(limit)
+  }
+
+  /** Whether all messages from the server share one stream, which does not show which call they belong to. */
+  #isOneStream(): boolean {
+    return (this.latest?.connection.transport.kind ?? this.#options.config.transport) !== 'http'
+  }
+
+  #logsForAnyCall(): boolean {
+    if (!this.#options.mayLog()) return false
+    const open = this.#connections.stateless?.current ?? this.latest
+    return this.#isOneStream() || open?.handshake.era !== 'modern'
   }
 
   // Using a connection.
-  function use<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
-    if (config.session === 'call') return useOnce(user, work)
-    if (needsRoots(user)) return useRooted(user, work)
-    return useConnection(connectionOf(user.caller, user.peer), user, work)
+  async #useConnection<T>(managed: PooledConnection, user: ConnectionUser, work: Work<T>, rooted = false): Promise<T> {
+    const { client } = managed
+    client.users.add(user)
+    try {
+      return await managed.use((open) => this.#begin(open, client, user, work, rooted), user.signal)
+    } finally {
+      client.users.delete(user)
+      if (client.scope === 'call') this.#connections.end(managed)
+    }
   }
 
-  async function useConnection<T>(managed: ManagedConnection, user: ConnectionUser, work: Work<T>, rooted = false) {
-    const { peer, signal } = user
-    const { owner } = factsOf(managed)
-    const logged = (open: InitializedConnection) => {
-      open.connection.isUsed = true
-      return peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+  #begin<T>(
+    open: InitializedConnection,
+    client: ConnectionClient,
+    user: ConnectionUser,
+    work: Work<T>,
+    rooted: boolean,
+  ) {
+    const { connection } = open
+    if (connection.owned && (this.#isOneStream() || this.#sendsOutOfStream)) {
+      const { clock } = this.#settings
+      connection.turns ??= createCallTurns(clock, this.#messaging, {
+        strict: user.peer.rounds,
+        caughtUp: () => caughtUp(open, clock),
+      })
     }
-    const settled = async (open: InitializedConnection, { greeting }: ConnectionOwner) => {
-      if (greeting) await waitFor(greeting, signal)
-      if (!rooted && needsRoots(user)) return useRooted(user, work)
-      if (owner?.rooting) await waitForRoots(owner.rooting, clock, user)
-      return logged(open)
-    }
-    const prepared = (open: InitializedConnection) => {
-      const { connection } = open
-      if (connection.owned && (isOneStream() || speaksOutOfStream)) {
-        connection.turns ??= createCallTurns(clock, habits, {
-          strict: peer.rounds,
-          caughtUp: () => caughtUp(open, clock),
-        })
-      }
-      const settling = owner?.greeting || owner?.rooting || (!rooted && needsRoots(user))
-      return owner && settling ? settled(open, owner) : logged(open)
-    }
-    owner?.users.add(user)
-    try {
-      return await managed.use(prepared, signal)
-    } finally {
-      owner?.users.delete(user)
-    }
+    const isSettling = client.isOwned && (client.isSettling || (!rooted && dependsOnRoots(user, this.#facts)))
+    return isSettling ? this.#settle(open, client, user, work, rooted) : runWork(open, user, work)
+  }
+
+  async #settle<T>(
+    open: InitializedConnection,
+    client: ConnectionClient,
+    user: ConnectionUser,
+    work: Work<T>,
+    rooted: boolean,
+  ): Promise<T> {
+    await client.greeted(user.signal)
+    if (!rooted && dependsOnRoots(user, this.#facts)) return this.#useWithRoots(user, work)
+    await client.rooted(user)
+    return runWork(open, user, work)
   }
 
   /** Uses a connection whose server was given this call's roots. */
-  async function useRooted<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
+  async #useWithRoots<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
     const { caller, peer, signal } = user
-    const roots = await rootsOf(peer, signal)
-    const managed = roots ? rootedConnection(caller, roots) : connectionOf(caller, peer)
-    return useConnection(managed, user, work, true)
-  }
-
-  /**
-   * Whether the choice of connection for a call depends on its roots. A caller without a session may be several
-   * programs with different roots.
-   */
-  function needsRoots({ caller, peer }: ConnectionUser): boolean {
-    return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
-  }
-
-  function rootedConnection(caller: Caller, roots: Json): ManagedConnection {
-    const key = `${clientKey(caller)} ${rootsKey(roots)}`
-    const first = owned.get(clientKey(caller))
-    const free = first && factsOf(first).owner?.roots === undefined ? first : undefined
-    const known = owned.get(key)
-    const managed = known ?? free ?? newOwned(caller)
-    if (known) owned.keep(key, known)
-    else bind(managed, key, roots)
-    return managed
-  }
-
-  async function useOnce<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
-    const managed = newConnection(user.caller)
-    shortLived.add(managed)
-    try {
-      return await useConnection(managed, user, work)
-    } finally {
-      if (managed !== stateless) end(managed)
-      else shortLived.delete(managed)
-    }
+    const roots = await this.#rootsOf(peer, signal)
+    const managed = roots ? this.#withRoots(caller, roots) : this.#connectionFor(caller, peer)
+    return this.#useConnection(managed, user, work, true)
   }
 
   // Choosing a connection.
-  /** Chooses a caller's connection. All of the caller's calls use it, so that they see the same server state (V3). */
-  function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
-    const managed = chosenFor(caller, peer)
+  #connectionFor(caller: Caller, peer: Peer | undefined): PooledConnection {
+    const scope = scopeOf(caller, peer, this.#options.config, this.#facts)
+    const managed = this.#connections.get(scope.key) ?? this.#openScope(scope, caller)
+    const { client } = managed
+    if (scope.kind === 'own' && !client.roots) {
+      client.caller = caller
+      client.receivesLogs ||= scope.logs === true
+    }
     if (caller.peer) managed.sessions.add(caller.session)
     return managed
   }
 
-  function chosenFor(caller: Caller, peer: Peer | undefined): ManagedConnection {
-    const { capabilities, session } = caller
-    const own = owned.size > 0 ? (owned.get(clientKey(caller)) ?? lastRooted(caller)) : undefined
-    const logs = wantsLogs(peer)
-    if (own && factsOf(own).owner?.roots) return own
-    if (own || (needsOwn(capabilities) && (!stateless || prefersSession(caller)))) return ownConnection(caller, logs)
-    // A session that has used the shared connection stays on it, because the server may hold the session's state there.
-    if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
-      return ownConnection(caller, logs)
-    return stateless ?? sharedConnection(capabilities)
-  }
-
-  /** The caller's last used connection with roots, for requests without roots of their own, such as subscriptions. */
-  function lastRooted(caller: Caller): ManagedConnection | undefined {
-    if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
-    const prefix = `${clientKey(caller)} `
-    return [...owned].findLast(([key]) => key.startsWith(prefix))?.[1]
-  }
-
-  /** Whether this caller wants log messages that only a separate connection can attribute to it. */
-  function wantsLogs(peer: Peer | undefined): boolean {
-    if (peer?.logLevel === undefined || !options.mayLog()) return false
-    return isOneStream() || (stateless?.current ?? pool.latest)?.handshake.era !== 'modern'
-  }
-
-  /**
-   * Whether a client needs its own connection. If the server can send requests to the client, only a separate
-   * connection shows which client a request is for, because other clients' calls, even cancelled ones, can also
-   * trigger requests.
-   */
-  function needsOwn(capabilities: Capabilities): boolean {
-    return config.session === 'caller' || personal || canBeAsked(capabilities)
-  }
-
-  /**
-   * Whether to open a session for a client although the server may support the stateless protocol too: many such servers
-   * can ask their client and keep its state only in a session, which is what the client would get without a gateway.
-   */
-  function prefersSession({ peer, capabilities }: Caller): boolean {
-    const mayChoose = config.transport !== 'sse' && config.era === 'auto' && !sessionless
-    return mayChoose && peer !== undefined && needsOwn(capabilities)
-  }
-
-  function sharedConnection(capabilities: Capabilities): ManagedConnection {
-    const profile = profileOf(capabilities)
-    const managed = shared.get(profile) ?? create({ capabilities, owned: false })
-    shared.keep(profile, managed)
+  #openScope({ kind, key }: Scope, caller: Caller): PooledConnection {
+    if (kind === 'shared') return this.#openShared(caller.capabilities, key)
+    if (kind === 'own') return this.#openOwn(caller)
+    const managed = this.#take(caller, 'call')
+    this.#connections.unlist(managed)
+    this.#fillSpares(caller)
     return managed
   }
 
-  function ownConnection(caller: Caller, logs: boolean): ManagedConnection {
-    const key = clientKey(caller)
-    const managed = owned.get(key) ?? newOwned(caller)
-    owned.keep(key, managed)
-    const { owner } = factsOf(managed)
-    if (!owner) return managed
-    owner.receivesLogs ||= logs
-    owner.caller = caller
-    owner.key = caller.peer ? undefined : key
+  #withRoots(caller: Caller, roots: Json): PooledConnection {
+    const own = clientKey(caller)
+    const known = this.#connections.get(`${own} ${rootsKey(roots)}`)
+    if (known) return known
+    const managed = this.#connections.get(own) ?? this.#openOwn(caller)
+    this.#bind(managed, caller, roots)
+    return managed
+  }
+
+  #bind(managed: PooledConnection, caller: Caller, roots: Json): void {
+    managed.client.bindRoots(roots)
+    this.#connections.list(managed, `${clientKey(caller)} ${rootsKey(roots)}`)
+  }
+
+  #openShared(capabilities: Capabilities, key = sharedKey(capabilities)): PooledConnection {
+    const known = this.#connections.get(key)
+    if (known) return known
+    const managed = this.#create('shared', capabilities)
+    this.#connections.list(managed, key)
+    return managed
+  }
+
+  /** Opens a connection for one client. Throws OVERLOADED if its caller has its share, and uses all of it. */
+  #openOwn(caller: Caller): PooledConnection {
+    const { server, config } = this.#options
+    const max = maxOwned[config.transport]
+    const own = this.#connections.owned.filter(({ client }) => client.caller?.principal === caller.principal)
+    if (hasShare(caller) && own.length >= max / 4 && !this.#connections.endUnused(own)) {
+      const sentence = `You have reached the limit of ${max / 4} connections to ${server} per caller: end some of your sessions.`
+      throw new ToolwayError('OVERLOADED', sentence, { server })
+    }
+    const managed = this.#take(caller, 'session')
+    managed.client.caller = caller
+    this.#facts.hasOwners = true
+    this.#connections.list(managed, clientKey(caller))
+    const owned = this.#connections.owned
+    if (owned.length > max) this.#connections.endUnused(owned.filter((other) => other !== managed))
+    this.#fillSpares(caller)
+    return managed
+  }
+
+  // Spares: open connections in reserve, so that callers that need their own do not have to wait.
+  /** A connection for one client: a spare that suits it, or a new one. */
+  #take(caller: Caller, scope: 'session' | 'call'): PooledConnection {
+    const { capabilities, principal } = caller
+    const { personal } = this.#facts
+    const prefers = prefersSession(caller, this.#options.config, this.#facts)
+    // Skip connections that are in use, and those whose server asked for roots before there was a caller.
+    const isFree = ({ busy, current }: PooledConnection) => !busy && !current?.connection.hadUnroutableRequest
+    const spares = personal ? [] : this.#connections.sparesFor(capabilities)
+    const spare = spares.find((one) => isFree(one) && suits(one, prefers))
+    const managed = spare ?? this.#create(scope, capabilities, personal ? principal : undefined)
+    managed.client.scope = scope
+    managed.client.prefersSession ||= prefers
+    return managed
+  }
+
+  #fillSpares(caller: Caller): void {
+    const { config } = this.#options
+    if (config.session === 'shared' || this.#facts.personal) return
+    const { capabilities } = caller
+    const prefers = prefersSession(caller, config, this.#facts)
+    const spares = this.#connections.sparesFor(capabilities)
+    const forSessions = prefers && spares.some(({ current }) => current?.handshake.era === 'modern')
+    const missing = config.spares - spares.filter((spare) => suits(spare, prefers) || spare.opening).length
+    const room = maxOwned[config.transport] - this.#connections.owned.length
+    for (let spare = 0; spare < Math.min(missing, room); spare++)
+      // Ignore a failure: when a caller takes this connection, another attempt is made.
+      this.#openSpare(capabilities, forSessions)
+        .open(never)
+        .catch(() => {})
+  }
+
+  #openSpare(capabilities: Capabilities, forSessions = false): PooledConnection {
+    const managed = this.#create('spare', capabilities)
+    managed.client.prefersSession = forSessions
+    this.#connections.list(managed, `spare ${++this.#lastSpare}`)
     return managed
   }
 
   // Creating and closing connections.
-  /** Opens a connection for one client. Throws OVERLOADED if its caller has its share, and uses all of it. */
-  function newOwned(caller: Caller): ManagedConnection {
-    const share = maxOwned[config.transport] / 4
-    const isOwn = (managed: ManagedConnection) => factsOf(managed).owner?.caller?.principal === caller.principal
-    if (hasShare(caller) && !owned.hasRoom(share, isOwn)) {
-      const sentence = `You have reached the limit of ${share} connections to ${server} per caller: end some of your sessions.`
-      throw new ToolwayError('OVERLOADED', sentence, { server })
-    }
-    const managed = newConnection(caller)
-    const { owner } = factsOf(managed)
-    if (owner) owner.caller = caller
+  #create(scope: ConnectionClient['scope'], capabilities: Capabilities, principal?: string): PooledConnection {
+    const { server, clock } = this.#settings
+    if (this.#isClosed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
+    const client = new ConnectionClient(scope, capabilities, clock, principal)
+    const events = this.#eventsOf(client, () => managed)
+    const managed: PooledConnection = new PooledConnection(client, this.#settings, events)
     return managed
   }
 
-  function newConnection(caller: Caller): ManagedConnection {
-    const { capabilities, principal } = caller
-    const prefers = prefersSession(caller)
-    if (personal) return createOwned(capabilities, prefers, principal)
-    const managed = warmPool.take(capabilities, prefers)
-    factsOf(managed).prefersSession ||= prefers
-    return managed
-  }
-
-  function createOwned(capabilities: Capabilities, prefers = false, principal?: string): ManagedConnection {
-    const owner: ConnectionOwner = { users: new Set(), rooted: Promise.withResolvers() }
-    const scope: ConnectionScope = {
-      ...{ capabilities, owned: true, principal },
-      host: createHost(owner, options.mayReach),
-      roots([first]) {
-        if (!first || owner.key === undefined) return undefined
-        wantsRoots = true
-        return rootsProvider(owner, first, rootsOf, (roots) => bind(managed, `${owner.key} ${rootsKey(roots)}`, roots))
-      },
-      onRoots(answered) {
-        if (managed.current) managed.current.connection.isUsed = true
-        beginRootsWait(owner, answered, () => managed.current?.connection, clock)
-      },
-    }
-    const managed = create(scope, owner, prefers)
-    return managed
-  }
-
-  function bind(managed: ManagedConnection, key: string, roots: Json): void {
-    const { owner } = factsOf(managed)
-    if (!owner) return
-    if (owner.key !== undefined && owned.get(owner.key) === managed) owned.delete(owner.key)
-    owner.key = key
-    owner.roots = roots
-    owner.rooted.resolve(roots)
-    owned.keep(key, managed)
-  }
-
-  /** Closes a connection. Closing takes a while, so the pool waits for it on disposal. */
-  function end(managed: ManagedConnection): void {
-    shortLived.add(managed)
-    void managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
-  }
-
-  function create(scope: ConnectionScope, owner?: ConnectionOwner, prefersSession = false): ManagedConnection {
-    if (closed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
+  #eventsOf(client: ConnectionClient, managed: () => PooledConnection): ConnectionEvents {
+    const { events } = this.#options
     /** Whether the latest attempt to connect preferred a session. */
     let preferred = false
-    const managed: ManagedConnection = createManagedConnection({
-      server,
-      connect(signal) {
-        preferred = factsOf(managed).prefersSession && !sessionless && managed !== stateless
-        return options.connect({ ...scope, prefersSession: preferred }, signal)
+    return {
+      ...events,
+      connect: (signal) => {
+        preferred = client.prefersSession && !this.#facts.sessionless && client.key !== statelessKey
+        return this.#connect(client, managed, preferred, signal)
       },
-      backoff,
-      connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
-      idleMs: stdio && config.idle > 0 ? config.idle : undefined,
-      awaitStart: options.awaitStart,
-      opening: options.opening,
-      opened(opened) {
-        open++
-        pool.lost = undefined
-        opened.connection.onOutOfStream = () => {
-          speaksOutOfStream = true
-        }
-        awaitRoots(opened, scope.capabilities, factsOf(managed).owner, clock)
-        const modern = opened.handshake.era === 'modern'
-        if (modern && preferred && !opened.mayOfferSession) sessionless = true
-        if (modern && config.session === 'shared' && !personal && !stateless && !factsOf(managed).owner?.receivesLogs)
-          adopt(managed)
-        if (managed === stateless) opened.connection.owned = false
-        if (managed === stateless && !modern) disown(managed)
-        // A session beside the stateless protocol says nothing about other connections.
-        const isBeside = !modern && preferred && pool.latest?.handshake.era === 'modern'
-        if (!isBeside) pool.latest = opened
-        options.opened(opened, scope.capabilities, managed)
+      opened: (open) => this.#opened(managed(), open, preferred),
+      closed: (error) => {
+        this.#open--
+        if (error) this.lost = error
+        if (client.key === statelessKey) this.#facts.sessionless = false
+        events.closed(managed())
       },
-      closed(error) {
-        open--
-        if (error) pool.lost = error
-        if (managed === stateless) sessionless = false
-        options.closed(managed, error)
+      broke: (open, error) => {
+        this.breaks++
+        this.#facts.sessionless = false
+        events.broke?.(open, error)
       },
-      failed: options.failed,
-      broke(open, error) {
-        pool.breaks++
-        sessionless = false
-        options.broke?.(open, error)
-      },
-      idle: options.idle,
-      clock,
-      log,
-    })
-    facts.set(managed, { profile: profileOf(scope.capabilities), owner, prefersSession })
-    return managed
+    }
   }
 
-  /** Stops sharing one connection among all callers, because the server has gone back to the session-based protocol. */
-  function disown(managed: ManagedConnection): void {
-    stateless = undefined
-    sessionless = false
-    shared.delete('stateless')
-    // One that was opened for all clients with the same capabilities continues as theirs.
-    if (![...shared.values()].includes(managed)) end(managed)
+  #connect(client: ConnectionClient, managed: () => PooledConnection, preferred: boolean, signal: AbortSignal) {
+    const { capabilities, principal } = client
+    const { connect, mayReach } = this.#options
+    const scope = { capabilities, owned: client.isOwned, principal, prefersSession: preferred }
+    if (!client.isOwned) return connect(scope, signal)
+    return connect(
+      {
+        ...scope,
+        host: client.routes(mayReach),
+        roots: ([first]) => {
+          const { caller } = client
+          if (!first || !caller || caller.peer) return undefined
+          this.#facts.wantsRoots = true
+          return client.rootsProvider(first, this.#rootsOf, (roots) => this.#bind(managed(), caller, roots))
+        },
+        onRoots: (answered) => {
+          const { current } = managed()
+          if (current) current.connection.isUsed = true
+          client.beginRootsWait(answered, () => managed().current?.connection)
+        },
+      },
+      signal,
+    )
   }
 
-  /** Shares this connection among all callers, so that neither its first caller nor the warm pool owns it. */
-  function adopt(managed: ManagedConnection): void {
-    stateless = managed
-    shared.set('stateless', managed)
-    factsOf(managed).owner = undefined
-    warmPool.forget(managed)
-    for (const [key, candidate] of owned) if (candidate === managed) owned.delete(key)
+  #opened(managed: PooledConnection, open: InitializedConnection, preferred: boolean): void {
+    const { client } = managed
+    const { config, events } = this.#options
+    this.#open++
+    this.lost = undefined
+    open.connection.onOutOfStream = () => {
+      this.#sendsOutOfStream = true
+    }
+    client.greet(open)
+    const isModern = open.handshake.era === 'modern'
+    if (isModern && preferred && !open.mayOfferSession) this.#facts.sessionless = true
+    const mayShare = config.session === 'shared' && !this.#facts.personal && !client.receivesLogs
+    if (isModern && mayShare && !this.#connections.stateless) this.#share(managed, statelessKey)
+    if (client.key === statelessKey) open.connection.owned = false
+    if (client.key === statelessKey && !isModern) this.#becomeStateful(managed)
+    // A session beside the stateless protocol says nothing about other connections.
+    const isBeside = !isModern && preferred && this.latest?.handshake.era === 'modern'
+    if (!isBeside) this.latest = open
+    events.opened(open, client.capabilities, managed)
   }
+
+  /** Shares a connection, so that neither its first caller nor the spares own it. */
+  #share(managed: PooledConnection, key: string): void {
+    managed.client.scope = 'shared'
+    managed.client.caller = undefined
+    this.#connections.list(managed, key)
+  }
+
+  /**
+   * Stops sharing one connection among all callers, because the server has gone back to the session-based protocol. It
+   * continues as the connection of clients that need none of their own.
+   */
+  #becomeStateful(managed: PooledConnection): void {
+    const { capabilities } = managed.client
+    this.#facts.sessionless = false
+    if (needsOwnConnection(capabilities, this.#options.config, this.#facts)) this.#connections.end(managed)
+    else this.#share(managed, sharedKey(capabilities))
+  }
+}
+
+/** Whether a spare suits a caller that prefers a session, or one that does not. */
+function suits({ client, current, opening }: PooledConnection, prefers: boolean): boolean {
+  if (!prefers) return !client.prefersSession || current?.handshake.era === 'modern'
+  // One that is not open yet opens as its caller prefers.
+  return current ? current.handshake.era === 'legacy' : client.prefersSession || !opening
+}
+
+function runWork<T>(open: InitializedConnection, { peer, signal }: ConnectionUser, work: Work<T>): Promise<T> {
+  open.connection.isUsed = true
+  return peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
 }

@@ -4,7 +4,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import type { InitializedConnection } from './handshake.ts'
-import { createManagedConnection } from './managed-connection.ts'
+import { ManagedConnection } from './managed-connection.ts'
 import { createReconnectBackoff, type RestartLimit } from './reconnect.ts'
 import { openRpcConnection } from './rpc-connection.ts'
 
@@ -24,23 +24,20 @@ function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
   const backoff = createReconnectBackoff(clock, { restarts, random: () => 1 })
   const peers: ScriptedPeer[] = []
   const events: string[] = []
-  const line = createManagedConnection({
-    server: 'files',
-    async connect(signal): Promise<InitializedConnection> {
-      if (fails()) throw new ToolwayError('SERVER_UNAVAILABLE', 'no such command')
-      const peer = scriptedPeer({ echo: () => ({ ok: true }) })
-      peers.push(peer)
-      return { connection: await openRpcConnection(peer.transport, options, signal), handshake, identity }
+  const line = new ManagedConnection(
+    { server: 'files', backoff, connectWithinMs: 120_000, idleMs, clock, log: silentLog },
+    {
+      async connect(signal): Promise<InitializedConnection> {
+        if (fails()) throw new ToolwayError('SERVER_UNAVAILABLE', 'no such command')
+        const peer = scriptedPeer({ echo: () => ({ ok: true }) })
+        peers.push(peer)
+        return { connection: await openRpcConnection(peer.transport, options, signal), handshake, identity }
+      },
+      opened: () => events.push('opened'),
+      closed: (error) => events.push(`closed${error ? `: ${error.message}` : ''}`),
+      failed: () => events.push('failed'),
     },
-    backoff,
-    connectWithinMs: 120_000,
-    idleMs,
-    opened: () => events.push('opened'),
-    closed: (error) => events.push(`closed${error ? `: ${error.message}` : ''}`),
-    failed: () => events.push('failed'),
-    clock,
-    log: silentLog,
-  })
+  )
   const echo = () =>
     line.use(({ connection }) => connection.request({ method: 'echo', params: () => undefined, signal: never }), never)
   return { line, clock, peers, events, echo, backoff }
@@ -167,16 +164,20 @@ test('G2: a caller that stops waiting for a slow server does not affect the othe
   const slow = Promise.withResolvers<InitializedConnection>()
   const clock = createManualClock()
   const callbacks = { opened() {}, closed() {}, failed() {} }
-  const line = createManagedConnection({
-    server: 's',
-    connect: () => slow.promise,
-    backoff: createReconnectBackoff(clock),
-    connectWithinMs: 120_000,
-    idleMs: undefined,
-    ...callbacks,
-    clock,
-    log: silentLog,
-  })
+  const line = new ManagedConnection(
+    {
+      server: 's',
+      backoff: createReconnectBackoff(clock),
+      connectWithinMs: 120_000,
+      idleMs: undefined,
+      clock,
+      log: silentLog,
+    },
+    {
+      connect: () => slow.promise,
+      ...callbacks,
+    },
+  )
   const impatient = new AbortController()
   const first = line.open(impatient.signal)
   const second = line.open(never)
@@ -253,19 +254,23 @@ test('T5: a call to a server that is known to be down does not wait long for an 
   const clock = createManualClock()
   let attempts = 0
   const hanging = Promise.withResolvers<InitializedConnection>()
-  const line = createManagedConnection({
-    server: 's',
-    connect: () =>
-      ++attempts === 1 ? Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'refused')) : hanging.promise,
-    backoff: createReconnectBackoff(clock, { random: () => 0 }),
-    connectWithinMs: 120_000,
-    idleMs: undefined,
-    opened() {},
-    closed() {},
-    failed() {},
-    clock,
-    log: silentLog,
-  })
+  const line = new ManagedConnection(
+    {
+      server: 's',
+      backoff: createReconnectBackoff(clock, { random: () => 0 }),
+      connectWithinMs: 120_000,
+      idleMs: undefined,
+      clock,
+      log: silentLog,
+    },
+    {
+      connect: () =>
+        ++attempts === 1 ? Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'refused')) : hanging.promise,
+      opened() {},
+      closed() {},
+      failed() {},
+    },
+  )
   await expect(line.open(never)).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   const waiting = line.open(never).catch((error) => error)
   await clock.pass(5_000)

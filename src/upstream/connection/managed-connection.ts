@@ -6,49 +6,32 @@ import { unsentError } from '../transports/transport-errors.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
-/** A connection that opens on first use, closes when idle, and reconnects. Callers share one attempt to open it. */
-export interface ManagedConnection extends AsyncDisposable {
-  /** The open connection, if any. Reading it neither connects nor counts as use. */
-  readonly current: InitializedConnection | undefined
-  readonly openedAt: number | undefined
-  readonly opening: boolean
-  readonly ended: boolean
-  open(signal: AbortSignal): Promise<InitializedConnection>
-  /** Reconnects in the background. If that fails, the next call may still try at once. */
-  reopen(): Promise<InitializedConnection>
-  /** Replaces a connection that no longer responds. The server may have executed the calls that are pending on it. */
-  replace(error: ToolwayError): void
-  /** Closes the connection or cancels the attempt to open it. Resolves when that is done; the next use reconnects. */
-  interrupt(error: ToolwayError): Promise<void>
-  use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Keeps the connection from being closed as idle, until the returned object is disposed of. */
-  hold(): Disposable
-  /** Open sessions that used this connection and may have state on it. It is not closed as idle until they end. */
-  readonly sessions: Set<string>
-  readonly inUse: boolean
-  readonly busy: boolean
-}
-
-export interface ManagedConnectionOptions {
+/** What all connections to one server have in common. */
+export interface ConnectionSettings {
   readonly server: string
-  connect(signal: AbortSignal): Promise<InitializedConnection>
   readonly backoff: ReconnectBackoff
   readonly connectWithinMs: number
-  /** How long the connection may be idle before it is closed; undefined if it is never closed as idle. */
+  /** How long a connection may be idle before it is closed; undefined if it is never closed as idle. */
   readonly idleMs: number | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** How one connection is opened, and what is called when something happens to it. */
+export interface ConnectionEvents {
+  connect(signal: AbortSignal): Promise<InitializedConnection>
   /** Waits until the server may start; the time does not count as part of connecting. */
   awaitStart?(signal: AbortSignal): Promise<Disposable> | undefined
   opening?(): void
   opened(open: InitializedConnection): void
   /** Called when the connection is closed; without an error if Toolway closed it. */
   closed(error?: ToolwayError): void
+  /** Called when the connection could not be opened, or stopped responding. */
   failed(error: ToolwayError): void
-  /** Called when a connection broke or was replaced. */
+  /** Called when the connection broke or was replaced. */
   broke?(open: InitializedConnection, error: ToolwayError): void
-  /** Called when a connection is closed because nobody used it. */
+  /** Called when the connection is closed because nobody used it. */
   idle?(open: InitializedConnection): void
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** How long a call waits for a server that could not be reached at the last attempt. */
@@ -56,105 +39,254 @@ const maxWaitMs = 5_000
 /** How long callers are told to wait during a connection attempt, whose duration is unknown. */
 const firstHintMs = 1_000
 
-export interface ConnectionState {
-  /**
-   * Who uses it: all callers with the same capabilities (`shared`), one caller (`session`), one call (`call`), or nobody
-   * yet (`spare`).
-   */
-  readonly scope: 'shared' | 'session' | 'call' | 'spare'
-  readonly pid: number | undefined
-  readonly openedAt: number | undefined
-  /** The principal for which it was opened, if it has one. */
-  readonly principal: string | undefined
-  readonly sessions: number
-  readonly inUse: boolean
-}
-
-export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
-  const { server, backoff, connectWithinMs, clock, log } = options
-  const disposal = new AbortController()
+/** A connection that opens on first use, closes when idle, and reconnects. Callers share one attempt to open it. */
+export class ManagedConnection implements AsyncDisposable {
+  /** Open sessions that used this connection and may have state on it. It is not closed as idle until they end. */
+  readonly sessions = new Set<string>()
+  readonly #settings: ConnectionSettings
+  readonly #events: ConnectionEvents
+  readonly #disposal = new AbortController()
+  #interruption = new AbortController()
+  #current: InitializedConnection | undefined
+  #opening: Promise<InitializedConnection> | undefined
+  #closing: Promise<void> = Promise.resolve()
   /** Broken connections that still have pending requests. */
-  const retired = new Set<InitializedConnection>()
+  readonly #retired = new Set<InitializedConnection>()
   /** When each connection was opened, by the wall clock (`at`) and by the monotonic clock (`since`). */
-  const openings = new WeakMap<InitializedConnection, { readonly at: number; readonly since: number }>()
-  let current: InitializedConnection | undefined
-  let opening: Promise<InitializedConnection> | undefined
-  let interruption = new AbortController()
-  const uses = { call: 0, hold: 0 }
-  let lastUse = 0
-  let idleTimer: Disposable | undefined
-  let closing: Promise<void> = Promise.resolve()
+  readonly #openings = new WeakMap<InitializedConnection, { readonly at: number; readonly since: number }>()
+  #calls = 0
+  #holds = 0
+  #lastUse: number
+  #idleTimer: Disposable | undefined
 
-  const managed: ManagedConnection = {
-    get current() {
-      return current
-    },
-    get openedAt() {
-      return current && openings.get(current)?.at
-    },
-    get opening() {
-      return opening !== undefined
-    },
-    get ended() {
-      return disposal.signal.aborted
-    },
-    sessions: new Set(),
-    open: async (signal) => usable() ?? (await reached(signal)),
-    reopen: async () => usable() ?? (await opened(options.failed)),
-    replace(error) {
-      if (!current) return
-      log.warn({ server, err: error }, 'server does not respond; replacing the connection')
-      const replaced = current
-      replaced.connection.abandon(error)
-      void close()
-      options.broke?.(replaced, error)
-      options.closed(error)
-      failed(error)
-    },
-    async interrupt(error) {
-      interruption.abort(error)
-      interruption = new AbortController()
-      await opening?.catch(() => {})
-      if (current) {
-        current.connection.abandon(error)
-        void close()
-        options.closed()
-      }
-      await ended(closing)
-    },
-    get inUse() {
-      return uses.call > 0
-    },
-    get busy() {
-      return uses.call > 0 || uses.hold > 0
-    },
-    hold: () => counted('hold'),
-    async use(work, signal) {
-      using _ = counted('call')
-      const open = usable() ?? (await reached(signal))
+  constructor(settings: ConnectionSettings, events: ConnectionEvents) {
+    this.#settings = settings
+    this.#events = events
+    this.#lastUse = settings.clock.monotonic()
+  }
+
+  /** The open connection, if any. Reading it neither connects nor counts as use. */
+  get current(): InitializedConnection | undefined {
+    return this.#current
+  }
+
+  get openedAt(): number | undefined {
+    return this.#current && this.#openings.get(this.#current)?.at
+  }
+
+  get opening(): boolean {
+    return this.#opening !== undefined
+  }
+
+  get ended(): boolean {
+    return this.#disposal.signal.aborted
+  }
+
+  get inUse(): boolean {
+    return this.#calls > 0
+  }
+
+  get busy(): boolean {
+    return this.#calls > 0 || this.#holds > 0
+  }
+
+  get lastUse(): number {
+    return this.#lastUse
+  }
+
+  async open(signal: AbortSignal): Promise<InitializedConnection> {
+    return this.#usable() ?? (await this.#reach(signal))
+  }
+
+  /** Reconnects in the background. If that fails, the next call may still try at once. */
+  async reopen(): Promise<InitializedConnection> {
+    return this.#usable() ?? (await this.#connect(this.#events.failed))
+  }
+
+  async use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.#calls++
+    try {
+      const open = this.#usable() ?? (await this.#reach(signal))
       try {
         return await work(open)
       } catch (error) {
         // Reconnect and resend at most once here; all other retries belong to the pipeline.
         if (open.connection.transport.usable || !mayBeResent(error) || signal.aborted) throw error
-        return await work(usable() ?? (await reached(signal)))
+        return await work(this.#usable() ?? (await this.#reach(signal)))
       }
-    },
-    async [Symbol.asyncDispose]() {
-      disposal.abort(unsentError(server, `Toolway is closing its connection to ${server}.`))
-      await opening?.catch(() => {})
-      if (current) options.closed()
-      await ended(close())
-    },
+    } finally {
+      this.#calls--
+      this.#lastUse = this.#settings.clock.monotonic()
+    }
   }
-  return managed
 
-  async function ended(closed: Promise<void>): Promise<void> {
-    await Promise.all([closed, ...[...retired].map(dispose)])
+  /** Keeps the connection from being closed as idle, until the returned object is disposed of. */
+  hold(): Disposable {
+    this.#holds++
+    return {
+      [Symbol.dispose]: () => {
+        this.#holds--
+        this.#lastUse = this.#settings.clock.monotonic()
+      },
+    }
+  }
+
+  /** Replaces a connection that no longer responds. The server may have executed the calls that are pending on it. */
+  replace(error: ToolwayError): void {
+    const replaced = this.#current
+    if (!replaced) return
+    const { server, log } = this.#settings
+    log.warn({ server, err: error }, 'server does not respond; replacing the connection')
+    replaced.connection.abandon(error)
+    void this.#close()
+    this.#events.broke?.(replaced, error)
+    this.#events.closed(error)
+    this.#fail(error)
+  }
+
+  /** Closes the connection or cancels the attempt to open it. Resolves when that is done; the next use reconnects. */
+  async interrupt(error: ToolwayError): Promise<void> {
+    this.#interruption.abort(error)
+    this.#interruption = new AbortController()
+    await this.#opening?.catch(() => {})
+    if (this.#current) {
+      this.#current.connection.abandon(error)
+      void this.#close()
+      this.#events.closed()
+    }
+    await this.#closed()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { server } = this.#settings
+    this.#disposal.abort(unsentError(server, `Toolway is closing its connection to ${server}.`))
+    await this.#opening?.catch(() => {})
+    if (this.#current) this.#events.closed()
+    void this.#close()
+    await this.#closed()
+  }
+
+  /** The current connection, if it is usable. If it is broken, it is retired first. */
+  #usable(): InitializedConnection | undefined {
+    if (this.#current && !this.#current.connection.transport.usable) {
+      // The pending requests may still be answered, so close this connection and report its end later.
+      this.#retired.add(this.#current)
+      this.#current = undefined
+      this.#idleTimer?.[Symbol.dispose]()
+      this.#events.closed()
+    }
+    return this.#current
+  }
+
+  /** Waits for an open connection, but fails fast while the server is known to be down. */
+  async #reach(signal: AbortSignal): Promise<InitializedConnection> {
+    const { backoff, clock } = this.#settings
+    backoff.called()
+    const opening = this.#connect()
+    const { failure } = backoff
+    if (!failure) return await waitFor(opening, signal)
+    using patience = deadline(clock, maxWaitMs, () => this.#unhealthy(failure, firstHintMs), signal)
+    return await waitFor(opening, patience.signal)
+  }
+
+  /** One attempt to connect, shared by all waiters. */
+  #connect(onFailure = (error: ToolwayError) => this.#fail(error)): Promise<InitializedConnection> {
+    if (this.#opening) return this.#opening
+    const { failure, pauseMs, probing } = this.#settings.backoff
+    // Always try after AUTH_REQUIRED: somebody may have signed in since, and checking that does not cost a request.
+    if (failure && failure.code !== 'AUTH_REQUIRED' && (pauseMs > 0 || probing)) {
+      return Promise.reject(this.#unhealthy(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
+    }
+    this.#opening = this.#attempt(onFailure).finally(() => {
+      this.#opening = undefined
+    })
+    this.#events.opening?.()
+    return this.#opening
+  }
+
+  async #attempt(onFailure: (error: ToolwayError) => void): Promise<InitializedConnection> {
+    const { backoff, connectWithinMs, clock } = this.#settings
+    const wanted = AbortSignal.any([this.#disposal.signal, this.#interruption.signal])
+    using _ = backoff.attempt()
+    try {
+      const turn = this.#events.awaitStart?.(wanted)
+      using _turn = turn && (await turn)
+      using limit = deadline(clock, connectWithinMs, () => this.#tooSlow(), wanted)
+      // Wait until the previous process has ended, because it may still hold a lock.
+      await waitFor(this.#closing, limit.signal)
+      const open = await this.#events.connect(limit.signal)
+      this.#begin(open)
+      return open
+    } catch (thrown) {
+      const error = this.#unavailable(thrown)
+      // If Toolway itself stopped the attempt, the error says nothing about the server.
+      if (!wanted.aborted) onFailure(error)
+      throw error
+    }
+  }
+
+  #begin(open: InitializedConnection): void {
+    const { backoff, clock } = this.#settings
+    open.connection.onClosed = (error) => this.#lost(open, error)
+    this.#current = open
+    backoff.succeeded()
+    this.#lastUse = clock.monotonic()
+    this.#openings.set(open, { at: clock.now(), since: this.#lastUse })
+    this.#watchIdle(this.#settings.idleMs)
+    this.#events.opened(open)
+  }
+
+  #fail(error: ToolwayError): void {
+    this.#settings.backoff.failed(error)
+    this.#events.failed(error)
+  }
+
+  #lost(open: InitializedConnection, error: ToolwayError): void {
+    const { server, backoff, clock, log } = this.#settings
+    this.#events.broke?.(open, error)
+    if (open.connection.transport.kind === 'stdio')
+      backoff.crashed(error, clock.monotonic() - (this.#openings.get(open)?.since ?? 0))
+    if (this.#retired.delete(open)) void this.#dispose(open)
+    if (this.#current === open) {
+      log.warn({ server, err: error }, 'connection lost; the next call reconnects')
+      void this.#close()
+      this.#events.closed(error)
+    }
+    // This failure exceeded the restart limit.
+    if (backoff.failure === error) this.#events.failed(error)
+  }
+
+  #watchIdle(ms: number | undefined): void {
+    if (ms === undefined) return
+    const { server, idleMs = ms, clock, log } = this.#settings
+    this.#idleTimer = clock.after(ms, () => {
+      const rest = idleMs - (clock.monotonic() - this.#lastUse)
+      const hasTasks = (this.#current?.connection.tasksUntil ?? 0) > clock.monotonic()
+      if (this.busy || this.sessions.size > 0 || hasTasks) return this.#watchIdle(idleMs)
+      if (rest > 0) return this.#watchIdle(rest)
+      log.debug({ server }, 'closed an idle connection; the next call reconnects')
+      if (this.#current) this.#events.idle?.(this.#current)
+      void this.#close()
+      this.#events.closed()
+    })
+  }
+
+  /** Closes the connection after any earlier one has closed, so that disposal can wait for a process that is ending. */
+  #close(): Promise<void> {
+    const open = this.#current
+    this.#current = undefined
+    this.#idleTimer?.[Symbol.dispose]()
+    if (open) this.#closing = this.#closing.then(() => this.#dispose(open))
+    return this.#closing
+  }
+
+  async #closed(): Promise<void> {
+    await Promise.all([this.#closing, ...[...this.#retired].map((open) => this.#dispose(open))])
   }
 
   /** Closes a connection. Never rejects, so that the pool closes the other connections too. */
-  async function dispose(open: InitializedConnection): Promise<void> {
+  async #dispose(open: InitializedConnection): Promise<void> {
+    const { server, log } = this.#settings
     try {
       await open.connection[Symbol.asyncDispose]()
     } catch (error) {
@@ -162,130 +294,16 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     }
   }
 
-  function counted(kind: keyof typeof uses): Disposable {
-    uses[kind]++
-    return {
-      [Symbol.dispose]() {
-        uses[kind]--
-        lastUse = clock.monotonic()
-      },
-    }
-  }
-
-  /** The current connection, if it is usable. If it is broken, it is retired first. */
-  function usable(): InitializedConnection | undefined {
-    if (current && !current.connection.transport.usable) {
-      // The pending requests may still be answered, so close this connection and report its end later.
-      retired.add(current)
-      current = undefined
-      idleTimer?.[Symbol.dispose]()
-      options.closed()
-    }
-    return current
-  }
-
-  /** Waits for an open connection, but fails fast while the server is known to be down. */
-  async function reached(signal: AbortSignal): Promise<InitializedConnection> {
-    backoff.called()
-    const opening = opened()
-    const { failure } = backoff
-    if (!failure) return await waitFor(opening, signal)
-    using patience = deadline(clock, maxWaitMs, () => refused(failure, firstHintMs), signal)
-    return await waitFor(opening, patience.signal)
-  }
-
-  /** One attempt to connect, shared by all waiters. */
-  function opened(whenFailed = failed): Promise<InitializedConnection> {
-    const { failure, pauseMs, probing } = backoff
-    // Always try after AUTH_REQUIRED: somebody may have signed in since, and checking that does not cost a request.
-    if (failure && failure.code !== 'AUTH_REQUIRED' && !opening && (pauseMs > 0 || probing)) {
-      return Promise.reject(refused(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
-    }
-    if (opening) return opening
-    opening = attempt(whenFailed).finally(() => {
-      opening = undefined
-    })
-    options.opening?.()
-    return opening
-  }
-
-  async function attempt(whenFailed: (error: ToolwayError) => void): Promise<InitializedConnection> {
-    const wanted = AbortSignal.any([disposal.signal, interruption.signal])
-    using _ = backoff.attempt()
-    try {
-      const turn = options.awaitStart?.(wanted)
-      using _turn = turn && (await turn)
-      using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
-      // Wait until the previous process has ended, because it may still hold a lock.
-      await waitFor(closing, limit.signal)
-      const open = await options.connect(limit.signal)
-      open.connection.onClosed = (error) => lost(open, error)
-      current = open
-      backoff.succeeded()
-      lastUse = clock.monotonic()
-      openings.set(open, { at: clock.now(), since: lastUse })
-      watchIdle(options.idleMs)
-      options.opened(open)
-      return open
-    } catch (thrown) {
-      const error = unavailable(thrown)
-      // If Toolway itself stopped the attempt, the error says nothing about the server.
-      if (wanted.aborted) throw error
-      whenFailed(error)
-      throw error
-    }
-  }
-
-  function failed(error: ToolwayError): void {
-    backoff.failed(error)
-    options.failed(error)
-  }
-
-  function lost(open: InitializedConnection, error: ToolwayError): void {
-    options.broke?.(open, error)
-    if (open.connection.transport.kind === 'stdio')
-      backoff.crashed(error, clock.monotonic() - (openings.get(open)?.since ?? 0))
-    if (retired.delete(open)) void dispose(open)
-    if (current === open) {
-      log.warn({ server, err: error }, 'connection lost; the next call reconnects')
-      void close()
-      options.closed(error)
-    }
-    // This failure exceeded the restart limit.
-    if (backoff.failure === error) options.failed(error)
-  }
-
-  function watchIdle(ms: number | undefined): void {
-    if (ms === undefined) return
-    idleTimer = clock.after(ms, () => {
-      const rest = (options.idleMs as number) - (clock.monotonic() - lastUse)
-      const hasTasks = (current?.connection.tasksUntil ?? 0) > clock.monotonic()
-      if (managed.busy || managed.sessions.size > 0 || hasTasks) return watchIdle(options.idleMs)
-      if (rest > 0) return watchIdle(rest)
-      log.debug({ server }, 'closed an idle connection; the next call reconnects')
-      if (current) options.idle?.(current)
-      void close()
-      options.closed()
-    })
-  }
-
-  /** Closes the connection after any earlier one has closed, so that disposal can wait for a process that is ending. */
-  function close(): Promise<void> {
-    const open = current
-    current = undefined
-    idleTimer?.[Symbol.dispose]()
-    if (open) closing = closing.then(() => dispose(open))
-    return closing
-  }
-
-  function refused(error: ToolwayError, retryAfterMs: number): ToolwayError {
+  #unhealthy(error: ToolwayError, retryAfterMs: number): ToolwayError {
+    const { server, backoff } = this.#settings
     const why = backoff.exhausted ? 'has reached its restart limit' : 'is unhealthy'
     const sentence = `${server} ${why}; next attempt in ${Math.ceil(retryAfterMs / 1000)} s. ${error.message}`
     return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
   }
 
   /** The error for a failed connection attempt; `unsent`, because nothing is sent until the connection is open. */
-  function unavailable(thrown: unknown): ToolwayError {
+  #unavailable(thrown: unknown): ToolwayError {
+    const { server } = this.#settings
     const ours = thrown instanceof ToolwayError
     if (ours && thrown.code === 'AUTH_REQUIRED') return thrown
     const why = thrown instanceof Error ? thrown.message : String(thrown)
@@ -295,7 +313,8 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     })
   }
 
-  function tooSlow(): ToolwayError {
+  #tooSlow(): ToolwayError {
+    const { server, connectWithinMs } = this.#settings
     const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s (mcpServers.${server}.startTimeout). Check that it is running, and see its log.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
@@ -304,65 +323,3 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
 /** Whether a request may be sent again: it was not sent, or its session was lost and it is safe to repeat (F12). */
 const mayBeResent = (error: unknown): boolean =>
   error instanceof ToolwayError && (error.details.unsent === true || error.details.resendable === true)
-
-/** Describes an open connection, for the dashboard. */
-export function stateOf(
-  managed: ManagedConnection,
-  scope: ConnectionState['scope'],
-  openedFor: string | undefined,
-): ConnectionState {
-  const { current, openedAt, sessions, inUse } = managed
-  const principal = openedFor ?? current?.principal
-  return { scope, pid: current?.connection.transport.pid, openedAt, principal, sessions: sessions.size, inUse }
-}
-
-/**
- * Maximum number of connections with a single client each. A quarter is the bound for one caller, whose clients or
- * sessions might otherwise take over a server.
- */
-export const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
-/** The maximum number of shared connections; there is one for each client profile. */
-export const maxShared = 32
-
-/** Connections by key, least recently used first. One more than `max` closes another one that nobody uses. */
-export class BoundedConnections extends Map<string, ManagedConnection> {
-  readonly #max: number
-  readonly #mayClose: (managed: ManagedConnection) => boolean
-  readonly #close: (managed: ManagedConnection) => void
-
-  constructor(
-    max: number,
-    mayClose: (managed: ManagedConnection) => boolean,
-    close: (managed: ManagedConnection) => void,
-  ) {
-    super()
-    this.#max = max
-    this.#mayClose = mayClose
-    this.#close = close
-  }
-
-  /** Adds a connection, or marks it as the most recently used one. */
-  keep(key: string, managed: ManagedConnection): void {
-    this.delete(key)
-    this.set(key, managed)
-    if (this.size > this.#max) this.closeUnused((other) => other !== managed)
-  }
-
-  /** Whether these are fewer than `max`. If not, closes one of them, if possible. */
-  hasRoom(max: number, isAmong: (managed: ManagedConnection) => boolean): boolean {
-    return [...this.values()].filter(isAmong).length < max || this.closeUnused(isAmong)
-  }
-
-  /** Closes the least recently used of these connections, if possible one without a session. False if all are in use. */
-  closeUnused(isAmong: (managed: ManagedConnection) => boolean): boolean {
-    const unused = [...this].filter(([, managed]) => isAmong(managed) && !managed.busy && this.#mayClose(managed))
-    const least = unused.find(([, { sessions }]) => sessions.size === 0) ?? unused[0]
-    if (least) this.drop(...least)
-    return least !== undefined
-  }
-
-  drop(key: string, managed: ManagedConnection): void {
-    this.delete(key)
-    this.#close(managed)
-  }
-}

@@ -4,7 +4,7 @@ import { callOf } from '../../core/call.fixture.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
-import { createManagedConnection } from '../connection/managed-connection.ts'
+import { ManagedConnection } from '../connection/managed-connection.ts'
 import { createReconnectBackoff } from '../connection/reconnect.ts'
 import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
@@ -22,25 +22,33 @@ async function checked(
   const clock = createManualClock()
   const peers: ScriptedPeer[] = []
   const lost: string[] = []
-  const line = createManagedConnection({
-    server: 's',
-    async connect(signal) {
-      const peer = scriptedPeer({ hello: () => ({}), ...answers })
-      peers.push(peer)
-      const connection = await openRpcConnection(peer.transport, { server: 's', owned: false, log: silentLog }, signal)
-      await connection.request({ method: 'hello', params: () => undefined, signal })
-      const handshake = { era, protocolVersion: '1', serverInfo: {}, capabilities }
-      return { connection, handshake, identity: { name: 'toolway', version: '1' } }
+  const line = new ManagedConnection(
+    {
+      server: 's',
+      backoff: createReconnectBackoff(clock),
+      connectWithinMs: 120_000,
+      idleMs: undefined,
+      clock,
+      log: silentLog,
     },
-    backoff: createReconnectBackoff(clock),
-    connectWithinMs: 120_000,
-    idleMs: undefined,
-    opened() {},
-    closed: (error) => lost.push(error?.message ?? 'closed'),
-    failed() {},
-    clock,
-    log: silentLog,
-  })
+    {
+      async connect(signal) {
+        const peer = scriptedPeer({ hello: () => ({}), ...answers })
+        peers.push(peer)
+        const connection = await openRpcConnection(
+          peer.transport,
+          { server: 's', owned: false, log: silentLog },
+          signal,
+        )
+        await connection.request({ method: 'hello', params: () => undefined, signal })
+        const handshake = { era, protocolVersion: '1', serverInfo: {}, capabilities }
+        return { connection, handshake, identity: { name: 'toolway', version: '1' } }
+      },
+      opened() {},
+      closed: (error) => lost.push(error?.message ?? 'closed'),
+      failed() {},
+    },
+  )
   const checks = createHealthCheck({
     server: 's',
     intervalMs: 30_000,
