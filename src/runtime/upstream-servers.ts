@@ -6,7 +6,7 @@ import { mayUseSome } from '../policy/decide.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
-import { createServer, type UpstreamServer } from '../upstream/server.ts'
+import { UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
 import { identity } from './package-paths.ts'
 import type { SharedParts } from './shared-parts.ts'
@@ -70,28 +70,32 @@ function settingsOf(config: ServerConfig, { defaults, discovery, health }: Confi
 function openServer(
   name: string,
   config: ServerConfig,
-  { config: _, ...settings }: ConfiguredServer['builtFrom'],
+  { config: _, ...defaults }: ConfiguredServer['builtFrom'],
   paused: boolean,
   context: GenerationContext,
 ): UpstreamServer {
   const { store, seal, starts, orphanReaper, oauth, redact, budgets, clock, log } = context
   const { tasks } = budgets
-  return createServer({
-    ...settings,
+  return new UpstreamServer({
     name,
     config,
-    decide: (caller, entry) => context.policy().decide(caller, entry),
-    mayUseSome: (caller, entries) => mayUseSome(context.policy(), caller, name, entries),
-    judgesDefinitions: () => context.policy().judgesDefinitions,
-    isHarmless,
-    breaker: () => context.breakers.stateOf(name),
-    store,
-    starts,
-    servedUris: context.servedUris,
-    redact,
+    defaults,
+    policy: {
+      decide: (caller, entry) => context.policy().decide(caller, entry),
+      mayUseSome: (caller, entries) => mayUseSome(context.policy(), caller, name, entries),
+      judgesDefinitions: () => context.policy().judgesDefinitions,
+      isHarmless,
+    },
+    host: {
+      store,
+      seal,
+      servedUris: context.servedUris,
+      redact,
+      breaker: () => context.breakers.stateOf(name),
+      starts,
+      paused,
+    },
     connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),
-    seal,
-    paused,
     clock,
     log,
   })

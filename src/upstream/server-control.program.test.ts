@@ -7,7 +7,7 @@ import { Json } from '../json/json.ts'
 import { createSeal } from '../lib/seal.ts'
 import { createConnector } from './connection/connect.ts'
 import { serverWith } from './server.fixture.ts'
-import { createServer, type UpstreamServer } from './server.ts'
+import { UpstreamServer } from './server.ts'
 import { gone, rogue } from './transports/stdio.fixture.ts'
 
 const callOn = (server: UpstreamServer, [entry] = server.entries()) => {
@@ -150,14 +150,14 @@ function realServer(args: string[], env: Record<string, string> = {}) {
   const { mcpServers } = configSchema.parse({ mcpServers: { files: { command: process.execPath, args, env } } })
   const config = mcpServers.files as ServerConfig
   const parts = { name: 'files', config, clock: systemClock, log: silentLog }
-  const server = createServer({
+  const server = new UpstreamServer({
     ...parts,
-    timeoutMs: 30_000,
-    refreshMs: 0,
-    discovery: 'runtime',
-    store: { load: async () => undefined, save: async () => {} },
-    servedUris: () => (uri) => uri,
-    seal: createSeal('a secret for the test'),
+    defaults: { timeoutMs: 30_000, refreshMs: 0, discovery: 'runtime' },
+    host: {
+      store: { load: async () => undefined, save: async () => {} },
+      servedUris: () => (uri) => uri,
+      seal: createSeal('a secret for the test'),
+    },
     connect: createConnector({ ...parts, identity: { name: 'toolway', version: '1' } }),
   })
   onTestFinished(() => server[Symbol.asyncDispose]() as Promise<void>)

@@ -9,7 +9,7 @@ import { initialize } from './connection/handshake.ts'
 import type { StartQueue } from './connection/reconnect.ts'
 import { openRpcConnection } from './connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
-import { createServer } from './server.ts'
+import { UpstreamServer } from './server.ts'
 
 function memoryStore(): DescriptorStore {
   const kept = new Map<string, Descriptors>()
@@ -66,19 +66,20 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     ...(setup.annotations && { annotations: setup.annotations }),
     inputSchema: { type: 'object' },
   })
-  const server = createServer({
+  const server = new UpstreamServer({
     name: 'files',
     config,
-    timeoutMs: 30_000,
-    refreshMs: 60_000,
-    discovery: setup.discovery ?? 'hybrid',
-    store,
-    ...(setup.starts && { starts: setup.starts }),
-    servedUris: () => (uri) => uri,
-    seal: createSeal('a secret for the test'),
-    health,
-    ...(setup.decide && { decide: setup.decide }),
-    ...(setup.mayUseSome && { mayUseSome: setup.mayUseSome }),
+    defaults: { timeoutMs: 30_000, refreshMs: 60_000, discovery: setup.discovery ?? 'hybrid', health },
+    policy: {
+      ...(setup.decide && { decide: setup.decide }),
+      ...(setup.mayUseSome && { mayUseSome: setup.mayUseSome }),
+    },
+    host: {
+      store,
+      ...(setup.starts && { starts: setup.starts }),
+      servedUris: () => (uri) => uri,
+      seal: createSeal('a secret for the test'),
+    },
     async connect({ capabilities, ...scope }, signal) {
       if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
       const number = peers.length

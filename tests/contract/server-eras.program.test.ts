@@ -9,7 +9,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { Json } from '../../src/json/json.ts'
 import { createSeal } from '../../src/lib/seal.ts'
 import { createConnector } from '../../src/upstream/connection/connect.ts'
-import { createServer, type UpstreamServer } from '../../src/upstream/server.ts'
+import { UpstreamServer } from '../../src/upstream/server.ts'
 import { type HttpFixture, startFixture } from '../conformance/fixture/http.ts'
 import { temporaryFolder } from '../fixtures/folders.ts'
 import { serverProgram } from '../fixtures/programs.ts'
@@ -44,15 +44,15 @@ describe.each([
       : { command: process.execPath, args: [program, '--stdio', '--eras', era] }
     const config = configSchema.parse({ mcpServers: { s: how } }).mcpServers.s as ServerConfig
     const common = { name: 's', config, clock: systemClock, log: silentLog }
-    const server = createServer({
+    const server = new UpstreamServer({
       ...common,
-      timeoutMs: 10_000,
-      refreshMs: 60_000,
-      discovery: 'hybrid',
-      store: descriptorStore(folder.path),
+      defaults: { timeoutMs: 10_000, refreshMs: 60_000, discovery: 'hybrid' },
+      host: {
+        store: descriptorStore(folder.path),
+        servedUris: () => (uri) => `served+${uri}`,
+        seal: createSeal('a secret for the test'),
+      },
       connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' } }),
-      servedUris: () => (uri) => `served+${uri}`,
-      seal: createSeal('a secret for the test'),
     })
     await server.start()
     return {

@@ -1,4 +1,6 @@
 import type { ServerConfig } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
 import type { Health, ServerFinding, SourceStatus } from '../../core/source-status.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { shorten } from '../../lib/message-text.ts'
@@ -150,3 +152,43 @@ const visible = (value: unknown): string =>
   typeof value === 'string' ? withoutHidden(value).replace(/\s+/g, ' ').trim() : ''
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+export const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
+
+/** Remembers a server's health, and logs when it goes down and comes up. */
+export class HealthLog {
+  readonly #server: string
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #log: Log
+  #wasHealthy = false
+  #current: Health = 'stale'
+  #since: number
+
+  constructor(server: string, clock: Pick<Clock, 'now'>, log: Log) {
+    this.#server = server
+    this.#clock = clock
+    this.#log = log
+    this.#since = clock.now()
+  }
+
+  get current(): Health {
+    return this.#current
+  }
+
+  /** When the health became what it is. */
+  get since(): number {
+    return this.#since
+  }
+
+  record({ health, reason, transport, protocolVersion }: SourceStatus): void {
+    if (health === this.#current) return
+    const server = this.#server
+    this.#since = this.#clock.now()
+    if (isDown(health)) this.#log.warn({ server, reason }, `server is ${health}`)
+    else if (isDown(this.#current)) this.#log.info({ server, health }, 'server is up again')
+    else if (health === 'healthy' && !this.#wasHealthy)
+      this.#log.info({ server, transport, protocolVersion }, 'server is connected')
+    this.#wasHealthy ||= health === 'healthy'
+    this.#current = health
+  }
+}

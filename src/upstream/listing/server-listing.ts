@@ -13,62 +13,32 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { type FailedList, fetchLists, type ListTtls, type ServerLists } from './fetch-lists.ts'
 import type { ListLimits } from './list-reader.ts'
 
-/** What a server lists for clients with one set of capabilities; it may list more for clients that support more. */
-export interface ServerListing extends AsyncDisposable {
-  readonly descriptors: Descriptors | undefined
-  readonly entries: readonly Entry[]
-  /** Whether the listing was fetched in this run. */
-  readonly fetched: boolean
-  /** `failure` says why the listing could not be fetched; `missing` says which lists failed. */
-  readonly failure: ToolwayError | undefined
-  readonly missing: readonly FailedList[]
-  /** The size of the lists that were fetched last. */
-  readonly bytes: number
-  /** How long the server allows caching each list, if it says so. */
-  readonly ttls: ListTtls
-  readonly fetching: boolean
-  /** Whether the server has reported a change since the last fetch began. */
-  readonly behind: boolean
-  /** Loads the cached listing from an earlier run. */
-  recall(): Promise<void>
-  /**
-   * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, it is refreshed in the
-   * background. False if it lacks something and it is time to try again.
-   */
-  known(): boolean
-  /** Fetches the lists; never rejects. */
-  refresh(): Promise<void>
-  /** Fetches the lists with requests that begin after this call. */
-  renew(): Promise<void>
-  /** Fetches all lists again over a new connection, because another program or version may be answering. May reject. */
-  opened(open: InitializedConnection): Promise<void>
-  changed(open: InitializedConnection): void
-  /** The lists may have changed: fetches them again, over a new connection if no open one shows that. */
-  outdated(): void
-}
-
-export interface ServerListingOptions {
+/** What the listings of one server have in common. */
+export interface ListingSettings {
   readonly server: string
-  readonly capabilities: Capabilities
   readonly fingerprint: string
   readonly refreshMs: number
   readonly limits?: ListLimits | undefined
   /** Removes secrets from text. */
   redact?(text: string): string
+  entriesOf(descriptors: Descriptors): readonly Entry[]
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Where a listing comes from and goes. */
+export interface ListingPort {
+  readonly capabilities: Capabilities
   readonly store: DescriptorStore
   connection(): ManagedConnection
   /** An open connection for fetching the lists, if there is one. Does not open a connection. */
   current(): InitializedConnection | undefined
   /** Called when it is time to fetch the lists again but there is no such connection. False if there is none at all. */
   unconnected?(): boolean
-  down(): boolean
-  entriesOf(descriptors: Descriptors): readonly Entry[]
-  news(): void
-  readonly clock: Clock
-  readonly log: Log
+  isDown(): boolean
+  /** Called when the listing was fetched, changed or failed. */
+  onNews(): void
 }
-
-type ListingState = { -readonly [Key in keyof ServerListing]: ServerListing[Key] }
 
 const listWithinMs = 30_000
 /** How long lists are cached at least, so that a TTL of 0 does not turn each list request into one to the server. */
@@ -78,190 +48,235 @@ const retryMs = 10_000
 /** How often to check whether somebody has signed in. */
 const signInMs = 5_000
 
-export function createServerListing(options: ServerListingOptions): ServerListing {
-  const { server, capabilities, fingerprint, refreshMs, store, clock, log } = options
-  const record = recordName(server, capabilities)
+/** What a server lists for clients of one kind; it may list more for clients that support more. */
+export class ServerListing implements AsyncDisposable {
+  descriptors: Descriptors | undefined
+  entries: readonly Entry[] = []
+  /** Whether the listing was fetched in this run. */
+  fetched = false
+  /** Why the listing could not be fetched, and which lists failed. */
+  failure: ToolwayError | undefined
+  missing: readonly FailedList[] = []
+  /** The size of the lists that were fetched last. */
+  bytes = 0
+  /** How long the server allows caching each list, if it says so. */
+  ttls: ListTtls = {}
+  /** Whether the server has reported a change since the last fetch began. */
+  behind = false
+  readonly #settings: ListingSettings
+  readonly #port: ListingPort
+  readonly #throttle: RefreshThrottle
   /** When the listing was fetched in this run, by the monotonic clock. */
-  let listedAt = Number.NEGATIVE_INFINITY
+  #listedAt = Number.NEGATIVE_INFINITY
   /** When the last fetch began, by the monotonic clock. */
-  let requestedAt = Number.NEGATIVE_INFINITY
-  /** How long to wait before large lists are fetched again, so that a server's changes do not delay calls to others. */
-  let costMs = 0
-  let running: Promise<void> | undefined
-  let following: Promise<void> | undefined
-  const throttle = createRefreshThrottle(clock, () => costMs)
-  let isBehind = false
-  let again: Disposable | undefined
-  let timer: Disposable | undefined
-  let over = false
+  #requestedAt = Number.NEGATIVE_INFINITY
+  #running: Promise<void> | undefined
+  #following: Promise<void> | undefined
+  #again: Disposable | undefined
+  #timer: Disposable | undefined
+  #isOver = false
 
-  const listing: ListingState = {
-    descriptors: undefined,
-    entries: [],
-    fetched: false,
-    failure: undefined,
-    missing: [],
-    bytes: 0,
-    ttls: {},
-    get fetching() {
-      return running !== undefined
-    },
-    get behind() {
-      return isBehind
-    },
-    async recall() {
-      const remembered = await store.load(record, fingerprint)
-      if (remembered && !listing.descriptors) learn(remembered)
-    },
-    known() {
-      if (!listing.descriptors || mayComplete()) return false
-      if (options.down()) return true
-      if (listing.fetched) refetchExpired()
-      else if (isOld()) void refresh()
-      return true
-    },
-    refresh,
-    renew: () => afterRunning(refresh).catch(() => {}),
-    opened: (open) => afterRunning(() => list(open)),
-    changed(open) {
-      isBehind = true
-      // If a fetch is running, it may have missed the change, so another one follows.
-      if (!running && !again) catchUp(open)
-    },
-    outdated() {
-      const open = options.current()
-      if (open) return listing.changed(open)
-      if (running || again || options.down()) return
-      again = clock.after(throttle.next(), () => {
-        again = undefined
-        void refresh().finally(throttle.done)
-      })
-    },
-    async [Symbol.asyncDispose]() {
-      over = true
-      timer?.[Symbol.dispose]()
-      again?.[Symbol.dispose]()
-      // A listing that is being stored is stored completely.
-      await Promise.allSettled([running, following])
-    },
-  }
-  return listing
-
-  function isOld(): boolean {
-    const { descriptors, fetched } = listing
-    if (descriptors === undefined) return true
-    // For a listing from an earlier run, only the wall-clock time is known.
-    const ageMs = fetched ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
-    return refreshMs > 0 && ageMs > refreshMs
+  constructor(settings: ListingSettings, port: ListingPort) {
+    this.#settings = settings
+    this.#port = port
+    this.#throttle = new RefreshThrottle(settings.clock)
   }
 
-  function mayComplete(): boolean {
-    return listing.missing.length > 0 && clock.monotonic() - requestedAt > retryMs
+  get fetching(): boolean {
+    return this.#running !== undefined
   }
 
-  /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
-  function refetchExpired(): void {
-    const ttlMs = Math.max(minTtlMs, costMs, Math.min(...Object.values(listing.ttls)))
-    const isExpired = refreshMs > 0 && clock.monotonic() - requestedAt > ttlMs
-    const open = isExpired && !running ? options.current() : undefined
-    if (open) list(open).catch(() => {})
+  /** Loads the cached listing from an earlier run. */
+  async recall(): Promise<void> {
+    const remembered = await this.#port.store.load(this.#record, this.#settings.fingerprint)
+    if (remembered && !this.descriptors) this.#learn(remembered)
   }
 
-  async function refresh(): Promise<void> {
+  /**
+   * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, it is refreshed in the
+   * background. False if it lacks something and it is time to try again.
+   */
+  known(): boolean {
+    if (!this.descriptors || this.#mayComplete()) return false
+    if (this.#port.isDown()) return true
+    if (this.fetched) this.#refetchExpired()
+    else if (this.#isOld(this.descriptors)) void this.refresh()
+    return true
+  }
+
+  /** Fetches the lists; never rejects. */
+  async refresh(): Promise<void> {
     try {
-      await options.connection().use((open) => list(open), never)
+      await this.#port.connection().use((open) => this.#list(open), never)
     } catch (error) {
+      const { server, log } = this.#settings
       log.debug({ server, err: error }, 'could not refresh the listing')
     }
   }
 
-  /** The current fetch began too early, so another one follows, shared by all later callers. */
-  function afterRunning(fetch: () => Promise<void>): Promise<void> {
-    if (!running) return fetch()
-    following ??= running
-      .catch(() => {})
-      .then(() => {
-        following = undefined
-        return over ? undefined : fetch()
-      })
-    return following
+  /** Fetches the lists with requests that begin after this call. */
+  renew(): Promise<void> {
+    return this.#afterRunning(() => this.refresh()).catch(() => {})
   }
 
-  function list(open: InitializedConnection, done?: () => void): Promise<void> {
-    running ??= listOnce(open).finally(() => {
-      running = undefined
-      done?.()
-      if (isBehind && !again && !over) catchUp(open)
+  /** Fetches all lists again over a new connection, because another program or version may be answering. May reject. */
+  opened(open: InitializedConnection): Promise<void> {
+    return this.#afterRunning(() => this.#list(open))
+  }
+
+  changed(open: InitializedConnection): void {
+    this.behind = true
+    // If a fetch is running, it may have missed the change, so another one follows.
+    if (!this.#running && !this.#again) this.#catchUp(open)
+  }
+
+  /** The lists may have changed: fetches them again, over a new connection if no open one shows that. */
+  outdated(): void {
+    const open = this.#port.current()
+    if (open) this.changed(open)
+    if (open || this.#running || this.#again || this.#port.isDown()) return
+    this.#again = this.#settings.clock.after(this.#throttle.next(), () => {
+      this.#again = undefined
+      void this.refresh().finally(() => this.#throttle.done())
     })
-    return running
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true
+    this.#timer?.[Symbol.dispose]()
+    this.#again?.[Symbol.dispose]()
+    // A listing that is being stored is stored completely.
+    await Promise.allSettled([this.#running, this.#following])
+  }
+
+  /** The name of the listing's record in the store. For clients without known capabilities, it is the server's name. */
+  get #record(): string {
+    const profile = listProfile(this.#port.capabilities)
+    return profile === 0 ? this.#settings.server : `${this.#settings.server} ${profile}`
+  }
+
+  #isOld({ fetchedAt }: Descriptors): boolean {
+    const { refreshMs, clock } = this.#settings
+    // For a listing from an earlier run, only the wall-clock time is known.
+    const ageMs = this.fetched ? clock.monotonic() - this.#listedAt : clock.now() - fetchedAt
+    return refreshMs > 0 && ageMs > refreshMs
+  }
+
+  #mayComplete(): boolean {
+    return this.missing.length > 0 && this.#settings.clock.monotonic() - this.#requestedAt > retryMs
+  }
+
+  /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
+  #refetchExpired(): void {
+    const { refreshMs, clock } = this.#settings
+    const ttlMs = Math.max(minTtlMs, this.#throttle.costMs, Math.min(...Object.values(this.ttls)))
+    const isExpired = refreshMs > 0 && clock.monotonic() - this.#requestedAt > ttlMs
+    const open = isExpired && !this.#running ? this.#port.current() : undefined
+    if (open) this.#list(open).catch(() => {})
+  }
+
+  /** The current fetch began too early, so another one follows, shared by all later callers. */
+  #afterRunning(fetch: () => Promise<void>): Promise<void> {
+    if (!this.#running) return fetch()
+    this.#following ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#following = undefined
+        return this.#isOver ? undefined : fetch()
+      })
+    return this.#following
+  }
+
+  #list(open: InitializedConnection, done?: () => void): Promise<void> {
+    this.#running ??= this.#fetch(open).finally(() => {
+      this.#running = undefined
+      done?.()
+      if (this.behind && !this.#again && !this.#isOver) this.#catchUp(open)
+    })
+    return this.#running
   }
 
   /** Fetches the lists again: at once, or after a pause if the server keeps reporting changes. */
-  function catchUp(open: InitializedConnection): void {
-    const ms = throttle.next()
-    if (ms === 0) return void list(open, throttle.done).catch(() => {})
-    again = clock.after(ms, () => {
-      again = undefined
+  #catchUp(open: InitializedConnection): void {
+    const ms = this.#throttle.next()
+    const list = (over: InitializedConnection) => {
+      this.#list(over, () => this.#throttle.done()).catch(() => {})
+    }
+    if (ms === 0) {
+      list(open)
+      return
+    }
+    this.#again = this.#settings.clock.after(ms, () => {
+      this.#again = undefined
       // If no connection is open, the next one that opens fetches the lists.
-      const current = options.current()
-      if (current && isBehind) list(current, throttle.done).catch(() => {})
+      const current = this.#port.current()
+      if (current && this.behind) list(current)
     })
   }
 
-  async function listOnce(open: InitializedConnection): Promise<void> {
-    using limit = deadline(clock, listWithinMs, tooSlow)
-    isBehind = false
-    requestedAt = clock.monotonic()
+  async #fetch(open: InitializedConnection): Promise<void> {
+    const { server, limits, redact, clock, log } = this.#settings
+    using limit = deadline(clock, listWithinMs, () => tooSlow(server))
+    this.behind = false
+    this.#requestedAt = clock.monotonic()
     let spentMs = 0
     const spent = (ms: number) => {
       spentMs += ms
     }
     try {
-      const { limits, redact } = options
+      const { capabilities } = this.#port
       const { signal } = limit
-      const offer = await fetchLists(open, { server, capabilities, limits, redact, spent, log, signal })
-      const { failure, missing, fetched, descriptors } = listing
-      const recovered = failure !== undefined || JSON.stringify(missing) !== JSON.stringify(offer.failed)
-      listing.missing = offer.failed
-      listing.failure = undefined
-      listing.bytes = offer.bytes
-      listing.ttls = offer.ttls
-      const found = findingsOf(open.handshake, offer)
-      const fresh = { ...open.handshake, ...kept(offer), findings: found, fetchedAt: clock.now() }
-      const news = !fetched || recovered || differs(fresh, descriptors)
-      listing.fetched = true
-      listedAt = clock.monotonic()
-      if (news) learn(fresh)
-      else listing.descriptors = fresh
-      if (news) await store.save(record, fingerprint, fresh).catch(unsaved)
+      await this.#receive(open, await fetchLists(open, { server, capabilities, limits, redact, spent, log, signal }))
     } catch (thrown) {
-      listing.failure = ToolwayError.from(thrown)
-      options.news()
+      this.failure = ToolwayError.from(thrown)
+      this.#port.onNews()
       throw thrown
     } finally {
-      costMs = spentMs
-      schedule()
+      this.#throttle.costMs = spentMs
+      this.#schedule()
     }
   }
 
+  async #receive({ handshake }: InitializedConnection, lists: ServerLists): Promise<void> {
+    const { server, fingerprint, clock, log } = this.#settings
+    const { failure, missing, fetched, descriptors } = this
+    const recovered = failure !== undefined || JSON.stringify(missing) !== JSON.stringify(lists.failed)
+    this.missing = lists.failed
+    this.failure = undefined
+    this.bytes = lists.bytes
+    this.ttls = lists.ttls
+    const findings = this.#findingsOf(handshake, lists)
+    const fresh = { ...handshake, ...this.#withKnown(lists), findings, fetchedAt: clock.now() }
+    const hasNews = !fetched || recovered || differs(fresh, descriptors)
+    this.fetched = true
+    this.#listedAt = clock.monotonic()
+    this.descriptors = fresh
+    if (!hasNews) return
+    this.#learn(fresh)
+    await this.#port.store.save(this.#record, fingerprint, fresh).catch((error: unknown) => {
+      log.warn({ server, err: error }, 'could not store the listing; it is fetched again at the next start')
+    })
+  }
+
   /** Refreshes the listing periodically while a connection is open. No connection is opened for it. */
-  function schedule(): void {
-    timer?.[Symbol.dispose]()
-    if (refreshMs === 0 || over) return
-    const soon = listing.failure?.code === 'AUTH_REQUIRED' ? Math.min(refreshMs, signInMs) : refreshMs
-    timer = clock.after(soon, () => {
-      const open = options.current()
-      if (open) list(open).catch(() => {})
-      else if (options.unconnected?.()) schedule()
+  #schedule(): void {
+    const { refreshMs, clock } = this.#settings
+    this.#timer?.[Symbol.dispose]()
+    if (refreshMs === 0 || this.#isOver) return
+    const soon = this.failure?.code === 'AUTH_REQUIRED' ? Math.min(refreshMs, signInMs) : refreshMs
+    this.#timer = clock.after(soon, () => {
+      const open = this.#port.current()
+      if (open) this.#list(open).catch(() => {})
+      else if (this.#port.unconnected?.()) this.#schedule()
     })
   }
 
   /** The fetched lists, with the previous content in place of each list that failed, unless that has fewer entries. */
-  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttls'> {
-    const { descriptors } = listing
+  #withKnown({ failed, ...lists }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttls'> {
+    const { descriptors } = this
     const or = (kind: Kind, key: 'tools' | 'resources' | 'templates' | 'prompts') => {
       const before = failed.some((list) => list.kind === kind) ? (descriptors?.[key] ?? []) : []
-      return before.length > offer[key].length ? before : offer[key]
+      return before.length > lists[key].length ? before : lists[key]
     }
     const tools = or('tool', 'tools')
     return {
@@ -269,32 +284,28 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       resources: or('resource', 'resources'),
       templates: or('template', 'templates'),
       prompts: or('prompt', 'prompts'),
-      exactSchemas: tools === offer.tools ? offer.exactSchemas : descriptors?.exactSchemas,
+      exactSchemas: tools === lists.tools ? lists.exactSchemas : descriptors?.exactSchemas,
     }
   }
 
   /** The findings about the handshake and the lists, with the previous ones of each list that failed. */
-  function findingsOf(handshake: HandshakeResult, { failed, findings }: ServerLists): Descriptors['findings'] {
-    const before = listing.descriptors?.findings ?? []
-    const kept = before.filter((finding) => failed.some(({ method }) => method === finding.method))
-    const all = [...(handshake.findings ?? []), ...findings, ...kept]
+  #findingsOf(handshake: HandshakeResult, { failed, findings }: ServerLists): Descriptors['findings'] {
+    const before = this.descriptors?.findings ?? []
+    const known = before.filter((finding) => failed.some(({ method }) => method === finding.method))
+    const all = [...(handshake.findings ?? []), ...findings, ...known]
     return all.length > 0 ? all : undefined
   }
 
-  function learn(fresh: Descriptors): void {
-    listing.descriptors = fresh
-    listing.entries = options.entriesOf(fresh)
-    options.news()
+  #learn(fresh: Descriptors): void {
+    this.descriptors = fresh
+    this.entries = this.#settings.entriesOf(fresh)
+    this.#port.onNews()
   }
+}
 
-  function tooSlow(): ToolwayError {
-    const sentence = `${server} did not return its lists within ${listWithinMs / 1000} s (a fixed limit).`
-    return new ToolwayError('TIMEOUT', sentence, { server })
-  }
-
-  function unsaved(error: unknown): void {
-    log.warn({ server, err: error }, 'could not store the listing; it is fetched again at the next start')
-  }
+function tooSlow(server: string): ToolwayError {
+  const sentence = `${server} did not return its lists within ${listWithinMs / 1000} s (a fixed limit).`
+  return new ToolwayError('TIMEOUT', sentence, { server })
 }
 
 const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
@@ -313,12 +324,6 @@ export function listDigest(entries: readonly Entry[]): string {
   return digest
 }
 
-/** The name of the listing's record in the store. For clients without known capabilities, it is the server's name. */
-function recordName(server: string, capabilities: Capabilities): string {
-  const profile = listProfile(capabilities)
-  return profile === 0 ? server : `${server} ${profile}`
-}
-
 /** How many refreshes are allowed without a pause, because changes come in small bursts. */
 const atOnce = 2
 /** The cost of lists for which changes in a small burst need no pauses. */
@@ -329,27 +334,36 @@ const maxPauseMs = 30_000
 const quietPauses = 10
 
 /** Limits how often a listing is refreshed after change notifications: the less often, the more a refresh costs. */
-function createRefreshThrottle(clock: Clock, costMs: () => number) {
-  let inARow = 0
-  let doneAt = Number.NEGATIVE_INFINITY
+class RefreshThrottle {
+  /** How long to wait before large lists are fetched again, so that a server's changes do not delay calls to others. */
+  costMs = 0
+  readonly #clock: Clock
+  #inARow = 0
+  #doneAt = Number.NEGATIVE_INFINITY
 
-  const firstMs = (): number => Math.max(firstPauseMs, costMs())
-  const pauseMs = (): number =>
-    inARow <= atOnce
-      ? Math.max(0, costMs() - maxFreeMs)
-      : backoffMs(inARow - atOnce - 1, { firstMs: firstMs(), maxMs: maxPauseMs })
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
-  return {
-    /** Milliseconds to wait before the next refresh. Grows with each notification until there is a quiet period. */
-    next(): number {
-      const sinceMs = clock.monotonic() - doneAt
-      const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstMs())
-      inARow = isQuiet ? 0 : inARow + 1
-      return Math.max(0, pauseMs() - sinceMs)
-    },
-    done(): void {
-      doneAt = clock.monotonic()
-    },
+  get #firstMs(): number {
+    return Math.max(firstPauseMs, this.costMs)
+  }
+
+  get #pauseMs(): number {
+    if (this.#inARow <= atOnce) return Math.max(0, this.costMs - maxFreeMs)
+    return backoffMs(this.#inARow - atOnce - 1, { firstMs: this.#firstMs, maxMs: maxPauseMs })
+  }
+
+  /** Milliseconds to wait before the next refresh. Grows with each notification until there is a quiet period. */
+  next(): number {
+    const sinceMs = this.#clock.monotonic() - this.#doneAt
+    const isQuiet = sinceMs > quietPauses * Math.max(this.#pauseMs, this.#firstMs)
+    this.#inARow = isQuiet ? 0 : this.#inARow + 1
+    return Math.max(0, this.#pauseMs - sinceMs)
+  }
+
+  done(): void {
+    this.#doneAt = this.#clock.monotonic()
   }
 }
 

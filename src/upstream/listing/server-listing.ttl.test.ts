@@ -5,7 +5,7 @@ import type { HandshakeResult, InitializedConnection } from '../connection/hands
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
-import { createServerListing } from './server-listing.ts'
+import { ServerListing } from './server-listing.ts'
 
 interface Setup {
   /** The result of `tools/list`, without the tools; undefined if the server fails. */
@@ -29,21 +29,16 @@ async function fetchedListing({ hints, era = 'modern', refreshMs = 60_000 }: Set
   const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era, protocolVersion: 'x', serverInfo: {}, capabilities: { tools: {} } } as HandshakeResult
   let open: InitializedConnection | undefined = { connection, handshake, identity: { name: 'toolway', version: '1' } }
-  const listing = createServerListing({
-    server: 's',
+  const settings = { server: 's', fingerprint: '', refreshMs, entriesOf: () => [], clock, log: silentLog }
+  const listing = new ServerListing(settings, {
     capabilities: {},
-    fingerprint: '',
-    refreshMs,
     store: { load: async () => undefined, save: async () => {} },
     connection: (): ManagedConnection => {
       throw new Error('a connection is opened')
     },
     current: () => open,
-    down: () => false,
-    entriesOf: () => [],
-    news() {},
-    clock,
-    log: silentLog,
+    isDown: () => false,
+    onNews() {},
   })
   await listing.opened(open)
   return {

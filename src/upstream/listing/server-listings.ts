@@ -4,7 +4,7 @@ import type { DescriptorStore } from '../../core/stores.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
 import { type InitializedConnection, isStateful } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
-import { createServerListing, type ServerListing, type ServerListingOptions } from './server-listing.ts'
+import { type ListingSettings, ServerListing } from './server-listing.ts'
 import { createSessionListings, type SessionListings } from './session-listings.ts'
 
 /** All listings of one server: one for each client profile, and those of callers for which it lists something else. */
@@ -26,15 +26,11 @@ export interface ServerListings {
 }
 
 export interface ServerListingsOptions {
-  /** What all listings of the server have in common. */
-  readonly common: Omit<
-    ServerListingOptions,
-    'capabilities' | 'store' | 'connection' | 'current' | 'unconnected' | 'news'
-  >
+  readonly common: ListingSettings
   readonly store: DescriptorStore
   /** Whether each listing is fetched only until it is complete. */
   readonly once: boolean
-  readonly pool: Pick<ConnectionPool, 'all' | 'current' | 'forListing' | 'callerOf' | 'stateful'>
+  readonly pool: Pick<ConnectionPool, 'all' | 'current' | 'failure' | 'forListing' | 'callerOf' | 'stateful'>
   /** Called with a client profile's listing that may have changed, before callers learn of it through `changed`. */
   examine(listing: ServerListing): void
   changed(): void
@@ -78,6 +74,10 @@ export function createServerListings({ common, store, pool, ...options }: Server
     },
   }
 
+  function isDown(): boolean {
+    return pool.failure !== undefined
+  }
+
   function isFinal({ fetched, failure, missing }: ServerListing): boolean {
     return options.once && fetched && !failure && missing.length === 0
   }
@@ -86,14 +86,14 @@ export function createServerListings({ common, store, pool, ...options }: Server
     const profile = listProfile(capabilities)
     const known = byProfile.get(profile)
     if (known) return known
-    const listing: ServerListing = createServerListing({
-      ...common,
+    const listing: ServerListing = new ServerListing(common, {
       capabilities,
       store,
       connection: () => pool.forListing(capabilities),
       current: () => pool.current(capabilities),
       unconnected: () => fetchForSessions(capabilities),
-      news() {
+      isDown,
+      onNews() {
         options.examine(listing)
         sessions.commonChanged()
         options.changed()
@@ -104,11 +104,18 @@ export function createServerListings({ common, store, pool, ...options }: Server
   }
 
   /** A listing that is fetched over one session's connection. It is not stored, because it ends with the connection. */
-  function sessionListing(open: InitializedConnection, capabilities: Capabilities, news: () => void): ServerListing {
+  function sessionListing(open: InitializedConnection, capabilities: Capabilities, onNews: () => void): ServerListing {
     const managed = pool.all.find(({ current }) => current === open) as ManagedConnection
     const current = () => (managed.current === open ? open : undefined)
     const unstored = { load: async () => undefined, save: async () => {} }
-    return createServerListing({ ...common, capabilities, store: unstored, connection: () => managed, current, news })
+    return new ServerListing(common, {
+      capabilities,
+      store: unstored,
+      connection: () => managed,
+      current,
+      isDown,
+      onNews,
+    })
   }
 
   /** Fetches the lists over sessions' connections, if there are no others. Returns false if there are none at all. */

@@ -8,7 +8,7 @@ import { silentLog } from '../../core/log.ts'
 import type { Descriptors } from '../../core/stores.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { createConnector } from '../connection/connect.ts'
-import { createServer } from '../server.ts'
+import { UpstreamServer } from '../server.ts'
 import { startIssuer } from './issuer.fixture.ts'
 import { openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
 import type { OAuth } from './oauth.ts'
@@ -31,14 +31,14 @@ const listedBefore: Descriptors = {
 function serverOf(config: ServerConfig, oauth: OAuth, { recalled = false } = {}) {
   const clock = createManualClock()
   const common = { name: 'files', config, clock, log: silentLog }
-  const server = createServer({
+  const server = new UpstreamServer({
     ...common,
-    timeoutMs: 30_000,
-    refreshMs: 60_000,
-    discovery: recalled ? 'hybrid' : 'runtime',
-    store: { load: async () => (recalled ? listedBefore : undefined), save: async () => {} },
-    servedUris: () => (uri) => uri,
-    seal: createSeal('a secret for the test'),
+    defaults: { timeoutMs: 30_000, refreshMs: 60_000, discovery: recalled ? 'hybrid' : 'runtime' },
+    host: {
+      store: { load: async () => (recalled ? listedBefore : undefined), save: async () => {} },
+      servedUris: () => (uri) => uri,
+      seal: createSeal('a secret for the test'),
+    },
     connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' }, oauth }),
   })
   const callAs = (principal: string, capabilities: Capabilities = {}) => {
