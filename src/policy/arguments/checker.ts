@@ -22,7 +22,9 @@ export class SchemaChecker {
   }
 
   accepts(value: unknown): boolean {
-    return this.#run(value, stepsPerCheck)
+    budget.left = stepsPerCheck
+    run.anchors.clear()
+    return this.#check(value)
   }
 
   firstProblem(value: unknown): readonly Problem[] {
@@ -33,19 +35,15 @@ export class SchemaChecker {
     return this.#problems(value, stepsPerExplanation, true)
   }
 
-  #run(value: unknown, steps: number): boolean {
-    budget.left = steps
-    run.anchors.clear()
-    return this.#check(value)
-  }
-
   #problems(value: unknown, steps: number, all: boolean): readonly Problem[] {
     const problems: Problem[] = []
     run.path = []
     run.problems = problems
     run.all = all
     try {
-      this.#run(value, steps)
+      budget.left = steps
+      run.anchors.clear()
+      this.#check(value)
     } finally {
       run.problems = undefined
       run.all = false
