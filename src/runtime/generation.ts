@@ -14,6 +14,7 @@ import type { ListChangeListener } from '../core/access.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { Source } from '../core/source.ts'
 import { createLazy } from '../lib/lazy.ts'
 import { memoize } from '../lib/memoize.ts'
 import { breakerConfigs } from '../pipeline/breaker.ts'
@@ -160,44 +161,85 @@ function concealerOf(loaded: LoadedConfig, { log }: Pick<ProcessState, 'log'>, b
 
 /** Builds a generation without side effects: if this throws, the previous generation stays in place unchanged. */
 export function buildGeneration(prepared: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
-  const { loaded, token, pins, traces, traceWarnings, parts, serverParts } = prepared
+  const { loaded, token, pins, traceWarnings, parts, serverParts } = prepared
   const { config } = loaded
-  const { access, clock, log } = context
-  const guards = guardsOf(config.mcpServers, clock)
-  const quarantined = config.policy.pins === 'off' ? undefined : pins.denialOf
-  const policy = createPolicy({ config, quarantined })
+  const policy = createPolicy({ config, quarantined: config.policy.pins === 'off' ? undefined : pins.denialOf })
   const servers = buildServers(config, context, serverParts, before)
   const engines = createEngines(config, context, parts, before)
   const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins }, context)
-  const catalog = createCatalogs({
-    sources: [...localSources, ...serversOf({ servers })],
+  const secrets = secretsToRedact(prepared, before)
+  const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
+  const validate = argumentValidator({ log: context.log })
+  const base = {
+    ...prepared,
+    ...engines,
+    policy,
+    servers,
+    catalog: buildCatalog([...localSources, ...serversOf({ servers })], policy, prepared, context),
+    guards: guardsOf(config.mcpServers, context.clock),
+    approvalRules: createApprovalRules(config),
+    secrets,
+    redactor,
+    redactName: memoize(redactor.text),
+  }
+  return {
+    ...base,
+    warnings: [...loaded.warnings, ...policyWarnings(config), ...traceWarnings],
+    pipeline: buildPipeline(base, validate, context),
+    inboundAuth: parts.share(before?.parts, 'auth', [token, config.auth], () => createInboundAuth(prepared, context)),
+    chat: buildChat(config, engines, validate, context),
+    breakerOf: breakerConfigs(config),
+    concurrencyOf: {
+      servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),
+      agent: compileConcurrency(config.agents),
+    },
+    describe: describeArguments(config.audit.arguments, redactor),
+  }
+}
+
+type Validate = ReturnType<typeof argumentValidator>
+
+/** The configuration's secrets, and those of earlier ones. */
+function secretsToRedact({ loaded, token, traces }: PreparedConfig, before: Generation | undefined): readonly string[] {
+  const { config, secrets } = loaded
+  const headers = Object.values(traces?.settings.headers ?? {})
+  const own = secretsOf(config, secretSettings(config), [token ?? '', ...secrets, ...headers])
+  return [...own, ...(before?.secrets ?? []).filter((secret) => !own.includes(secret)).slice(0, maxReplaced)]
+}
+
+const buildCatalog = (
+  sources: readonly Source[],
+  policy: Policy,
+  { loaded: { config }, pins }: PreparedConfig,
+  { pages, clock, log }: GenerationContext,
+): Catalog =>
+  createCatalogs({
+    sources,
     naming: config.naming,
     listDeadlineMs: config.discovery.listDeadline,
     decide: policy.decide,
     closed: policy.closed,
     hideDenied: config.policy.hideDenied,
-    pages: context.pages,
+    pages,
     exposure: ({ agent }) => policy.exposureOf(agent),
     flagsOf: pins.flagsOf,
     clock,
     log,
   })
-  const own = secretsOf(config, secretSettings(config), [
-    token ?? '',
-    ...loaded.secrets,
-    ...Object.values(traces?.settings.headers ?? {}),
-  ])
-  const secrets = [...own, ...(before?.secrets ?? []).filter((secret) => !own.includes(secret)).slice(0, maxReplaced)]
-  const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
-  const redactName = memoize(redactor.text)
-  const approvalRules = createApprovalRules(config)
+
+type PipelineParts = PreparedConfig &
+  Pick<Generation, 'policy' | 'servers' | 'catalog' | 'guards' | 'approvalRules' | 'redactor' | 'redactName'>
+
+function buildPipeline(parts: PipelineParts, validate: Validate, context: GenerationContext): Pipeline {
+  const { policy, servers, catalog, guards, approvalRules, redactor, redactName, traces, loaded } = parts
+  const { config } = loaded
+  const { clock, log } = context
   const isCurrent = () => context.policy() === policy
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
   const captures = compileCapture(config)
-  const validate = argumentValidator({ log })
-  const pipeline = createPipeline({
+  return createPipeline({
     view: (caller) => catalog.view(caller),
     watch: { observers, tracing: tracer, clock },
     capture:
@@ -240,38 +282,6 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     clock,
     log,
   })
-  return {
-    ...prepared,
-    ...engines,
-    secrets,
-    warnings: [...loaded.warnings, ...policyWarnings(config), ...traceWarnings],
-    policy,
-    guards,
-    approvalRules,
-    catalog,
-    pipeline,
-    servers,
-    inboundAuth: parts.share(before?.parts, 'auth', [token, config.auth], () => createInboundAuth(prepared, context)),
-    chat: lazyChat({
-      access,
-      models: engines.models.byName,
-      config: config.chat,
-      validate,
-      mayOffer: ({ server, name }) => server !== 'native' || hasOwnModel(config, name),
-      clientToolState: context.clientToolState,
-      vetImage: (url) => vetForModel(url, { allowPrivate: config.native.fetch.allowPrivate, clock }),
-      clock,
-      log,
-    }),
-    breakerOf: breakerConfigs(config),
-    concurrencyOf: {
-      servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),
-      agent: compileConcurrency(config.agents),
-    },
-    redactor,
-    redactName,
-    describe: describeArguments(config.audit.arguments, redactor),
-  }
 }
 
 /** Process-lifetime listeners for a generation's events. */
@@ -346,6 +356,24 @@ function createInboundAuth(
   const dispose = () => authenticate[Symbol.asyncDispose]()
   return { config: auth, authenticate, keysChanged: keys.changed, isRevoked, [Symbol.asyncDispose]: dispose }
 }
+
+const buildChat = (
+  config: Config,
+  engines: Engines,
+  validate: Validate,
+  { access, clientToolState, clock, log }: GenerationContext,
+): Generation['chat'] =>
+  lazyChat({
+    access,
+    models: engines.models.byName,
+    config: config.chat,
+    validate,
+    mayOffer: ({ server, name }) => server !== 'native' || hasOwnModel(config, name),
+    clientToolState,
+    vetImage: (url) => vetForModel(url, { allowPrivate: config.native.fetch.allowPrivate, clock }),
+    clock,
+    log,
+  })
 
 /** Loads the chat code on the first request, because most gateways only proxy calls. */
 function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
