@@ -57,15 +57,23 @@ interface Entry {
 }
 
 /** Edits YAML at a path. Text outside the edited entry does not change. */
-export function yamlText(text: string) {
-  const root = documentOf(text).contents
-  const eol = text.includes('\r\n') ? '\r\n' : '\n'
-  const isEmptyRoot = root === null || (isScalar(root) && root.value === null)
+export const yamlText = (text: string) => new YamlText(text)
+
+class YamlText {
+  readonly #text: string
+  readonly #root: Value
+  readonly #eol: string
+
+  constructor(text: string) {
+    this.#text = text
+    this.#root = documentOf(text).contents
+    this.#eol = text.includes('\r\n') ? '\r\n' : '\n'
+  }
 
   /** The entries on the way to a path, as far as they exist. */
-  const entriesTo = (path: Path): Entry[] => {
+  #entriesTo(path: Path): Entry[] {
     const found: Entry[] = []
-    let node: Value = root
+    let node: Value = this.#root
     for (const key of path) {
       const entry: Entry | undefined = isCollection(node) ? entryOf(node as Collection, key) : undefined
       if (!entry) return found
@@ -75,34 +83,34 @@ export function yamlText(text: string) {
     return found
   }
 
-  const at = (path: Path): Entry => {
-    const entries = entriesTo(path)
+  #at(path: Path): Entry {
+    const entries = this.#entriesTo(path)
     const last = entries.at(-1)
     if (last && entries.length === path.length) return last
     throw new FileProblem(`it has no ${keyPath(path)}`)
   }
 
-  const spaces = (offset: number): string => {
-    const before = text.slice(lineStart(text, offset), offset)
+  #spaces(offset: number): string {
+    const before = this.#text.slice(lineStart(this.#text, offset), offset)
     return /^\s*$/.test(before) ? before : ' '.repeat(before.length)
   }
 
   /** Formats the entry at a path, with the sections that lead to it. */
-  const lines = ([key = '', ...rest]: Path, value: unknown, indent: string, comment?: string): string => {
+  #lines([key = '', ...rest]: Path, value: unknown, indent: string, comment?: string): string {
     const isSection = rest.length > 0 && rest.every((part) => typeof part === 'string')
     const own = isSection
       ? entryLines(key, {}).replace(/ \{\}\n$/, '\n')
       : entryLines(key, nested(rest, value), comment)
-    const written = indented(own, indent).replaceAll('\n', eol)
-    return isSection ? written + lines(rest, value, indent + unit, comment) : written
+    const written = indented(own, indent).replaceAll('\n', this.#eol)
+    return isSection ? written + this.#lines(rest, value, indent + unit, comment) : written
   }
 
-  const atEnd = (path: Path, value: unknown, comment?: string): string => {
-    const gap = `${text === '' || text.endsWith('\n') ? '' : eol}${text.trim() === '' ? '' : eol}`
-    return `${text}${gap}${lines(path, value, '', comment)}`
+  #atEnd(path: Path, value: unknown, comment?: string): string {
+    const gap = `${this.#text === '' || this.#text.endsWith('\n') ? '' : this.#eol}${this.#text.trim() === '' ? '' : this.#eol}`
+    return `${this.#text}${gap}${this.#lines(path, value, '', comment)}`
   }
 
-  const add = (parent: Collection, path: Path, value: unknown, comment?: string): string => {
+  #add(parent: Collection, path: Path, value: unknown, comment?: string): string {
     const [key = '', ...rest] = path
     const index = isSeq(parent) ? Math.min(Number(key), parent.items.length) : parent.items.length
     const before = index > 0 ? entryAt(parent, index - 1) : undefined
@@ -110,111 +118,116 @@ export function yamlText(text: string) {
     if (parent.flow) {
       const inner = nested(rest, value)
       const written = isSeq(parent) ? inline(inner) : inline({ [String(key)]: inner }).slice(1, -1)
-      if (before) return `${text.slice(0, before.end)}, ${written}${text.slice(before.end)}`
-      return `${text.slice(0, first.start)}${written}, ${text.slice(first.start)}`
+      if (before) return `${this.#text.slice(0, before.end)}, ${written}${this.#text.slice(before.end)}`
+      return `${this.#text.slice(0, first.start)}${written}, ${this.#text.slice(first.start)}`
     }
-    if (parent === root && isMap(parent)) return atEnd(path, value, comment)
-    const indent = spaces(first.start)
-    const place = before ? endOfEntry(text, before, indent.length) : lineStart(text, first.start)
-    const gap = place > 0 && text[place - 1] !== '\n' ? eol : ''
-    return `${text.slice(0, place)}${gap}${lines(path, value, indent, comment)}${text.slice(place)}`
+    if (parent === this.#root && isMap(parent)) return this.#atEnd(path, value, comment)
+    const indent = this.#spaces(first.start)
+    const place = before ? endOfEntry(this.#text, before, indent.length) : lineStart(this.#text, first.start)
+    const gap = place > 0 && this.#text[place - 1] !== '\n' ? this.#eol : ''
+    return `${this.#text.slice(0, place)}${gap}${this.#lines(path, value, indent, comment)}${this.#text.slice(place)}`
   }
 
   /** Replaces the value of an entry that is empty, `null`, `{}` or `[]` by an entry at `path` below its key. */
-  const fill = (entry: Entry, path: Path, value: unknown, comment?: string): string => {
+  #fill(entry: Entry, path: Path, value: unknown, comment?: string): string {
     const content = nested(path, value)
-    if (entry.parent.flow || !isMap(entry.parent) || !isBlock(content)) return replace(entry, content)
-    const [start, end] = entry.value?.range ?? [colonOf(entry), colonOf(entry)]
-    const line = text.indexOf('\n', end)
-    const rest = text.slice(end, line < 0 ? text.length : line + 1)
-    const head = `${text.slice(0, start).trimEnd()}${rest.trim() === '' ? '' : ` ${rest.trim()}`}`
-    const below = lines(path, value, spaces(entry.start) + unit, comment)
-    return `${head}${eol}${below}${line < 0 ? '' : text.slice(line + 1)}`
+    if (entry.parent.flow || !isMap(entry.parent) || !isBlock(content)) return this.#replace(entry, content)
+    const [start, end] = entry.value?.range ?? [this.#colonOf(entry), this.#colonOf(entry)]
+    const line = this.#text.indexOf('\n', end)
+    const rest = this.#text.slice(end, line < 0 ? this.#text.length : line + 1)
+    const head = `${this.#text.slice(0, start).trimEnd()}${rest.trim() === '' ? '' : ` ${rest.trim()}`}`
+    const below = this.#lines(path, value, this.#spaces(entry.start) + unit, comment)
+    return `${head}${this.#eol}${below}${line < 0 ? '' : this.#text.slice(line + 1)}`
   }
 
-  const colonOf = (entry: Entry): number => text.indexOf(':', keyOf(entry).range[1]) + 1
+  #colonOf(entry: Entry): number {
+    return this.#text.indexOf(':', keyOf(entry).range[1]) + 1
+  }
 
-  const replace = (entry: Entry, value: unknown, comment?: string): string => {
+  #replace(entry: Entry, value: unknown, comment?: string): string {
     const { parent, index, value: old, start, end } = entry
     const isInline = old !== null && !(isCollection(old) && !old.flow)
     const staysInline = !isBlock(value) || (isSeq(old) && isFlat(value))
     if (parent.flow || (isInline && staysInline)) {
       if (old === null) throw unsafe()
       const [from, to] = [old.range[0], old.range[1]]
-      const tail = text[to - 1] === '\n' ? eol : ''
-      return text.slice(0, from) + inline(value, isScalar(old) ? old.type : undefined) + tail + text.slice(to)
+      const tail = this.#text[to - 1] === '\n' ? this.#eol : ''
+      return (
+        this.#text.slice(0, from) + inline(value, isScalar(old) ? old.type : undefined) + tail + this.#text.slice(to)
+      )
     }
     if (old === null && !isBlock(value)) {
-      const place = isMap(parent) ? colonOf(entry) : end
-      return `${text.slice(0, place)} ${inline(value)}${text.slice(place)}`
+      const place = isMap(parent) ? this.#colonOf(entry) : end
+      return `${this.#text.slice(0, place)} ${inline(value)}${this.#text.slice(place)}`
     }
-    const indent = spaces(start)
-    const own = lineStart(text, start)
-    const startsLine = indent === text.slice(own, start)
-    const head = startsLine ? text.slice(0, own).replace(ownComment, '') : text.slice(0, start)
-    const key = isMap(parent) ? text.slice(start, keyOf(entry).range[1]) : '-'
-    const written = lines([isMap(parent) ? 'k' : index], value, indent).replace(
+    const indent = this.#spaces(start)
+    const own = lineStart(this.#text, start)
+    const startsLine = indent === this.#text.slice(own, start)
+    const head = startsLine ? this.#text.slice(0, own).replace(ownComment, '') : this.#text.slice(0, start)
+    const key = isMap(parent) ? this.#text.slice(start, keyOf(entry).range[1]) : '-'
+    const written = this.#lines([isMap(parent) ? 'k' : index], value, indent).replace(
       /^([ \t]*)(?:"k"|k|-)/,
       (_, space) => space + key,
     )
-    const above = comment === undefined ? '' : `${indent}# ${comment.replaceAll('\n', ' ')}${eol}`
-    const tail = text.slice(endOfEntry(text, entry, indent.length))
+    const above = comment === undefined ? '' : `${indent}# ${comment.replaceAll('\n', ' ')}${this.#eol}`
+    const tail = this.#text.slice(endOfEntry(this.#text, entry, indent.length))
     return `${head}${startsLine ? above + written : written.trimStart()}${tail}`
   }
 
-  return {
-    /** Sets `value` at `path` and creates missing sections. `comment` is written above a new entry. */
-    set(path: Path, value: unknown, comment?: string): string {
-      const entries = entriesTo(path)
-      const last = entries.at(-1)
-      if (last && entries.length === path.length) return replace(last, value, comment)
-      const rest = path.slice(entries.length)
-      const node = last ? last.value : root
-      if (isCollection(node) && node.items.length > 0) {
-        if (last || !node.flow) return add(node as Collection, rest, value, comment)
-        throw new FileProblem('its sections are written in flow style ({})', 'Change it by hand.')
-      }
-      const isEmpty = node === null || isCollection(node) || (isScalar(node) && node.value === null)
-      if (!isEmpty)
-        throw new FileProblem(`its ${keyPath(path.slice(0, entries.length))} is not a section`, 'Change it by hand.')
-      if (last) return fill(last, rest, value, comment)
-      if (isEmptyRoot) return atEnd(rest, value, comment)
-      return text.replace(/\{\s*\}\s*$/, () => lines(rest, value, '', comment))
-    },
-    /** Inserts an item into a list, before the item that has this index. */
-    insert(path: Path, value: unknown): string {
-      const list = entriesTo(path.slice(0, -1)).at(-1)
-      if (!list) return this.set(path.slice(0, -1), [value])
-      if (!isSeq(list.value) || list.value.items.length === 0) return fill(list, [0], value)
-      return add(list.value as Collection, path.slice(-1), value)
-    },
-    remove(path: Path): string {
-      const entry = at(path)
-      const { parent, index, start } = entry
-      const next = parent.items.length > index + 1 ? entryAt(parent, index + 1) : undefined
-      if (parent.flow) {
-        const items = parent.items.map((_, at) => entryAt(parent, at))
-        return removeItem(text, { start: parent.range[0], end: parent.range[1], items }, index, 'hash')
-      }
-      const own = lineStart(text, start)
-      const indent = text.slice(own, start)
-      // The first key of a list item follows the dash; the next key takes its place.
-      if (!/^\s*$/.test(indent) && next) return text.slice(0, start) + text.slice(next.start)
-      const head = text.slice(0, own).replace(ownComment, '')
-      const tail = text.slice(endOfEntry(text, entry, indent.length))
-      if (parent.items.length > 1 || path.length === 1) return head + withoutDoubledGap(head, tail)
-      // A section without entries would be parsed as null, so write `{}`.
-      const owner = at(path.slice(0, -1))
-      if (!isMap(owner.parent)) throw unsafe()
-      const colon = colonOf(owner)
-      return `${head.slice(0, colon)} ${isSeq(parent) ? '[]' : '{}'}${head.slice(colon)}${tail}`
-    },
-    rename(path: Path, name: string): string {
-      const entry = at(path)
-      const [start, end] = isMap(entry.parent) ? keyOf(entry).range : [0, 0]
-      if (end === 0) throw unsafe()
-      return text.slice(0, start) + inline(name) + text.slice(end)
-    },
+  /** Sets `value` at `path` and creates missing sections. `comment` is written above a new entry. */
+  set(path: Path, value: unknown, comment?: string): string {
+    const entries = this.#entriesTo(path)
+    const last = entries.at(-1)
+    if (last && entries.length === path.length) return this.#replace(last, value, comment)
+    const rest = path.slice(entries.length)
+    const node = last ? last.value : this.#root
+    if (isCollection(node) && node.items.length > 0) {
+      if (last || !node.flow) return this.#add(node as Collection, rest, value, comment)
+      throw new FileProblem('its sections are written in flow style ({})', 'Change it by hand.')
+    }
+    const isEmpty = node === null || isCollection(node) || (isScalar(node) && node.value === null)
+    if (!isEmpty)
+      throw new FileProblem(`its ${keyPath(path.slice(0, entries.length))} is not a section`, 'Change it by hand.')
+    if (last) return this.#fill(last, rest, value, comment)
+    if (node === null || isScalar(node)) return this.#atEnd(rest, value, comment)
+    return this.#text.replace(/\{\s*\}\s*$/, () => this.#lines(rest, value, '', comment))
+  }
+
+  /** Inserts an item into a list, before the item that has this index. */
+  insert(path: Path, value: unknown): string {
+    const list = this.#entriesTo(path.slice(0, -1)).at(-1)
+    if (!list) return this.set(path.slice(0, -1), [value])
+    if (!isSeq(list.value) || list.value.items.length === 0) return this.#fill(list, [0], value)
+    return this.#add(list.value as Collection, path.slice(-1), value)
+  }
+
+  remove(path: Path): string {
+    const entry = this.#at(path)
+    const { parent, index, start } = entry
+    const next = parent.items.length > index + 1 ? entryAt(parent, index + 1) : undefined
+    if (parent.flow) {
+      const items = parent.items.map((_, at) => entryAt(parent, at))
+      return removeItem(this.#text, { start: parent.range[0], end: parent.range[1], items }, index, 'hash')
+    }
+    const own = lineStart(this.#text, start)
+    const indent = this.#text.slice(own, start)
+    // The first key of a list item follows the dash; the next key takes its place.
+    if (!/^\s*$/.test(indent) && next) return this.#text.slice(0, start) + this.#text.slice(next.start)
+    const head = this.#text.slice(0, own).replace(ownComment, '')
+    const tail = this.#text.slice(endOfEntry(this.#text, entry, indent.length))
+    if (parent.items.length > 1 || path.length === 1) return head + withoutDoubledGap(head, tail)
+    // A section without entries would be parsed as null, so write `{}`.
+    const owner = this.#at(path.slice(0, -1))
+    if (!isMap(owner.parent)) throw unsafe()
+    const colon = this.#colonOf(owner)
+    return `${head.slice(0, colon)} ${isSeq(parent) ? '[]' : '{}'}${head.slice(colon)}${tail}`
+  }
+
+  rename(path: Path, name: string): string {
+    const entry = this.#at(path)
+    const [start, end] = isMap(entry.parent) ? keyOf(entry).range : [0, 0]
+    if (end === 0) throw unsafe()
+    return this.#text.slice(0, start) + inline(name) + this.#text.slice(end)
   }
 }
 
