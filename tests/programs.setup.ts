@@ -15,7 +15,6 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { mallocVariables } from '../src/cli/malloc.ts'
 import { fingerprint } from '../tooling/build/fingerprint.ts'
 import { bundleProgram, external, readWhatIsUsed } from '../tooling/build/program.ts'
 import { serverSources } from './fixtures/programs.ts'
@@ -38,7 +37,6 @@ export default async function setup(): Promise<void> {
   removeOld(now)
   process.env.TOOLWAY_TEST_PROGRAMS = folder
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled')
-  Object.assign(process.env, mallocVariables)
 }
 
 /** Builds next to the folder and renames at the end: several runs may want it at the same time. */
@@ -88,7 +86,7 @@ async function record(folder: string): Promise<void> {
   const words = [option, join(folder, 'dist/cli/main.js'), 'serve', '--port', '0', '--json']
   const gateway = spawn(process.execPath, words, {
     cwd: home,
-    env: { ...process.env, ...mallocVariables, HOME: home, TOOLWAY_TEST_RECORDING: 'yes' },
+    env: { ...process.env, HOME: home, TOOLWAY_TEST_RECORDING: 'yes' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exit = once(gateway, 'exit')

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { mallocVariables, youngLimit } from '../../src/cli/malloc.ts'
 
 /** A process of ours; disposing of it stops it and waits for its end. */
 export interface Started extends AsyncDisposable {
@@ -90,10 +89,7 @@ export async function startChild(
 ): Promise<Listening> {
   const path = fileURLToPath(new URL(file, import.meta.url))
   const stdio = ['ignore', 'pipe', 'pipe', ...(ipc ? ['ipc' as const] : [])] as SpawnOptions['stdio']
-  // A gateway with a channel to us cannot set them itself.
-  const env = ipc ? { ...process.env, ...mallocVariables } : process.env
-  const flags = ipc ? [youngLimit, ...nodeArgs] : nodeArgs
-  const child = spawn(process.execPath, [...flags, path, ...args], { stdio: stdio as never, env })
+  const child = spawn(process.execPath, [...nodeArgs, path, ...args], { stdio: stdio as never })
   const started = stopping(child, String(file))
   const line = once(createInterface({ input: child.stdout as unknown as Readable }), 'line')
   const failure = once(child, 'exit').then(([code]) =>

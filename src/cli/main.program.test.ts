@@ -1,6 +1,6 @@
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { open, readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -55,20 +55,6 @@ test('E1: a call of a known tool whose server is gone fails with SERVER_UNAVAILA
   await server[Symbol.asyncDispose]()
   expect(await called()).toMatchObject({ code: 3, said: expect.stringContaining('ECONNREFUSED') })
 })
-
-test.skipIf(process.platform !== 'linux')(
-  'F14: a gateway is started with a small young generation and an allocator that returns large blocks, in the same process',
-  async () => {
-    await using place = await folder()
-    const words = [toolwayMain, 'serve', '--port', '0', '--json', '--log', 'error']
-    const child = spawn(process.execPath, words, { cwd: place.cwd, env: place.env, stdio: 'pipe' })
-    await once(createInterface(child.stdout), 'line')
-    expect(await readFile(`/proc/${child.pid}/environ`, 'utf8')).toContain('MALLOC_MMAP_THRESHOLD_=131072')
-    expect(await readFile(`/proc/${child.pid}/cmdline`, 'utf8')).toContain('--max-semi-space-size=4')
-    child.kill()
-    expect(await once(child, 'exit')).toEqual([0, null])
-  },
-)
 
 test('B11: serve --json says where it listens, asks for its token, and ends with 0 on SIGTERM', async () => {
   await using place = await folder({ 'toolway.json': twoServers })

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { cacheHome } from '../core/home.ts'
 import { enableCompileCache } from './compile-cache.ts'
-import { limitMalloc } from './malloc.ts'
 
 // Check the version here: older Node versions cannot parse the other modules and would fail with an unhelpful error.
 const minVersion = 24
@@ -12,8 +11,6 @@ if (Number.parseInt(process.versions.node, 10) < minVersion) {
   )
   process.exit(2)
 }
-
-limitMalloc(process.argv[2])
 
 // Without a listener, SIGUSR1 opens Node's inspector, and anyone who can connect to the inspector can run code here.
 process.on('SIGUSR1', () => {})

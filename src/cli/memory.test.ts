@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { boundGarbage, releaseWhenIdle } from './memory.ts'
+import { boundGarbage, garbageLimits, releaseWhenIdle } from './memory.ts'
 
 function processWith({ cpuMs = 0, spare = 20e6 }) {
   const state = { cpuMs, spare, released: 0 }
@@ -93,18 +93,29 @@ function heapWith(state: { used: number; young: number }) {
 test.each([
   { used: 7e6, growth: 200 },
   { used: 14e6, growth: 100 },
-  { used: 2e6, growth: 300 },
+  { used: 1e6, growth: 800 },
   { used: 1e9, growth: 30 },
 ])('F14: a heap of $used bytes may grow by $growth %', ({ used, growth }) => {
   const { heap, set } = heapWith({ used, young: 1e6 })
-  using _ = boundGarbage(heap)
+  using _ = boundGarbage({ garbage: 14e6, young: 8e6 }, heap)
   expect(set.growth).toBe(growth)
+})
+
+test.each([
+  { max: Number.POSITIVE_INFINITY, garbage: 80e6, young: 32e6 },
+  { max: 300e6, garbage: 80e6, young: 32e6 },
+  { max: 200e6, garbage: 49e6, young: 32e6 },
+  { max: 160e6, garbage: 21e6, young: 8e6 },
+  { max: 64e6, garbage: 14e6, young: 8e6 },
+])('F14: a gateway that may use $max bytes may have $garbage bytes of garbage', ({ max, ...limits }) => {
+  const { garbage, young } = garbageLimits(max)
+  expect({ garbage: Math.round(garbage / 1e6) * 1e6, young }).toEqual(limits)
 })
 
 test('F14: the young generation stops growing at its limit, and may grow again after it shrank', async () => {
   const state = { used: 20e6, young: 1e6 }
   const { heap, set } = heapWith(state)
-  using _ = boundGarbage(heap)
+  using _ = boundGarbage({ garbage: 14e6, young: 8e6 }, heap)
   expect(set.youngGrows).toBeUndefined()
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -3,10 +3,13 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'n
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../core/clock.ts'
 
-/** Keeps the memory of this process small: bounded while it is busy, and returned to the system when it is idle. */
-export function limitMemory(clock: Clock): Disposable {
+/**
+ * Keeps the memory of this process small: bounded while it is busy, and returned to the system when it is idle.
+ * `maxBytes` is what the process may use; by default, what its container allows.
+ */
+export function limitMemory(clock: Clock, maxBytes = containerBytes()): Disposable {
   const limits = new DisposableStack()
-  limits.use(boundGarbage())
+  limits.use(boundGarbage(garbageLimits(maxBytes)))
   limits.use(releaseWhenIdle(clock))
   return limits
 }
@@ -22,25 +25,42 @@ interface HeapSettings {
   setYoungGrows(grows: boolean): void
 }
 
-/**
- * Garbage to allow between two full collections, in bytes. With much less, results of 1 MiB cause so many collections
- * that these take longer than the calls.
- */
-const garbageBytes = 14e6
+/** How much garbage may accumulate. */
+export interface GarbageLimits {
+  /** Garbage between two full collections, in bytes. */
+  readonly garbage: number
+  /** Size of the young generation, in bytes. */
+  readonly young: number
+}
+
+/** Measured: more garbage makes calls hardly faster (0081), and less costs CPU time with every megabyte. */
+const mostGarbage = 80e6
+/** With less, results of 1 MiB cause so many full collections that these take longer than the calls. */
+const leastGarbage = 14e6
+/** What a gateway uses besides garbage: code, the heap in use, and other threads. */
+const neededBytes = 130e6
+
+/** The garbage that a process may have if it may use `maxBytes` in all. */
+export function garbageLimits(maxBytes: number): GarbageLimits {
+  const garbage = Math.min(mostGarbage, Math.max(leastGarbage, 0.7 * (maxBytes - neededBytes)))
+  return { garbage, young: garbage < mostGarbage / 2 ? 8e6 : 32e6 }
+}
+
+/** The memory limit of the container, or infinite without one. */
+const containerBytes = (): number => process.constrainedMemory() || Number.POSITIVE_INFINITY
+
 const minGrowth = 30
-const maxGrowth = 300
-/** By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. */
-const youngBytes = 8e6
+const maxGrowth = 800
 
 /** After each garbage collection, sets how much the heap may grow, based on the memory then in use. */
-export function boundGarbage(heap = thisHeap()): Disposable {
+export function boundGarbage({ garbage, young }: GarbageLimits, heap = thisHeap()): Disposable {
   let grows = true
   const afterCollection = (full: boolean) => {
     if (full) {
-      const percent = Math.round((100 * garbageBytes) / heap.used())
+      const percent = Math.round((100 * garbage) / heap.used())
       heap.setGrowth(Math.min(maxGrowth, Math.max(minGrowth, percent)))
     }
-    if (grows === heap.young() < youngBytes) return
+    if (grows === heap.young() < young) return
     grows = !grows
     heap.setYoungGrows(grows)
   }

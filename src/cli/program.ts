@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { Command, type CommandOptions, InvalidArgumentError, Option } from 'commander'
 import { clientKinds } from '../config/import/client-kind.ts'
 import { durationUnits, parseDuration } from '../lib/duration.ts'
@@ -12,9 +13,26 @@ function portNumber(text: string): number {
 }
 
 function workerCount(text: string): number {
+  if (text === 'auto') return availableParallelism()
   if (/^\d{1,2}$/.test(text) && Number(text) >= 1) return Number(text)
-  throw new InvalidArgumentError('Expected a number from 1 to 99; one per core is a good choice.')
+  throw new InvalidArgumentError('Expected auto (one per core), or a number from 1 to 99.')
 }
+
+/** A size such as `256M`, in bytes. */
+function memorySize(text: string): number {
+  const [, count, unit] = /^(\d{1,6})(M|G)(?:i?B)?$/i.exec(text) ?? []
+  const bytes = Number(count) * 1024 ** (unit?.toUpperCase() === 'G' ? 3 : 2)
+  if (bytes >= minMemory) return bytes
+  throw new InvalidArgumentError('Expected a size such as 192M or 1G, at least 64M.')
+}
+
+const minMemory = 64 * 1024 ** 2
+
+const maxMemory = (): Option =>
+  new Option(
+    '--max-memory <size>',
+    'memory to stay within, such as 192M (default: what the container allows)',
+  ).argParser(memorySize)
 
 /** Options for commands that ask the running gateway. */
 const withGatewayOptions = (command: Command): Command =>
@@ -84,12 +102,14 @@ ${exitCodeHelp}`,
     .option('--host <host>', 'address to listen on')
     .option('--port <port>', 'port to listen on, 0 for any free one', portNumber)
     .option('--no-watch', 'do not reload when the configuration changes')
-    .option('--workers <count>', 'number of worker processes (one per core)', workerCount)
+    .option('--workers <count>', 'number of worker processes; auto: one per core', workerCount)
+    .addOption(maxMemory())
 
   command(program, 'stdio', async () => (await import('./commands/serve.ts')).stdio)
     .description('serve all tools to one client over stdin and stdout')
     .addOption(agent())
     .option('--no-watch', 'do not reload when the configuration changes')
+    .addOption(maxMemory())
 
   command(program, 'servers', async () => (await import('./commands/servers.ts')).servers)
     .description('connect to every server and show its state')

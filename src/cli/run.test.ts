@@ -126,6 +126,8 @@ describe('B11: usage errors exit with 2 and suggest what was meant', () => {
     [['keys', 'help', 'nope'], /\nerror USAGE: unknown command 'nope'\n/],
     [['stdio', '--log', 'nope', '--json'], /^error USAGE: .*--log/],
     [['serve', '--port', '70000'], /number from 0 /],
+    [['serve', '--workers', 'many'], /auto/],
+    [['serve', '--max-memory', '12M'], /at least 64M/],
     [['servers', '--timeout', '10'], /Expected a duration such as 500ms, 30s, 5m or 1h/],
     [['serve', '--log', 'loud'], /Allowed choices are trace, debug/],
     [['call', 'native.hash', '--args', '{'], /--args is not valid JSON/],

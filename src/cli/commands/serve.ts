@@ -20,6 +20,7 @@ interface ServeOptions extends CommonOptions {
   readonly port?: number
   readonly watch?: boolean
   readonly workers?: number
+  readonly maxMemory?: number
 }
 
 /** Serves over HTTP until interrupted. */
@@ -48,7 +49,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     void removeOldCompiled()
   }
   // Only now: it sets flags of V8, and code that was compiled for other flags, such as that of Node itself, is not used.
-  using _memory = limitMemory(systemClock)
+  using _memory = limitMemory(systemClock, options.maxMemory && options.maxMemory / (worker?.shared.of ?? 1))
   const interrupted = worker ? AbortSignal.any([worker.interrupted, shell.interrupted]) : shell.interrupted
   await aborted(worker ? AbortSignal.any([worker.replaced, interrupted]) : interrupted)
   if (!worker) printStopping(shell, options)
@@ -194,6 +195,7 @@ export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
 interface StdioOptions extends CommonOptions {
   readonly agent?: string
   readonly watch?: boolean
+  readonly maxMemory?: number
 }
 
 /** Serves one client over stdin and stdout until it disconnects. Only protocol messages go to stdout. */
@@ -201,7 +203,7 @@ export async function stdio(shell: Shell, options: StdioOptions): Promise<ExitCo
   warnOfRoot(createOutput(shell, options.json))
   const { openWatching } = await import('../open.ts')
   await using gateway = await openWatching(shell, options)
-  using _memory = limitMemory(systemClock)
+  using _memory = limitMemory(systemClock, options.maxMemory)
   if (shell.interrupted.aborted) return exit.ok
   await Promise.race([gateway.stdio(shell.stdin, shell.stdout, options.agent), once(shell.interrupted, 'abort')])
   return exit.ok
