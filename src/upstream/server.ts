@@ -14,7 +14,7 @@ import type { ManagedConnection } from './connection/managed-connection.ts'
 import { createReconnector } from './connection/reconnect.ts'
 import { createServerFindings } from './health/findings.ts'
 import { HealthLog, isDown, noKnownReads, serverStatus } from './health/health.ts'
-import { createHealthCheck } from './health/health-check.ts'
+import { HealthCheck } from './health/health-check.ts'
 import { createServerHistory } from './health/server-history.ts'
 import { ConnectionLists } from './listing/connection-lists.ts'
 import { hidesEveryTool } from './listing/definitions.ts'
@@ -22,7 +22,7 @@ import type { ServerOffers } from './listing/offers.ts'
 import { fingerprintOf, type ServerListing } from './listing/server-listing.ts'
 import { createServerListings, type ServerListings } from './listing/server-listings.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
-import { type ChangeStream, createChangeStream, createUpstreamSubscriptions } from './requests/subscriptions.ts'
+import { type ChangeStream, createChangeStream, UpstreamSubscriptions } from './requests/subscriptions.ts'
 import { ServerControl } from './server-control.ts'
 import type { UpstreamServerOptions } from './server-options.ts'
 import type { LimitExceeded } from './transports/transport-errors.ts'
@@ -43,9 +43,9 @@ export class UpstreamServer implements Source, ServerOffers {
   readonly #pool: ConnectionPool
   readonly #listings: ServerListings
   readonly #lists: ConnectionLists
-  readonly #subscriptions: ReturnType<typeof createUpstreamSubscriptions>
+  readonly #subscriptions: UpstreamSubscriptions
   readonly #changeStreams = new Map<ManagedConnection, ChangeStream>()
-  readonly #healthCheck: ReturnType<typeof createHealthCheck>
+  readonly #healthCheck: HealthCheck
   readonly #reconnector: ReturnType<typeof createReconnector>
   readonly #findings: ReturnType<typeof createServerFindings>
   readonly #history: ReturnType<typeof createServerHistory>
@@ -79,7 +79,7 @@ export class UpstreamServer implements Source, ServerOffers {
       decide: options.policy?.decide,
       judgesDefinitions: () => options.policy?.judgesDefinitions?.() ?? false,
     })
-    this.#healthCheck = createHealthCheck({
+    this.#healthCheck = new HealthCheck({
       server: name,
       intervalMs: defaults.health?.interval ?? 0,
       timeoutMs: defaults.health?.timeout ?? 0,
@@ -140,7 +140,7 @@ export class UpstreamServer implements Source, ServerOffers {
 
   #createSubscriptions() {
     const { name: server, config, clock, log } = this.#options
-    return createUpstreamSubscriptions({
+    return new UpstreamSubscriptions({
       connectionOf: (caller) =>
         config.session === 'call' ? this.#pool.forListing(caller.capabilities) : this.#pool.forCaller(caller),
       // A stateless server may run as several processes, so listen on the change streams of all connections.

@@ -1,7 +1,7 @@
 import type { ToolwayError } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { ManagedConnection } from '../../src/upstream/connection/managed-connection.ts'
-import { createReconnectBackoff } from '../../src/upstream/connection/reconnect.ts'
+import { ReconnectBackoff } from '../../src/upstream/connection/reconnect.ts'
 import { startServerProcess } from '../../src/upstream/transports/child-process.ts'
 import { NoResponse } from '../../src/upstream/transports/http-channel.ts'
 import { noResponse, unansweredError } from '../../src/upstream/transports/transport-errors.ts'
@@ -18,7 +18,7 @@ export async function inBackoff(server: string, command: string): Promise<unknow
   await using line = new ManagedConnection(
     {
       server,
-      backoff: createReconnectBackoff(clock, { random: () => 1 }),
+      backoff: new ReconnectBackoff(clock, { random: () => 1 }),
       idleMs: undefined,
       connectWithinMs: 120_000,
       clock,

@@ -5,7 +5,7 @@ import { never } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Json } from '../../json/json.ts'
-import { createCallTurns, type ToolMessaging } from '../requests/call-turns.ts'
+import { CallTurns, type ToolMessaging } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
 import { ConnectionClient, type ConnectionUser, createRootsOf, rootsKey } from './client.ts'
 import { type Connector, connectWithinMs } from './connect.ts'
@@ -13,7 +13,7 @@ import { type ConnectionState, ConnectionTable, PooledConnection } from './conne
 import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
 import type { ConnectionEvents, ConnectionSettings, ManagedConnection } from './managed-connection.ts'
 import { caughtUp } from './ping.ts'
-import { createReconnectBackoff } from './reconnect.ts'
+import { ReconnectBackoff } from './reconnect.ts'
 import {
   dependsOnRoots,
   needsOwnConnection,
@@ -77,7 +77,7 @@ export class ConnectionPool implements AsyncDisposable {
     this.#options = options
     this.#settings = {
       server,
-      backoff: createReconnectBackoff(clock, { restarts: isStdio ? config.restarts : undefined }),
+      backoff: new ReconnectBackoff(clock, { restarts: isStdio ? config.restarts : undefined }),
       connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
       idleMs: isStdio && config.idle > 0 ? config.idle : undefined,
       clock,
@@ -219,7 +219,7 @@ export class ConnectionPool implements AsyncDisposable {
     const { connection } = open
     if (connection.owned && (this.#isOneStream() || this.#sendsOutOfStream)) {
       const { clock } = this.#settings
-      connection.turns ??= createCallTurns(clock, this.#messaging, {
+      connection.turns ??= new CallTurns(clock, this.#messaging, {
         strict: user.peer.rounds,
         caughtUp: () => caughtUp(open, clock),
       })

@@ -5,7 +5,7 @@ import { silentLog } from '../../core/log.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import type { InitializedConnection } from './handshake.ts'
 import { ManagedConnection } from './managed-connection.ts'
-import { createReconnectBackoff, type RestartLimit } from './reconnect.ts'
+import { ReconnectBackoff, type RestartLimit } from './reconnect.ts'
 import { openRpcConnection } from './rpc-connection.ts'
 
 const never = new AbortController().signal
@@ -21,7 +21,7 @@ interface Setup {
 
 function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
   const clock = createManualClock()
-  const backoff = createReconnectBackoff(clock, { restarts, random: () => 1 })
+  const backoff = new ReconnectBackoff(clock, { restarts, random: () => 1 })
   const peers: ScriptedPeer[] = []
   const events: string[] = []
   const line = new ManagedConnection(
@@ -167,7 +167,7 @@ test('G2: a caller that stops waiting for a slow server does not affect the othe
   const line = new ManagedConnection(
     {
       server: 's',
-      backoff: createReconnectBackoff(clock),
+      backoff: new ReconnectBackoff(clock),
       connectWithinMs: 120_000,
       idleMs: undefined,
       clock,
@@ -257,7 +257,7 @@ test('T5: a call to a server that is known to be down does not wait long for an 
   const line = new ManagedConnection(
     {
       server: 's',
-      backoff: createReconnectBackoff(clock, { random: () => 0 }),
+      backoff: new ReconnectBackoff(clock, { random: () => 0 }),
       connectWithinMs: 120_000,
       idleMs: undefined,
       clock,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { createReconnectBackoff } from './reconnect.ts'
+import { ReconnectBackoff } from './reconnect.ts'
 
 const error = (retryAfterMs?: number) =>
   new ToolwayError('SERVER_UNAVAILABLE', 'It ended.', retryAfterMs === undefined ? {} : { retryAfterMs })
@@ -11,7 +11,7 @@ const restarts = { max: 2, window: 60_000 }
 test('T5: pauses are spread at random over a time that doubles up to a limit, and end with the first success', () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(12), (dice, times) => {
-      const backoff = createReconnectBackoff(createManualClock(), { random: () => dice })
+      const backoff = new ReconnectBackoff(createManualClock(), { random: () => dice })
       for (let failure = 0; failure <= times; failure++) backoff.failed(error())
       expect(backoff.pauseMs).toBeCloseTo(dice * Math.min(1_000 * 2 ** times, 30_000), 3)
       backoff.succeeded()
@@ -22,7 +22,7 @@ test('T5: pauses are spread at random over a time that doubles up to a limit, an
 
 test('T5: callers wait at most 10 s for the next attempt to reach a server that could be reached before', () => {
   const clock = createManualClock()
-  const backoff = createReconnectBackoff(clock, { random: () => 0.9 })
+  const backoff = new ReconnectBackoff(clock, { random: () => 0.9 })
   const fail = (times: number) => {
     for (let failure = 0; failure < times; failure++) backoff.failed(error())
   }
@@ -40,7 +40,7 @@ test('T5: callers wait at most 10 s for the next attempt to reach a server that 
 })
 
 test('T5: callers do not shorten the pause that a server asked for, or that follows too many restarts', () => {
-  const backoff = createReconnectBackoff(createManualClock(), { restarts, random: () => 0 })
+  const backoff = new ReconnectBackoff(createManualClock(), { restarts, random: () => 0 })
   backoff.succeeded()
   backoff.failed(error(20_000))
   backoff.called()
@@ -52,14 +52,14 @@ test('T5: callers do not shorten the pause that a server asked for, or that foll
 
 test('T5: a server is not asked before its retry time', () => {
   const clock = createManualClock()
-  const backoff = createReconnectBackoff(clock)
+  const backoff = new ReconnectBackoff(clock)
   backoff.failed(error(7_000))
   expect(backoff.pauseMs).toBe(7_000)
 })
 
 test('G2: a crash alone costs no pause; one more than the limit within the window does', () => {
   const clock = createManualClock()
-  const backoff = createReconnectBackoff(clock, { restarts })
+  const backoff = new ReconnectBackoff(clock, { restarts })
   for (let crash = 0; crash < 2; crash++) {
     backoff.crashed(error(), 100)
     expect(backoff.failure).toBeUndefined()
@@ -71,7 +71,7 @@ test('G2: a crash alone costs no pause; one more than the limit within the windo
 
 test('G2: crashes that lie apart, or of processes that have lasted, do not add up', () => {
   const clock = createManualClock()
-  const backoff = createReconnectBackoff(clock, { restarts })
+  const backoff = new ReconnectBackoff(clock, { restarts })
   for (let crash = 0; crash < 20; crash++) {
     backoff.crashed(error(), 100)
     clock.advance(30_001)
@@ -82,7 +82,7 @@ test('G2: crashes that lie apart, or of processes that have lasted, do not add u
 
 test('T5: with its starts used up it gets one in each window, until one of them lasts', () => {
   const clock = createManualClock()
-  const backoff = createReconnectBackoff(clock, { restarts, random: () => 0 })
+  const backoff = new ReconnectBackoff(clock, { restarts, random: () => 0 })
   for (let start = 0; start < 3; start++) backoff.failed(error())
   expect(backoff.pauseMs).toBe(60_000)
   clock.advance(60_000)
@@ -103,7 +103,7 @@ test('T5: with its starts used up it gets one in each window, until one of them 
 })
 
 test('T5: while it is down one attempt at a time is enough', () => {
-  const backoff = createReconnectBackoff(createManualClock())
+  const backoff = new ReconnectBackoff(createManualClock())
   {
     using _ = backoff.attempt()
     expect(backoff.probing).toBe(false)

@@ -4,28 +4,6 @@ import { waitFor } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 
-/** Decides when to try again to reach a server that is down or keeps crashing; shared by all its connections. */
-export interface ReconnectBackoff {
-  /** Why the server could not be reached; undefined as soon as it is reached again. */
-  readonly failure: ToolwayError | undefined
-  /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
-  readonly pauseMs: number
-  /** Whether the restart limit was reached. If so, the server starts once per window until a process survives one. */
-  readonly exhausted: boolean
-  /** Whether an attempt is under way while the server is known to be down. */
-  readonly probing: boolean
-  /** Marks the beginning of an attempt, which lasts until the returned object is disposed of. */
-  attempt(): Disposable
-  failed(error: ToolwayError): void
-  /** Called when a caller needs the server. Shortens a long pause if the server could be reached before. */
-  called(): void
-  /** Called when the server's process ended unexpectedly after a successful connection. */
-  crashed(error: ToolwayError, livedMs: number): void
-  succeeded(): void
-  /** Forgets all failures, for a restart by an operator. */
-  reset(): void
-}
-
 export interface RestartLimit {
   readonly max: number
   readonly window: number
@@ -47,90 +25,116 @@ const signInPauseMs = 5_000
 const maxAskedMs = 300_000
 
 /**
- * Exponential backoff with jitter, so that waiting callers do not all retry at the same time. A single crash causes no
- * pause: most crashes are accidents, and the restart limit stops repeated ones.
+ * Decides when to try again to reach a server that is down or keeps crashing; shared by all its connections. Exponential
+ * backoff with jitter, so that waiting callers do not all retry at the same time. A single crash causes no pause: most
+ * crashes are accidents, and the restart limit stops repeated ones.
  */
-export function createReconnectBackoff(
-  clock: Clock,
-  { restarts, random = Math.random }: ReconnectBackoffOptions = {},
-): ReconnectBackoff {
-  let failures = 0
-  let retryAt = 0
+export class ReconnectBackoff {
+  readonly #clock: Clock
+  readonly #restarts: RestartLimit | undefined
+  readonly #random: () => number
+  #failure: ToolwayError | undefined
+  #failures = 0
+  #isExhausted = false
+  #retryAt = 0
   /** When to try again if a caller needs the server. */
-  let calledRetryAt = 0
-  let wasReached = false
-  let probes = 0
-  let recent: number[] = []
+  #calledRetryAt = 0
+  #wasReached = false
+  #probes = 0
+  /** When the restarts within the last window happened. */
+  #recent: number[] = []
 
-  const used = (error: ToolwayError): void => {
-    if (!restarts) return
-    const now = clock.monotonic()
-    recent = [...recent.filter((at) => at > now - restarts.window), now]
-    if (!backoff.exhausted && recent.length <= restarts.max) return
-    backoff.exhausted = true
-    backoff.failure = error
-    retryAt = Math.max(retryAt, now + restarts.window)
+  constructor(clock: Clock, { restarts, random = Math.random }: ReconnectBackoffOptions = {}) {
+    this.#clock = clock
+    this.#restarts = restarts
+    this.#random = random
   }
 
-  const forget = (): void => {
-    backoff.failure = undefined
-    failures = 0
+  /** Why the server could not be reached; undefined as soon as it is reached again. */
+  get failure(): ToolwayError | undefined {
+    return this.#failure
   }
 
-  const backoff: ReconnectBackoff & { failure: ToolwayError | undefined; exhausted: boolean } = {
-    failure: undefined,
-    exhausted: false,
-    get pauseMs() {
-      return backoff.failure ? Math.max(0, retryAt - clock.monotonic()) : 0
-    },
-    get probing() {
-      return probes > 0
-    },
-    attempt() {
-      const probe = backoff.failure ? 1 : 0
-      probes += probe
-      return {
-        [Symbol.dispose]() {
-          probes -= probe
-        },
-      }
-    },
-    failed(error) {
-      backoff.failure = error
-      // Use a fixed pause instead of backoff: the server is up, and somebody may sign in at any time.
-      if (error.code === 'AUTH_REQUIRED') {
-        retryAt = clock.monotonic() + signInPauseMs
-        calledRetryAt = retryAt
-        return
-      }
-      const jitter = random()
-      const asked = Math.min(error.details.retryAfterMs ?? 0, maxAskedMs)
-      const afterAtMost = (maxMs: number) =>
-        clock.monotonic() + Math.max(jitter * backoffMs(failures, { firstMs: firstPauseMs, maxMs }), asked)
-      retryAt = afterAtMost(maxPauseMs)
-      calledRetryAt = wasReached ? afterAtMost(maxCalledPauseMs) : retryAt
-      failures++
-      used(error)
-    },
-    called() {
-      if (!backoff.exhausted) retryAt = Math.min(retryAt, calledRetryAt)
-    },
-    crashed(error, livedMs) {
-      // A process that survived a whole window does not count towards the restart limit.
-      if (restarts && livedMs >= restarts.window) backoff.exhausted = false
-      else used(error)
-    },
-    succeeded() {
-      forget()
-      wasReached = true
-    },
-    reset() {
-      forget()
-      backoff.exhausted = false
-      recent = []
-    },
+  /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
+  get pauseMs(): number {
+    return this.#failure ? Math.max(0, this.#retryAt - this.#clock.monotonic()) : 0
   }
-  return backoff
+
+  /** Whether the restart limit was reached. If so, the server starts once per window until a process survives one. */
+  get exhausted(): boolean {
+    return this.#isExhausted
+  }
+
+  /** Whether an attempt is under way while the server is known to be down. */
+  get probing(): boolean {
+    return this.#probes > 0
+  }
+
+  /** Marks the beginning of an attempt, which lasts until the returned object is disposed of. */
+  attempt(): Disposable {
+    const probe = this.#failure ? 1 : 0
+    this.#probes += probe
+    return {
+      [Symbol.dispose]: () => {
+        this.#probes -= probe
+      },
+    }
+  }
+
+  failed(error: ToolwayError): void {
+    this.#failure = error
+    // Use a fixed pause instead of backoff: the server is up, and somebody may sign in at any time.
+    if (error.code === 'AUTH_REQUIRED') {
+      this.#retryAt = this.#clock.monotonic() + signInPauseMs
+      this.#calledRetryAt = this.#retryAt
+      return
+    }
+    const jitter = this.#random()
+    const asked = Math.min(error.details.retryAfterMs ?? 0, maxAskedMs)
+    const afterAtMost = (maxMs: number) =>
+      this.#clock.monotonic() + Math.max(jitter * backoffMs(this.#failures, { firstMs: firstPauseMs, maxMs }), asked)
+    this.#retryAt = afterAtMost(maxPauseMs)
+    this.#calledRetryAt = this.#wasReached ? afterAtMost(maxCalledPauseMs) : this.#retryAt
+    this.#failures++
+    this.#countRestart(error)
+  }
+
+  /** Called when a caller needs the server. Shortens a long pause if the server could be reached before. */
+  called(): void {
+    if (!this.#isExhausted) this.#retryAt = Math.min(this.#retryAt, this.#calledRetryAt)
+  }
+
+  /** Called when the server's process ended unexpectedly after a successful connection. */
+  crashed(error: ToolwayError, livedMs: number): void {
+    // A process that survived a whole window does not count towards the restart limit.
+    if (this.#restarts && livedMs >= this.#restarts.window) this.#isExhausted = false
+    else this.#countRestart(error)
+  }
+
+  succeeded(): void {
+    this.#failure = undefined
+    this.#failures = 0
+    this.#wasReached = true
+  }
+
+  /** Forgets all failures, for a restart by an operator. */
+  reset(): void {
+    this.#failure = undefined
+    this.#failures = 0
+    this.#isExhausted = false
+    this.#recent = []
+  }
+
+  #countRestart(error: ToolwayError): void {
+    if (!this.#restarts) return
+    const { max, window } = this.#restarts
+    const now = this.#clock.monotonic()
+    this.#recent = [...this.#recent.filter((at) => at > now - window), now]
+    if (!this.#isExhausted && this.#recent.length <= max) return
+    this.#isExhausted = true
+    this.#failure = error
+    this.#retryAt = Math.max(this.#retryAt, now + window)
+  }
 }
 
 interface ReconnectorOptions {

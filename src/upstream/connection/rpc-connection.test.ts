@@ -6,7 +6,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
-import { createCallTurns } from '../requests/call-turns.ts'
+import { CallTurns } from '../requests/call-turns.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
 import { openRpcConnection } from './rpc-connection.ts'
 
@@ -351,7 +351,7 @@ test('G3, V3: calls of a stateless owner take turns, so that each question reach
   const clock = createManualClock()
   const log: string[] = []
   connection.owned = true
-  connection.turns = createCallTurns(clock, new Map(), takingTurns)
+  connection.turns = new CallTurns(clock, new Map(), takingTurns)
   const answer = Promise.withResolvers<void>()
   const asking = (name: string): Peer => ({
     ...named(name, log),
@@ -390,7 +390,7 @@ test('V3: a cancelled call does not affect other calls of the same owner', async
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.owned = true
-  connection.turns = createCallTurns(createManualClock(), new Map(), takingTurns)
+  connection.turns = new CallTurns(createManualClock(), new Map(), takingTurns)
   const gone = new AbortController()
   const rounds = (name: string) => ({ ...named(name, log), rounds: true })
   const cancelled = { ...ask('tools/call', gone.signal), name: 't', peer: rounds('ann') }

@@ -5,11 +5,11 @@ import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
 import { ManagedConnection } from '../connection/managed-connection.ts'
-import { createReconnectBackoff } from '../connection/reconnect.ts'
+import { ReconnectBackoff } from '../connection/reconnect.ts'
 import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
-import { createHealthCheck } from './health-check.ts'
+import { HealthCheck } from './health-check.ts'
 
 const never = new AbortController().signal
 
@@ -25,7 +25,7 @@ async function checked(
   const line = new ManagedConnection(
     {
       server: 's',
-      backoff: createReconnectBackoff(clock),
+      backoff: new ReconnectBackoff(clock),
       connectWithinMs: 120_000,
       idleMs: undefined,
       clock,
@@ -49,7 +49,7 @@ async function checked(
       failed() {},
     },
   )
-  const checks = createHealthCheck({
+  const checks = new HealthCheck({
     server: 's',
     intervalMs: 30_000,
     timeoutMs: 5_000,

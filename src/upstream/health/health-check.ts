@@ -7,13 +7,6 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
 import { statusOf } from '../transports/transport-errors.ts'
 
-/** Periodic health check for a server's open connections. It never opens a connection. */
-export interface HealthCheck extends Disposable {
-  /** A problem that the last round of checks found although the server is responding. */
-  readonly degradation: string | undefined
-  opened(): void
-}
-
 export interface HealthCheckOptions {
   readonly server: string
   /** The time between two checks; 0 disables them. */
@@ -34,118 +27,125 @@ interface Watch {
   degradation: string | undefined
 }
 
-export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
-  const { server, intervalMs, timeoutMs, clock, log } = options
-  let watched = new Map<InitializedConnection, Watch>()
-  let timer: Disposable | undefined
-  let over = false
+/** Periodic health check for a server's open connections. It never opens a connection. */
+export class HealthCheck implements Disposable {
+  readonly #options: HealthCheckOptions
+  #watched = new Map<InitializedConnection, Watch>()
+  #timer: Disposable | undefined
+  #isOver = false
   /** Whether the server answers pings; unknown until it has answered one. Some servers never answer any. */
-  let knowsPing: boolean | undefined
+  #answersPing: boolean | undefined
 
-  return {
-    get degradation() {
-      for (const { degradation } of watched.values()) if (degradation !== undefined) return degradation
-      return undefined
-    },
-    opened() {
-      if (!timer) schedule()
-    },
-    [Symbol.dispose]() {
-      over = true
-      timer?.[Symbol.dispose]()
-    },
+  constructor(options: HealthCheckOptions) {
+    this.#options = options
   }
 
-  function schedule(): void {
-    timer = over || intervalMs === 0 ? undefined : clock.after(intervalMs, round)
+  /** A problem that the last round of checks found although the server is responding. */
+  get degradation(): string | undefined {
+    for (const { degradation } of this.#watched.values()) if (degradation !== undefined) return degradation
+    return undefined
   }
 
-  function round(): void {
-    timer = undefined
-    const open = options
-      .connections()
-      .flatMap((managed) => (managed.current ? [[managed, managed.current] as const] : []))
-    watched = new Map(open.map(([, current]) => [current, watched.get(current) ?? fresh()]))
-    for (const [managed, current] of open) void look(managed, current)
-    if (open.length > 0) schedule()
+  opened(): void {
+    if (!this.#timer) this.#schedule()
   }
 
-  async function look(managed: ManagedConnection, open: InitializedConnection): Promise<void> {
-    const watch = watched.get(open) as Watch
+  [Symbol.dispose](): void {
+    this.#isOver = true
+    this.#timer?.[Symbol.dispose]()
+  }
+
+  #schedule(): void {
+    const { intervalMs, clock } = this.#options
+    this.#timer = this.#isOver || intervalMs === 0 ? undefined : clock.after(intervalMs, () => this.#round())
+  }
+
+  #round(): void {
+    this.#timer = undefined
+    const connections = this.#options.connections()
+    const open = connections.flatMap((managed) => (managed.current ? [[managed, managed.current] as const] : []))
+    this.#watched = new Map(open.map(([, current]) => [current, this.#watched.get(current) ?? fresh()]))
+    for (const [managed, current] of open) void this.#check(managed, current)
+    if (open.length > 0) this.#schedule()
+  }
+
+  async #check(managed: ManagedConnection, open: InitializedConnection): Promise<void> {
+    const { timeoutMs } = this.#options
+    const watch = this.#watched.get(open) as Watch
     if (watch.running) return
     const { connection } = open
     // A message since the last round proves that the server is alive.
-    if (connection.received !== watch.received) return record(open, undefined)
+    if (connection.received !== watch.received) return this.#record(open, undefined)
     watch.running = true
     try {
-      const ms = await ask(open).catch((error) => askDifferently(open, error))
+      const ms = await this.#ask(open).catch((error) => this.#askDifferently(open, error))
       // If the timeout was exceeded, this process was suspended while the response was waiting to be read.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
-      record(open, isSlow ? `Slow: a health check took ${ms} ms.` : undefined)
+      this.#record(open, isSlow ? `Slow: a health check took ${ms} ms.` : undefined)
     } catch (error) {
       if (managed.current !== open) return
-      if (connection.received !== watch.received) record(open, undefined)
+      if (connection.received !== watch.received) this.#record(open, undefined)
       // The server responds, but with an error status. That does not count as a missed check: calls may still succeed.
-      else if (statusOf(error) !== undefined && connection.transport.usable) record(open, (error as Error).message)
+      else if (statusOf(error) !== undefined && connection.transport.usable)
+        this.#record(open, (error as Error).message)
       // If this process was suspended, do not count the check as missed; the next round decides.
       else if (!(error instanceof ToolwayError && error.details.late))
-        missed(managed, open, watch, ToolwayError.from(error))
+        this.#onMissed(managed, open, watch, ToolwayError.from(error))
     } finally {
       watch.running = false
     }
   }
 
-  async function ask(open: InitializedConnection, method = probeMethod(open)): Promise<number> {
+  async #ask(open: InitializedConnection, method = this.#probeMethod(open)): Promise<number> {
+    const { server, timeoutMs, clock } = this.#options
     const start = clock.monotonic()
-    using limit = deadline(clock, timeoutMs, silent)
+    using limit = deadline(clock, timeoutMs, (late) => {
+      const sentence = `${server} did not answer a health check within ${timeoutMs / 1000} s (health.timeout).`
+      return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, late: late || undefined })
+    })
+    const spec = { method, capabilities: {}, signal: limit.signal, repeatable: true }
     try {
-      await open.connection.request(
-        encodeRequest(open, { method, capabilities: {}, signal: limit.signal, repeatable: true }),
-      )
+      await open.connection.request(encodeRequest(open, spec))
     } catch (error) {
       if (!(error instanceof ServerError)) throw error
     }
-    if (method === 'ping') knowsPing = true
+    if (method === 'ping') this.#answersPing = true
     return clock.monotonic() - start
   }
 
-  function probeMethod(open: InitializedConnection): string {
+  #probeMethod(open: InitializedConnection): string {
     if (open.handshake.era === 'modern') return 'server/discover'
-    return knowsPing === false ? (listOf(open) ?? 'ping') : 'ping'
+    return this.#answersPing === false ? (listOf(open) ?? 'ping') : 'ping'
   }
 
   /** Requests a list instead of a ping, because a server that has never answered a ping may not support it. */
-  async function askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
+  async #askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
     const list = listOf(open)
-    const unsure = open.handshake.era === 'legacy' && knowsPing === undefined && list !== undefined
-    if (!unsure || !open.connection.transport.usable || statusOf(error) !== undefined) throw error
-    const ms = await ask(open, list)
-    knowsPing = false
+    const isUnsure = open.handshake.era === 'legacy' && this.#answersPing === undefined && list !== undefined
+    if (!isUnsure || !open.connection.transport.usable || statusOf(error) !== undefined) throw error
+    const ms = await this.#ask(open, list)
+    this.#answersPing = false
     return ms
   }
 
-  function record(open: InitializedConnection, degradation: string | undefined): void {
-    watched.set(open, { received: open.connection.received, missed: 0, running: false, degradation })
-    options.healthMayHaveChanged()
+  #record(open: InitializedConnection, degradation: string | undefined): void {
+    this.#watched.set(open, { received: open.connection.received, missed: 0, running: false, degradation })
+    this.#options.healthMayHaveChanged()
   }
 
   /**
    * Handles a check that got no response. Many servers do one thing at a time, so a server that is busy with a call
    * gets as much time as that call. It counts as hung only if calls were also cancelled without a response.
    */
-  function missed(managed: ManagedConnection, open: InitializedConnection, watch: Watch, error: ToolwayError): void {
+  #onMissed(managed: ManagedConnection, open: InitializedConnection, watch: Watch, error: ToolwayError): void {
+    const { server, log } = this.#options
     watch.missed++
     if (!managed.inUse || (watch.missed > 1 && open.connection.cancelledSinceReceived > 0)) managed.replace(error)
     else {
       log.debug({ server, missed: watch.missed }, 'no response to a health check while a call is running')
       watch.degradation = 'No response to a health check while a call is running.'
-      options.healthMayHaveChanged()
+      this.#options.healthMayHaveChanged()
     }
-  }
-
-  function silent(late: boolean): ToolwayError {
-    const sentence = `${server} did not answer a health check within ${timeoutMs / 1000} s (health.timeout).`
-    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, late: late || undefined })
   }
 }
 

@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Peer } from '../../core/call.ts'
 import { Json } from '../../json/json.ts'
-import { createCallTurns, type ToolMessaging } from './call-turns.ts'
+import { CallTurns, type ToolMessaging } from './call-turns.ts'
 
 const never = new AbortController().signal
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -20,7 +20,7 @@ const peerOf = (name: string, log: string[]): Peer => ({
 function started(caughtUp = async () => {}) {
   const clock = createManualClock()
   const habits = new Map<string, ToolMessaging>()
-  const turns = createCallTurns(clock, habits, { strict: true, caughtUp })
+  const turns = new CallTurns(clock, habits, { strict: true, caughtUp })
   const sent: string[] = []
   const log: string[] = []
   const ends = new Map<string, () => void>()
@@ -150,7 +150,7 @@ test('B7: closing the connection ends all waiting', async () => {
 
 test('V3: calls of one session wait for one another only if their tool is known to ask', async () => {
   const sent: string[] = []
-  const turns = createCallTurns(createManualClock(), new Map(), { strict: false, caughtUp: async () => {} })
+  const turns = new CallTurns(createManualClock(), new Map(), { strict: false, caughtUp: async () => {} })
   const run = (call: string) =>
     turns.run('write', peerOf(call, []), never, () => {
       sent.push(call)

@@ -85,7 +85,7 @@ export function forwardedEntries(descriptors: Descriptors, options: ForwardedEnt
             : forward(about(name, definition), options),
         relay: kind === 'tool' ? (method, call) => relay(method, call, options) : undefined,
         complete: ref && capabilities.completions !== undefined ? completion(ref(name), options) : undefined,
-        subscribe: key.startsWith('uri') ? subscriptions.subscribe : undefined,
+        subscribe: key.startsWith('uri') ? (...params) => subscriptions.subscribe(...params) : undefined,
       }
     }
   }

@@ -7,7 +7,7 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { openRpcConnection, type RpcRequest } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { serverWith } from '../server.fixture.ts'
-import { createChangeStream, createUpstreamSubscriptions } from './subscriptions.ts'
+import { createChangeStream, UpstreamSubscriptions } from './subscriptions.ts'
 
 const identity = { name: 'toolway', version: '1' }
 const acknowledged = 'notifications/subscriptions/acknowledged'
@@ -65,7 +65,7 @@ test('F12: a subscription that cannot be renewed after a reconnect is renewed la
     open: async () => open,
     hold: () => ({ [Symbol.dispose]() {} }),
   } as unknown as ManagedConnection
-  const subscriptions = createUpstreamSubscriptions({
+  const subscriptions = new UpstreamSubscriptions({
     server: 's',
     connectionOf: () => managed,
     changed() {},
@@ -96,7 +96,7 @@ test('G3: with sessions beside the stateless protocol, its change stream leaves 
     return { current: open, open: async () => open, hold } as unknown as ManagedConnection
   }
   const connections: Record<string, ManagedConnection> = { s: managedOf('legacy'), t: managedOf('modern') }
-  const subscriptions = createUpstreamSubscriptions({
+  const subscriptions = new UpstreamSubscriptions({
     server: 's',
     connectionOf: ({ session }) => connections[session] as ManagedConnection,
     changed() {},

@@ -9,21 +9,6 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from './encode-request.ts'
 
-/** Resource subscriptions at one server. Callers that follow the same resource on the same connection share one. */
-export interface UpstreamSubscriptions extends Disposable {
-  subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /** The resources that change streams should report. */
-  uris(): string[]
-  /** Called when a resource changed, with the connection whose subscriptions that concerns, or for a change stream. */
-  updated(uri: string, managed?: ManagedConnection): void
-  /** Called when a connection is open again: renews its subscriptions. */
-  reopened(managed: ManagedConnection, open: InitializedConnection): void
-  /** Called when a connection was lost: if it has subscriptions, reconnects without waiting for a call. */
-  lost(managed: ManagedConnection): void
-  /** Called when the server is no longer paused: reconnects for all subscriptions. */
-  resumed(): void
-}
-
 export interface UpstreamSubscriptionsOptions {
   readonly server: string
   connectionOf(caller: Caller): ManagedConnection
@@ -34,7 +19,7 @@ export interface UpstreamSubscriptionsOptions {
   readonly log: Log
 }
 
-interface Followed {
+interface Subscription {
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   confirmed: Promise<void>
@@ -48,109 +33,132 @@ const maxPauseMs = 30_000
 /** A change stream that ends sooner than this counts as a failure. */
 const stableMs = 10_000
 
-export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOptions): UpstreamSubscriptions {
-  const { server, clock, log } = options
-  const followed = new Map<ManagedConnection, Map<string, Followed>>()
-  const timers = new Map<ManagedConnection, Disposable>()
-  const renewals = new Set<Disposable>()
+/** Resource subscriptions at one server. Callers that follow the same resource on the same connection share one. */
+export class UpstreamSubscriptions implements Disposable {
+  readonly #options: UpstreamSubscriptionsOptions
+  readonly #byConnection = new Map<ManagedConnection, Map<string, Subscription>>()
+  readonly #timers = new Map<ManagedConnection, Disposable>()
+  readonly #renewals = new Set<Disposable>()
 
-  /** Reopens a connection, with growing pauses, until it is open again or has no subscriptions left. */
-  const reopenAfter = (managed: ManagedConnection, pauseMs: number): void => {
-    const reopen = () => {
-      timers.delete(managed)
-      if (!followed.has(managed) || managed.current || managed.ended || options.isPaused()) return
-      managed.reopen().catch(() => reopenAfter(managed, Math.min(pauseMs * 2, maxPauseMs)))
-    }
-    timers.get(managed)?.[Symbol.dispose]()
-    timers.set(managed, clock.after(pauseMs, reopen))
+  constructor(options: UpstreamSubscriptionsOptions) {
+    this.#options = options
   }
 
-  const on = (managed: ManagedConnection): Map<string, Followed> => {
-    const known = followed.get(managed) ?? new Map<string, Followed>()
-    followed.set(managed, known)
+  async subscribe(caller: Caller, uri: string, listener: () => void): Promise<AsyncDisposable> {
+    // Each subscription is a separate listener, even if the same function is passed twice.
+    const updated = () => listener()
+    const managed = this.#options.connectionOf(caller)
+    const subscriptions = this.#on(managed)
+    const subscription: Subscription = subscriptions.get(uri) ?? {
+      hold: managed.hold(),
+      listeners: new Set(),
+      isSent: false,
+      confirmed: managed.open(never).then((open) => {
+        subscription.isSent = true
+        return this.#send(open, 'resources/subscribe', uri)
+      }),
+    }
+    subscription.listeners.add(updated)
+    subscriptions.set(uri, subscription)
+    try {
+      await subscription.confirmed
+    } catch (error) {
+      await this.#release(managed, uri, updated)
+      throw error
+    }
+    return { [Symbol.asyncDispose]: () => this.#release(managed, uri, updated) }
+  }
+
+  /** The resources that change streams should report. */
+  uris(): string[] {
+    return [...new Set(this.#onStreams().flatMap((subscriptions) => [...subscriptions.keys()]))]
+  }
+
+  /** Called when a resource changed, with the connection whose subscriptions that concerns, or for a change stream. */
+  updated(uri: string, managed?: ManagedConnection): void {
+    const concerned = managed ? [this.#byConnection.get(managed)] : this.#onStreams()
+    for (const subscriptions of concerned) for (const listener of subscriptions?.get(uri)?.listeners ?? []) listener()
+  }
+
+  /** Called when a connection is open again: renews its subscriptions. */
+  reopened(managed: ManagedConnection, open: InitializedConnection): void {
+    for (const uri of this.#byConnection.get(managed)?.keys() ?? []) this.#renew(managed, open, uri, firstPauseMs)
+  }
+
+  /** Called when a connection was lost: if it has subscriptions, reconnects without waiting for a call. */
+  lost(managed: ManagedConnection): void {
+    if (this.#byConnection.has(managed)) this.#reopenAfter(managed, firstPauseMs)
+  }
+
+  /** Called when the server is no longer paused: reconnects for all subscriptions. */
+  resumed(): void {
+    for (const managed of this.#byConnection.keys()) this.#reopenAfter(managed, firstPauseMs)
+  }
+
+  [Symbol.dispose](): void {
+    this.#byConnection.clear()
+    for (const timer of [...this.#timers.values(), ...this.#renewals]) timer[Symbol.dispose]()
+  }
+
+  /** Reopens a connection, with growing pauses, until it is open again or has no subscriptions left. */
+  #reopenAfter(managed: ManagedConnection, pauseMs: number): void {
+    const reopen = () => {
+      this.#timers.delete(managed)
+      const isNeeded = this.#byConnection.has(managed) && !managed.current && !managed.ended
+      if (!isNeeded || this.#options.isPaused()) return
+      managed.reopen().catch(() => this.#reopenAfter(managed, Math.min(pauseMs * 2, maxPauseMs)))
+    }
+    this.#timers.get(managed)?.[Symbol.dispose]()
+    this.#timers.set(managed, this.#options.clock.after(pauseMs, reopen))
+  }
+
+  #on(managed: ManagedConnection): Map<string, Subscription> {
+    const known = this.#byConnection.get(managed) ?? new Map<string, Subscription>()
+    this.#byConnection.set(managed, known)
     return known
   }
 
-  /** What is followed through the change streams. A connection with a session reports its own subscriptions. */
-  const onStreams = (): Map<string, Followed>[] =>
-    [...followed].flatMap(([{ current }, uris]) => (current?.handshake.era === 'legacy' ? [] : [uris]))
+  /** The subscriptions that change streams report. A connection with a session reports its own. */
+  #onStreams(): Map<string, Subscription>[] {
+    return [...this.#byConnection].flatMap(([{ current }, subscriptions]) =>
+      current?.handshake.era === 'legacy' ? [] : [subscriptions],
+    )
+  }
 
-  const tell = async (open: InitializedConnection, method: string, uri: string): Promise<void> => {
-    if (open.handshake.era === 'modern') return options.changed()
+  async #send(open: InitializedConnection, method: string, uri: string): Promise<void> {
+    if (open.handshake.era === 'modern') return this.#options.changed()
+    const { server, clock } = this.#options
     using limit = deadline(clock, requestTimeoutMs, () => tooSlow(server, method))
     const members = [Buffer.from(`"uri":${JSON.stringify(uri)}`)]
     await open.connection.request(encodeRequest(open, { method, members, capabilities: {}, signal: limit.signal }))
   }
 
   /** Subscribes again on a new connection, with growing pauses until the server accepts it. */
-  const renew = (managed: ManagedConnection, open: InitializedConnection, uri: string, pauseMs: number): void => {
-    const entry = followed.get(managed)?.get(uri)
-    if (!entry?.isSent || managed.current !== open) return
-    entry.confirmed = tell(open, 'resources/subscribe', uri)
-    entry.confirmed.catch((error) => {
-      if (followed.get(managed)?.get(uri) !== entry || managed.current !== open) return
+  #renew(managed: ManagedConnection, open: InitializedConnection, uri: string, pauseMs: number): void {
+    const { server, clock, log } = this.#options
+    const subscription = this.#byConnection.get(managed)?.get(uri)
+    if (!subscription?.isSent || managed.current !== open) return
+    subscription.confirmed = this.#send(open, 'resources/subscribe', uri)
+    subscription.confirmed.catch((error) => {
+      if (this.#byConnection.get(managed)?.get(uri) !== subscription || managed.current !== open) return
       const level = pauseMs === firstPauseMs ? 'warn' : 'debug'
       log[level]({ server, uri, err: error, pauseMs }, 'could not renew a resource subscription; trying again')
       const timer = clock.after(pauseMs, () => {
-        renewals.delete(timer)
-        renew(managed, open, uri, Math.min(pauseMs * 2, maxPauseMs))
+        this.#renewals.delete(timer)
+        this.#renew(managed, open, uri, Math.min(pauseMs * 2, maxPauseMs))
       })
-      renewals.add(timer)
+      this.#renewals.add(timer)
     })
   }
 
-  const release = async (managed: ManagedConnection, uri: string, updated: () => void): Promise<void> => {
-    const entry = followed.get(managed)?.get(uri)
-    if (!entry?.listeners.delete(updated) || entry.listeners.size > 0) return
-    on(managed).delete(uri)
-    if (on(managed).size === 0) followed.delete(managed)
-    entry.hold[Symbol.dispose]()
-    if (managed.current) await tell(managed.current, 'resources/unsubscribe', uri).catch(() => {})
-  }
-
-  return {
-    async subscribe(caller, uri, given) {
-      // Each subscription is a separate listener, even if the same function is passed twice.
-      const updated = () => given()
-      const managed = options.connectionOf(caller)
-      const onConnection = on(managed)
-      const entry: Followed = onConnection.get(uri) ?? {
-        hold: managed.hold(),
-        listeners: new Set(),
-        isSent: false,
-        confirmed: managed.open(never).then((open) => {
-          entry.isSent = true
-          return tell(open, 'resources/subscribe', uri)
-        }),
-      }
-      entry.listeners.add(updated)
-      onConnection.set(uri, entry)
-      try {
-        await entry.confirmed
-      } catch (error) {
-        await release(managed, uri, updated)
-        throw error
-      }
-      return { [Symbol.asyncDispose]: () => release(managed, uri, updated) }
-    },
-    uris: () => [...new Set(onStreams().flatMap((uris) => [...uris.keys()]))],
-    updated(uri, managed) {
-      const concerned = managed ? [followed.get(managed)] : onStreams()
-      for (const uris of concerned) for (const listener of uris?.get(uri)?.listeners ?? []) listener()
-    },
-    reopened(managed, open) {
-      for (const uri of followed.get(managed)?.keys() ?? []) renew(managed, open, uri, firstPauseMs)
-    },
-    lost(managed) {
-      if (followed.has(managed)) reopenAfter(managed, firstPauseMs)
-    },
-    resumed() {
-      for (const managed of followed.keys()) reopenAfter(managed, firstPauseMs)
-    },
-    [Symbol.dispose]() {
-      followed.clear()
-      for (const timer of [...timers.values(), ...renewals]) timer[Symbol.dispose]()
-    },
+  async #release(managed: ManagedConnection, uri: string, updated: () => void): Promise<void> {
+    const subscriptions = this.#byConnection.get(managed)
+    const subscription = subscriptions?.get(uri)
+    if (!subscription?.listeners.delete(updated) || subscription.listeners.size > 0) return
+    subscriptions?.delete(uri)
+    if (subscriptions?.size === 0) this.#byConnection.delete(managed)
+    subscription.hold[Symbol.dispose]()
+    if (managed.current) await this.#send(managed.current, 'resources/unsubscribe', uri).catch(() => {})
   }
 }
 
