@@ -118,6 +118,18 @@ describe('B5: pins on disk', () => {
       expect(next.check(toolEntry('write', {}, server)).usable, server).toBe(true)
   })
 
+  test('V25: while the files of 0.2 cannot be read into the table, nothing is trusted at first sight', async () => {
+    await using place = await pinsPlace()
+    await writeOld(place.folder, { ...written, pins: [] })
+    await mkdir(pinsPath(place.folder))
+    const pins = await place.open('quarantine')
+    expect(pins.check(toolEntry('read')).usable).toBe(false)
+    await rm(pinsPath(place.folder), { recursive: true })
+    await place.clock.pass(10_000)
+    await pins.settled()
+    expect((await place.open('quarantine')).find('files.read')?.pin.approved).toEqual([])
+  })
+
   test('a damaged row is reported, and nothing new of its server is trusted', async () => {
     await using place = await pinsPlace()
     const first = await place.open('quarantine')

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../core/clock.ts'
@@ -118,7 +118,7 @@ export class PinTable implements Disposable {
   constructor(options: PinTableOptions) {
     this.#options = options
     const path = pinsPath(options.folder)
-    const exists = existsSync(path)
+    const mayHavePins = holdsFiles(pinsFolder(options.folder))
     this.#file = openSqliteFile({
       path,
       version,
@@ -132,7 +132,7 @@ export class PinTable implements Disposable {
     const code = this.#trouble?.code
     if (code === 'EMFILE' || code === 'ENFILE') throw Object.assign(new Error(`cannot read ${path}: ${code}`), { code })
     // First sight must not count as approval while the pins cannot be read.
-    if (exists) this.#lost.set('', options.clock.now())
+    if (mayHavePins) this.#lost.set('', options.clock.now())
   }
 
   of(server: string): StoredPins {
@@ -332,3 +332,12 @@ const withoutApproval = ({ by: _, ...snapshot }: Approval): DefinitionSnapshot =
 /** What decisions depend on. */
 const decisionsIn = ({ approved, blocked }: Pin): string =>
   JSON.stringify([approved.map(({ hash, by, high, flags }) => [hash, by, high, flags]), blocked])
+
+/** Whether a folder has files, or cannot be read. */
+function holdsFiles(folder: string): boolean {
+  try {
+    return readdirSync(folder).length > 0
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+  }
+}
