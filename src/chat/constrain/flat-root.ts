@@ -1,7 +1,7 @@
 import { resolve } from './references.ts'
 import { isSchemaObject as isObject, type JsonSchemaObject, setMember } from './schema.ts'
 
-const alternatives = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'enum', 'const'] as const
+const alternatives = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'enum', 'const']
 
 /**
  * An object schema without alternatives at its root. The properties of all alternatives are kept, as optional ones, so
@@ -9,18 +9,7 @@ const alternatives = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'e
  */
 export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
   if (!alternatives.some((keyword) => keyword in schema)) return schema
-  const {
-    anyOf: _anyOf,
-    oneOf: _oneOf,
-    allOf: _allOf,
-    not: _not,
-    if: _if,
-    then: _then,
-    else: _else,
-    enum: _enum,
-    const: _const,
-    ...rest
-  } = schema
+  const rest = Object.entries(schema).filter(([keyword]) => !alternatives.includes(keyword))
   const found = new Map<string, Map<string, unknown>>()
   for (const { properties } of branchesOf(schema)) {
     if (!isObject(properties)) continue
@@ -34,7 +23,7 @@ export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
     const [first, ...others] = known.values()
     setMember(properties, name, others.length === 0 ? first : { anyOf: [first, ...others] })
   }
-  return { ...rest, properties }
+  return { ...Object.fromEntries(rest), properties }
 }
 
 /** A schema, what it refers to, and the alternatives in all of these. References may lead back. */

@@ -1,3 +1,5 @@
+import { applicators, isListOfItems } from '../../core/schema-keywords.ts'
+
 export type JsonSchemaObject = Readonly<Record<string, unknown>>
 
 /** A JSON Schema: `true` allows everything, `false` nothing. */
@@ -92,21 +94,15 @@ export function isOfType(value: unknown, types: readonly JsonType[]): boolean {
   return types.includes(type) || (type === 'integer' && types.includes('number'))
 }
 
-const one = new Set([
-  ...['if', 'then', 'else', 'not', 'contains', 'items', 'propertyNames'],
-  ...['additionalItems', 'additionalProperties', 'unevaluatedItems', 'unevaluatedProperties'],
-])
-const list = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
-const map = new Set(['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties'])
-
 /** A copy with `change` applied to each direct subschema. */
 export function mapSubschemas(schema: JsonSchemaObject, change: (inner: AnySchema) => AnySchema): JsonSchemaObject {
   const changed: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
-    if (one.has(keyword) && isSchema(value)) changed[keyword] = change(value)
-    else if (list.has(keyword) && Array.isArray(value))
+    const kind = Object.hasOwn(applicators, keyword) ? applicators[keyword] : undefined
+    if (kind === 'one' && isSchema(value)) changed[keyword] = change(value)
+    else if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value)))
       changed[keyword] = value.map((part) => (isSchema(part) ? change(part) : part))
-    else if (map.has(keyword) && isSchemaObject(value)) changed[keyword] = mapNamed(value, change)
+    else if (kind === 'map' && isSchemaObject(value)) changed[keyword] = mapNamed(value, change)
     else setMember(changed, keyword, value)
   }
   return changed
