@@ -20,7 +20,7 @@ import { ConnectionLists } from './listing/connection-lists.ts'
 import { hidesEveryTool } from './listing/definitions.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import { fingerprintOf, type ServerListing } from './listing/server-listing.ts'
-import { createServerListings, type ServerListings } from './listing/server-listings.ts'
+import { ServerListings } from './listing/server-listings.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
 import { type ChangeStream, createChangeStream, UpstreamSubscriptions } from './requests/subscriptions.ts'
 import { ServerControl } from './server-control.ts'
@@ -155,7 +155,7 @@ export class UpstreamServer implements Source, ServerOffers {
   #createListings(): ServerListings {
     const { name, config, defaults, host, clock, log } = this.#options
     const isOnce = defaults.discovery === 'startup'
-    return createServerListings({
+    return new ServerListings({
       common: {
         server: name,
         fingerprint: fingerprintOf(config),

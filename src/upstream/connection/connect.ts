@@ -69,87 +69,121 @@ const maxShown = 300
 /** `session` prefers the protocol with sessions, `probe` the stateless one. */
 type HandshakeMethod = 'probe' | 'initialize' | 'session'
 
-/** Opens connections to one server. Remembers which handshake worked, and forgets it when that handshake fails. */
+/** Opens connections to one server. */
 export function createConnector(options: ConnectorOptions): Connector {
-  const { name, config, clock, log } = options
-  const unknown: HandshakeMethod = config.transport === 'sse' || config.era === 'legacy' ? 'initialize' : 'probe'
-  let method = unknown
-  let isKnown = config.transport === 'sse'
-  let transport = config.transport
+  const opener = new ConnectionOpener(options)
+  return Object.assign((scope: ConnectionScope, signal: AbortSignal) => opener.open(scope, signal), {
+    stderr: () => opener.stderr(),
+  })
+}
+
+/** Remembers which transport and handshake worked, and forgets them when that handshake fails. */
+class ConnectionOpener {
+  readonly #options: ConnectorOptions
+  #method: HandshakeMethod
+  #isKnown: boolean
+  #transport: ServerConfig['transport']
   /** Until when new clients do not wait for a session, because the server did not answer when asked for one. */
-  let silentUntil = 0
-  const stderr = createRecentLines()
-  const reading = createReadBudget()
+  #silentUntil = 0
+  readonly #stderr = createRecentLines()
+  readonly #reading = createReadBudget()
 
-  const open = (scope: ConnectionScope, method: HandshakeMethod, signal: AbortSignal) =>
-    openAndInitialize(transportFor(options, transport, scope, stderr.push, reading), options, scope, method, signal)
+  constructor(options: ConnectorOptions) {
+    this.#options = options
+    this.#method = firstMethod(options.config)
+    this.#isKnown = options.config.transport === 'sse'
+    this.#transport = options.config.transport
+  }
 
-  const detect = async (scope: ConnectionScope, signal: AbortSignal) => {
-    const attempt = (method: HandshakeMethod) => open(scope, method, signal)
-    // A process always serves a session to its only client. An HTTP server may speak the other protocol without sessions.
-    const asked = method === 'probe' && scope.prefersSession && config.transport === 'stdio' ? 'session' : method
+  stderr(): readonly OutputLine[] {
+    return this.#stderr.lines()
+  }
+
+  async open(scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection> {
     try {
-      const opened = await attempt(asked).catch((error) => {
-        // Some processes that know only the stateless protocol exit on `initialize`.
-        if (asked !== 'session' || signal.aborted) throw error
-        return attempt(method)
-      })
-      if (opened.handshake.era === 'legacy' && asked !== 'session') known()
-      if (opened.handshake.era === 'legacy' || asked === 'session' || !scope.prefersSession) return opened
-      return await withSession(opened, scope, signal)
+      return await this.#detect(scope, signal)
     } catch (error) {
-      if (isKnown || signal.aborted) {
-        // On the next attempt, detect the transport and the handshake again, because the server may have been replaced.
-        method = unknown
-        isKnown = config.transport === 'sse'
-        transport = config.transport
-        throw error
-      }
-      if (error instanceof EndedByProbe) {
-        log.debug({ server: name }, 'the server exited on server/discover; retrying with initialize')
-      } else if (transport === 'http' && refusesStreamableHttp(error)) {
-        log.info({ server: name }, 'the server rejected Streamable HTTP; trying HTTP+SSE')
-        transport = 'sse'
-      } else throw explained(error)
-      // If this attempt fails as well, report the first error, because it is about the configured transport.
-      const opened = await attempt('initialize').catch((later) => {
-        transport = config.transport
-        throw error instanceof EndedByProbe ? later : explained(error)
-      })
-      known()
-      return opened
+      throw this.#described(error)
     }
   }
-  const connect: Connector = (scope, signal) =>
-    detect(scope, signal).catch((error) => {
-      throw described(error)
-    })
-  return Object.assign(connect, { stderr: stderr.lines })
 
-  function known(): void {
-    method = 'initialize'
-    isKnown = true
+  #attempt(scope: ConnectionScope, method: HandshakeMethod, signal: AbortSignal): Promise<InitializedConnection> {
+    const transport = transportFor(this.#options, this.#transport, scope, this.#stderr.push, this.#reading)
+    return openAndInitialize(transport, this.#options, scope, method, signal)
+  }
+
+  async #detect(scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection> {
+    try {
+      return await this.#connect(scope, signal)
+    } catch (error) {
+      if (!this.#isKnown && !signal.aborted) return await this.#fallBack(error, scope, signal)
+      // On the next attempt, detect the transport and the handshake again, because the server may have been replaced.
+      const { config } = this.#options
+      this.#method = firstMethod(config)
+      this.#isKnown = config.transport === 'sse'
+      this.#transport = config.transport
+      throw error
+    }
+  }
+
+  async #connect(scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection> {
+    const method = this.#method
+    const isStdio = this.#options.config.transport === 'stdio'
+    // A process always serves a session to its only client. An HTTP server may speak the other protocol without sessions.
+    const asked = method === 'probe' && scope.prefersSession && isStdio ? 'session' : method
+    const opened = await this.#attempt(scope, asked, signal).catch((error) => {
+      // Some processes that know only the stateless protocol exit on `initialize`.
+      if (asked !== 'session' || signal.aborted) throw error
+      return this.#attempt(scope, method, signal)
+    })
+    if (opened.handshake.era === 'legacy' && asked !== 'session') this.#learnSessions()
+    if (opened.handshake.era === 'legacy' || asked === 'session' || !scope.prefersSession) return opened
+    return await this.#withSession(opened, scope, signal)
+  }
+
+  /** Tries `initialize`, or the older transport, if the error says that the server may know only that. */
+  async #fallBack(error: unknown, scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection> {
+    const { name, config, log } = this.#options
+    if (error instanceof EndedByProbe) {
+      log.debug({ server: name }, 'the server exited on server/discover; retrying with initialize')
+    } else if (this.#transport === 'http' && refusesStreamableHttp(error)) {
+      log.info({ server: name }, 'the server rejected Streamable HTTP; trying HTTP+SSE')
+      this.#transport = 'sse'
+    } else throw this.#explained(error)
+    // If this attempt fails as well, report the first error, because it is about the configured transport.
+    const opened = await this.#attempt(scope, 'initialize', signal).catch((later) => {
+      this.#transport = config.transport
+      throw error instanceof EndedByProbe ? later : this.#explained(error)
+    })
+    this.#learnSessions()
+    return opened
+  }
+
+  #learnSessions(): void {
+    this.#method = 'initialize'
+    this.#isKnown = true
   }
 
   /** Replaces a stateless connection with one that has a session, if the server offers that too. */
-  async function withSession(
+  async #withSession(
     stateless: InitializedConnection,
     scope: ConnectionScope,
     signal: AbortSignal,
   ): Promise<InitializedConnection> {
+    const { name, clock, log } = this.#options
     const unanswered = new Error('no session within the time limit')
-    if (clock.monotonic() < silentUntil) return { ...stateless, mayOfferSession: true }
+    if (clock.monotonic() < this.#silentUntil) return { ...stateless, mayOfferSession: true }
     using limit = deadline(clock, sessionWithinMs, () => unanswered, signal)
     let other: InitializedConnection
     try {
-      other = await open(scope, 'initialize', limit.signal)
+      other = await this.#attempt(scope, 'initialize', limit.signal)
     } catch (error) {
       if (signal.aborted) {
         await stateless.connection[Symbol.asyncDispose]()
         throw error
       }
       log.debug({ server: name, err: error }, 'the server opened no session; using the stateless protocol')
-      if (error === unanswered) silentUntil = clock.monotonic() + silentMs
+      if (error === unanswered) this.#silentUntil = clock.monotonic() + silentMs
       return { ...stateless, mayOfferSession: !refusesSession(error) }
     }
     const { hasSession } = other.connection.transport
@@ -158,23 +192,28 @@ export function createConnector(options: ConnectorOptions): Connector {
   }
 
   /** Adds a hint to remove `era` if that setting may be the cause. */
-  function explained(error: unknown): unknown {
+  #explained(error: unknown): unknown {
+    const { name, config } = this.#options
     if (config.era !== 'legacy' || !mayBeOtherEra(error)) return error
-    const why = (described(error) as Error).message
+    const why = (this.#described(error) as Error).message
     const advice = `Remove mcpServers.${name}.era if the server supports no revision with sessions.`
     return new ToolwayError('SERVER_UNAVAILABLE', `${why} ${advice}`, { server: name, cause: error })
   }
 
   /** Shows the server's own error in response to the handshake: shortened, without secrets and hidden characters. */
-  function described(error: unknown): unknown {
+  #described(error: unknown): unknown {
     if (!(error instanceof ServerError)) return error
+    const { name, redact } = this.#options
     const { code, message } = error.error.value
     const said = String(message).slice(0, maxRead)
-    const text = withoutHidden((options.redact?.(said) ?? said).slice(0, maxShown)).toWellFormed()
+    const text = withoutHidden((redact?.(said) ?? said).slice(0, maxShown)).toWellFormed()
     const sentence = `${name} rejected initialize: ${JSON.stringify(text.replace(/\s+/g, ' '))} (error ${Number(code)}).`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, cause: error })
   }
 }
+
+const firstMethod = ({ transport, era }: ServerConfig): HandshakeMethod =>
+  transport === 'sse' || era === 'legacy' ? 'initialize' : 'probe'
 
 const handshakes = { probe: negotiate, initialize, session: openSession } as const
 

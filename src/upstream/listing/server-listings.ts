@@ -5,25 +5,7 @@ import type { ConnectionPool } from '../connection/connection-pool.ts'
 import { type InitializedConnection, isStateful } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { type ListingSettings, ServerListing } from './server-listing.ts'
-import { createSessionListings, type SessionListings } from './session-listings.ts'
-
-/** All listings of one server: one for each client profile, and those of callers for which it lists something else. */
-export interface ServerListings {
-  /** The listing for clients without capabilities. */
-  readonly plain: ServerListing
-  readonly byProfile: ReadonlyMap<number, ServerListing>
-  readonly sessions: SessionListings
-  of(capabilities: Capabilities): ServerListing
-  /** The listing that this caller sees: its own, if the server lists something else for it. */
-  forCaller(caller: CallerIdentity): ServerListing
-  /** A client profile's entries, or the plain profile's until the client profile's listing has been fetched. */
-  entriesOf(listing: ServerListing): readonly Entry[]
-  /**
-   * The listings that a connection can fetch: all if it is stateless, else the one for its handshake's profile, or for
-   * its caller if the server may have changed its lists for that caller.
-   */
-  through(open: InitializedConnection, capabilities: Capabilities): ServerListing[]
-}
+import { SessionListings } from './session-listings.ts'
 
 export interface ServerListingsOptions {
   readonly common: ListingSettings
@@ -41,87 +23,101 @@ export interface ServerListingsOptions {
 /** How many sessions' connections are asked for their lists every time that a listing is refreshed. */
 const maxPolled = 16
 
-export function createServerListings({ common, store, pool, ...options }: ServerListingsOptions): ServerListings {
-  const byProfile = new Map<number, ServerListing>()
-  const sessions = createSessionListings({
-    callerOf: (open) => pool.callerOf(open),
-    common: of,
-    create: sessionListing,
-    changed: options.callerChanged,
-  })
-  const plain = of({})
-  return {
-    plain,
-    byProfile,
-    sessions,
-    of,
-    forCaller: (caller) => sessions.of(caller) ?? of(caller.capabilities),
-    entriesOf: (listing) => (listing.descriptors ? listing : plain).entries,
-    through(open, capabilities) {
-      const { handshake, principal } = open
-      // Other principals must not see a listing that was fetched with one principal's credential.
-      if (principal !== undefined) return []
-      // The lists of a session may differ from those that the server has in the stateless protocol.
-      const isBesideStateless = handshake.era === 'legacy' && pool.current(capabilities)?.handshake.era === 'modern'
-      if (isStateful(open) || isBesideStateless) {
-        if (isFinal(of(capabilities))) return []
-        const own = sessions.through(open, capabilities)
-        if (!own && !isBesideStateless) of(capabilities).outdated()
-        return own ? [own] : []
-      }
-      const found = handshake.era === 'modern' ? [...byProfile.values()] : [of(capabilities)]
-      return found.filter((listing) => !isFinal(listing))
-    },
+/** All listings of one server: one for each kind of client, and those of callers for which it lists something else. */
+export class ServerListings {
+  /** The listing for clients without capabilities. */
+  readonly plain: ServerListing
+  readonly byProfile = new Map<number, ServerListing>()
+  readonly sessions: SessionListings
+  readonly #options: ServerListingsOptions
+
+  constructor(options: ServerListingsOptions) {
+    this.#options = options
+    this.sessions = new SessionListings({
+      callerOf: (open) => options.pool.callerOf(open),
+      common: (capabilities) => this.of(capabilities),
+      create: (open, capabilities, onNews) => this.#sessionListing(open, capabilities, onNews),
+      changed: options.callerChanged,
+    })
+    this.plain = this.of({})
   }
 
-  function isDown(): boolean {
-    return pool.failure !== undefined
-  }
-
-  function isFinal({ fetched, failure, missing }: ServerListing): boolean {
-    return options.once && fetched && !failure && missing.length === 0
-  }
-
-  function of(capabilities: Capabilities): ServerListing {
+  of(capabilities: Capabilities): ServerListing {
     const profile = listProfile(capabilities)
-    const known = byProfile.get(profile)
+    const known = this.byProfile.get(profile)
     if (known) return known
+    const { common, store, pool } = this.#options
     const listing: ServerListing = new ServerListing(common, {
       capabilities,
       store,
       connection: () => pool.forListing(capabilities),
       current: () => pool.current(capabilities),
-      unconnected: () => fetchForSessions(capabilities),
-      isDown,
-      onNews() {
-        options.examine(listing)
-        sessions.commonChanged()
-        options.changed()
+      unconnected: () => this.#fetchForSessions(capabilities),
+      isDown: () => pool.failure !== undefined,
+      onNews: () => {
+        this.#options.examine(listing)
+        this.sessions.commonChanged()
+        this.#options.changed()
       },
     })
-    byProfile.set(profile, listing)
+    this.byProfile.set(profile, listing)
     return listing
   }
 
+  /** The listing that this caller sees: its own, if the server lists something else for it. */
+  forCaller(caller: CallerIdentity): ServerListing {
+    return this.sessions.of(caller) ?? this.of(caller.capabilities)
+  }
+
+  /** The entries for a kind of client, or the plain ones until the kind's listing has been fetched. */
+  entriesOf(listing: ServerListing): readonly Entry[] {
+    return (listing.descriptors ? listing : this.plain).entries
+  }
+
+  /**
+   * The listings that a connection can fetch: all if it is stateless, else the one for its client's kind, or for its
+   * caller if the server may have changed its lists for that caller.
+   */
+  through(open: InitializedConnection, capabilities: Capabilities): ServerListing[] {
+    const { handshake, principal } = open
+    // Other principals must not see a listing that was fetched with one principal's credential.
+    if (principal !== undefined) return []
+    const common = () => this.of(capabilities)
+    const { pool } = this.#options
+    // The lists of a session may differ from those that the server has in the stateless protocol.
+    const isBesideStateless = handshake.era === 'legacy' && pool.current(capabilities)?.handshake.era === 'modern'
+    if (isStateful(open) || isBesideStateless) {
+      if (this.#isFinal(common())) return []
+      const own = this.sessions.through(open, capabilities)
+      if (!own && !isBesideStateless) common().outdated()
+      return own ? [own] : []
+    }
+    const found = handshake.era === 'modern' ? [...this.byProfile.values()] : [common()]
+    return found.filter((listing) => !this.#isFinal(listing))
+  }
+
+  #isFinal({ fetched, failure, missing }: ServerListing): boolean {
+    return this.#options.once && fetched && !failure && missing.length === 0
+  }
+
   /** A listing that is fetched over one session's connection. It is not stored, because it ends with the connection. */
-  function sessionListing(open: InitializedConnection, capabilities: Capabilities, onNews: () => void): ServerListing {
+  #sessionListing(open: InitializedConnection, capabilities: Capabilities, onNews: () => void): ServerListing {
+    const { common, pool } = this.#options
     const managed = pool.all.find(({ current }) => current === open) as ManagedConnection
-    const current = () => (managed.current === open ? open : undefined)
-    const unstored = { load: async () => undefined, save: async () => {} }
     return new ServerListing(common, {
       capabilities,
-      store: unstored,
+      store: { load: async () => undefined, save: async () => {} },
       connection: () => managed,
-      current,
-      isDown,
+      current: () => (managed.current === open ? open : undefined),
+      isDown: () => pool.failure !== undefined,
       onNews,
     })
   }
 
   /** Fetches the lists over sessions' connections, if there are no others. Returns false if there are none at all. */
-  function fetchForSessions(capabilities: Capabilities): boolean {
-    const stateful = pool.stateful(capabilities).slice(-maxPolled)
-    for (const open of stateful) sessions.through(open, capabilities)?.changed(open)
+  #fetchForSessions(capabilities: Capabilities): boolean {
+    const stateful = this.#options.pool.stateful(capabilities).slice(-maxPolled)
+    for (const open of stateful) this.sessions.through(open, capabilities)?.changed(open)
     return stateful.length > 0
   }
 }

@@ -2,21 +2,6 @@ import { type Caller, type CallerIdentity, type Capabilities, clientKey, hasShar
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { listDigest, type ServerListing } from './server-listing.ts'
 
-/**
- * The listings of callers that have connections for themselves. A server may change its lists for one caller, for
- * example if that caller enables a set of tools or creates a resource; no other caller sees that (G3, W1).
- */
-export interface SessionListings extends AsyncDisposable {
-  /** The caller's listing, if it differs from the one that all clients with its capabilities see. */
-  of(caller: CallerIdentity): ServerListing | undefined
-  /** The listing to fetch over a caller's connection. Undefined if that connection no longer belongs to a caller. */
-  through(open: InitializedConnection, capabilities: Capabilities): ServerListing | undefined
-  /** Forgets the listings of connections that have been closed. */
-  connectionClosed(): void
-  /** Forgets the listings that no longer differ from the common one. */
-  commonChanged(): void
-}
-
 export interface SessionListingsOptions {
   callerOf(open: InitializedConnection): Caller | undefined
   /** The listing that all clients with these capabilities see. */
@@ -39,90 +24,106 @@ const maxPerPrincipal = 64
 /** Max size of these listings together. Beyond it, the callers with the largest listings see the common one. */
 const maxBytes = 64 * 1024 * 1024
 
-export function createSessionListings(options: SessionListingsOptions): SessionListings {
-  const kept = new Map<string, SessionListing>()
-  const closing = new Set<Promise<void>>()
+/**
+ * The listings of callers that have connections for themselves. A server may change its lists for one caller, for
+ * example if that caller enables a set of tools or creates a resource; no other caller sees that (G3, W1).
+ */
+export class SessionListings implements AsyncDisposable {
+  readonly #options: SessionListingsOptions
+  readonly #byCaller = new Map<string, SessionListing>()
+  readonly #closing = new Set<Promise<void>>()
 
-  return {
-    of(caller) {
-      const own = kept.size > 0 ? kept.get(clientKey(caller)) : undefined
-      return own && differs(own) ? own.listing : undefined
-    },
-    through(open, capabilities) {
-      const owner = options.callerOf(open)
-      if (!owner) return undefined
-      const caller = { ...owner, capabilities }
-      const key = clientKey(caller)
-      const known = kept.get(key)
-      if (known?.open === open) return known.listing
-      if (known) remove(key, known)
-      makeRoomFor(caller)
-      const listing = options.create(open, capabilities, () => news(key, open))
-      kept.set(key, { caller, open, listing })
-      return listing
-    },
-    connectionClosed() {
-      for (const [key, own] of kept) if (!options.callerOf(own.open)) remove(key, own)
-    },
-    commonChanged() {
-      for (const [key, own] of kept) if (!differs(own) && !own.listing.fetching) forgetCommon(key, own)
-    },
-    async [Symbol.asyncDispose]() {
-      for (const { listing } of kept.values()) end(listing)
-      kept.clear()
-      await Promise.all(closing)
-    },
+  constructor(options: SessionListingsOptions) {
+    this.#options = options
   }
 
-  function differs({ listing, caller: { capabilities } }: SessionListing): boolean {
+  /** The caller's listing, if it differs from the one that all clients of its kind see. */
+  of(caller: CallerIdentity): ServerListing | undefined {
+    const own = this.#byCaller.size > 0 ? this.#byCaller.get(clientKey(caller)) : undefined
+    return own && this.#differs(own) ? own.listing : undefined
+  }
+
+  /** The listing to fetch over a caller's connection. Undefined if that connection no longer belongs to a caller. */
+  through(open: InitializedConnection, capabilities: Capabilities): ServerListing | undefined {
+    const owner = this.#options.callerOf(open)
+    if (!owner) return undefined
+    const caller = { ...owner, capabilities }
+    const key = clientKey(caller)
+    const known = this.#byCaller.get(key)
+    if (known?.open === open) return known.listing
+    if (known) this.#remove(key, known)
+    this.#makeRoomFor(caller)
+    const listing = this.#options.create(open, capabilities, () => this.#onNews(key, open))
+    this.#byCaller.set(key, { caller, open, listing })
+    return listing
+  }
+
+  /** Forgets the listings of connections that have been closed. */
+  connectionClosed(): void {
+    for (const [key, own] of this.#byCaller) if (!this.#options.callerOf(own.open)) this.#remove(key, own)
+  }
+
+  /** Forgets the listings that no longer differ from the common one. */
+  commonChanged(): void {
+    for (const [key, own] of this.#byCaller)
+      if (!this.#differs(own) && !own.listing.fetching) this.#removeCommon(key, own)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { listing } of this.#byCaller.values()) this.#end(listing)
+    this.#byCaller.clear()
+    await Promise.all(this.#closing)
+  }
+
+  #differs({ listing, caller: { capabilities } }: SessionListing): boolean {
     if (!listing.descriptors) return false
-    return listDigest(listing.entries) !== listDigest(options.common(capabilities).entries)
+    return listDigest(listing.entries) !== listDigest(this.#options.common(capabilities).entries)
   }
 
   /** Called when a listing was fetched. If it is the common one, it is not kept. */
-  function news(key: string, open: InitializedConnection): void {
-    const own = kept.get(key)
+  #onNews(key: string, open: InitializedConnection): void {
+    const own = this.#byCaller.get(key)
     if (own?.open !== open) return
-    if (!differs(own)) {
-      forgetCommon(key, own)
+    if (!this.#differs(own)) {
+      this.#removeCommon(key, own)
       return
     }
     // The change may concern everybody.
-    options.common(own.caller.capabilities).outdated()
-    options.changed(own.caller)
-    forgetLargest()
+    this.#options.common(own.caller.capabilities).outdated()
+    this.#options.changed(own.caller)
+    this.#removeLargest()
   }
 
   /** Forgets a listing that is the common one, unless it is about to be fetched again. */
-  function forgetCommon(key: string, own: SessionListing): void {
-    if (!own.listing.behind) remove(key, own)
+  #removeCommon(key: string, own: SessionListing): void {
+    if (!own.listing.behind) this.#remove(key, own)
   }
 
-  function forgetLargest(): void {
-    let bytes = [...kept.values()].reduce((sum, { listing }) => sum + listing.bytes, 0)
-    const largestFirst = [...kept].sort(([, one], [, other]) => other.listing.bytes - one.listing.bytes)
+  #removeLargest(): void {
+    let bytes = [...this.#byCaller.values()].reduce((sum, { listing }) => sum + listing.bytes, 0)
+    const largestFirst = [...this.#byCaller].sort(([, one], [, other]) => other.listing.bytes - one.listing.bytes)
     for (const [key, own] of largestFirst) {
       if (bytes <= maxBytes) return
       bytes -= own.listing.bytes
-      remove(key, own)
+      this.#remove(key, own)
     }
   }
 
-  function makeRoomFor(newcomer: Caller): void {
-    const isOwn = ({ caller }: SessionListing) => caller.principal === newcomer.principal
-    const same = hasShare(newcomer) ? [...kept].filter(([, own]) => isOwn(own)) : []
-    const [oldest] = same.length >= maxPerPrincipal ? same : kept.size >= maxListings ? kept : []
-    if (oldest) remove(...oldest)
+  #makeRoomFor(newcomer: Caller): void {
+    const all = [...this.#byCaller]
+    const same = hasShare(newcomer) ? all.filter(([, { caller }]) => caller.principal === newcomer.principal) : []
+    const [oldest] = same.length >= maxPerPrincipal ? same : all.length >= maxListings ? all : []
+    if (oldest) this.#remove(...oldest)
   }
 
-  function remove(key: string, { listing, caller }: SessionListing): void {
-    kept.delete(key)
-    end(listing)
-    options.changed(caller)
+  #remove(key: string, { listing, caller }: SessionListing): void {
+    this.#byCaller.delete(key)
+    this.#end(listing)
+    this.#options.changed(caller)
   }
 
-  function end(listing: ServerListing): void {
-    const ended = Promise.resolve(listing[Symbol.asyncDispose]()).then(() => void closing.delete(ended))
-    closing.add(ended)
+  #end(listing: ServerListing): void {
+    const ended: Promise<void> = listing[Symbol.asyncDispose]().then(() => void this.#closing.delete(ended))
+    this.#closing.add(ended)
   }
 }
