@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
 import { type ReferenceScheme, unescapeVariables } from '../config/interpolate.ts'
 import type { Path } from '../config/tree.ts'
+import { replaceSpans } from '../lib/replace-spans.ts'
 
 /** The location of a secret in a server definition. The secret must not be copied to the configuration. */
 export interface SecretSpan {
@@ -45,9 +46,7 @@ export async function withoutSecrets(
       if (found.some((span) => span.start < end && start < span.end)) continue
       found.push({ path, start, end, key: '', reference: repeated.get(match[0]) ?? match[0] })
     }
-    return found
-      .toSorted((a, b) => b.start - a.start)
-      .reduce((rest, { start, end, reference }) => rest.slice(0, start) + reference + rest.slice(end), text)
+    return replaceSpans(text, found, (_, { reference }) => reference)
   }
   return { definition: mapTexts(definition, replaced) as ServerDefinition, moved: references.size }
 }

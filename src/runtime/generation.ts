@@ -357,15 +357,16 @@ function createInboundAuth(
   return { config: auth, authenticate, keysChanged: keys.changed, isRevoked, [Symbol.asyncDispose]: dispose }
 }
 
-const buildChat = (
+/** Loads the chat code on the first request, because most gateways only proxy calls. */
+function buildChat(
   config: Config,
-  engines: Engines,
+  { models: { byName: models } }: Engines,
   validate: Validate,
   { access, clientToolState, clock, log }: GenerationContext,
-): Generation['chat'] =>
-  lazyChat({
+): Generation['chat'] {
+  const options: CreateChatOptions = {
     access,
-    models: engines.models.byName,
+    models,
     config: config.chat,
     validate,
     mayOffer: ({ server, name }) => server !== 'native' || hasOwnModel(config, name),
@@ -373,14 +374,11 @@ const buildChat = (
     vetImage: (url) => vetForModel(url, { allowPrivate: config.native.fetch.allowPrivate, clock }),
     clock,
     log,
-  })
-
-/** Loads the chat code on the first request, because most gateways only proxy calls. */
-function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
+  }
   const chat = createLazy(async () => (await import('../chat/chat.ts')).createChat(options))
   return {
-    models: () => modelNames(options.models, options.config),
-    visionModels: () => visionModels(options.models),
+    models: () => modelNames(models, options.config),
+    visionModels: () => visionModels(models),
     async *answer(request) {
       yield* (await chat.get()).answer(request)
     },

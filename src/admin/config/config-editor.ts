@@ -131,8 +131,8 @@ export class ConfigEditor {
 
   /** The file, and why it cannot be edited; undefined if it can. */
   async file(): Promise<Pick<EditedFile, 'path' | 'obstacle'> & { readonly exists: boolean }> {
-    const { path, before, obstacle, fault } = await openEditedFile(this.#options.source)
-    return { path, exists: before.bytes !== undefined, obstacle: obstacle ?? fault }
+    const { path, before, obstacle } = await openEditedFile(this.#options.source)
+    return { path, exists: before.bytes !== undefined, obstacle }
   }
 
   /** The values in the file without secrets, and the hash of what is at a path. */

@@ -16,10 +16,8 @@ import { homeOf } from '../../core/home.ts'
 export interface EditedFile {
   readonly path: string
   readonly before: FileSnapshot
-  /** Why it cannot be edited here; undefined if it can. */
+  /** Why it cannot be edited here, such as a syntax error; undefined if it can. */
   readonly obstacle: string | undefined
-  /** The syntax error, because of which it cannot be edited; undefined if there is none. */
-  readonly fault: string | undefined
   /** Loads the whole configuration with `text` as the content of this file. */
   load(text: string): Promise<Draft>
 }
@@ -36,8 +34,8 @@ export async function openEditedFile(source: ConfigSource): Promise<EditedFile> 
   return {
     path,
     before,
-    fault: await syntaxErrorIn(before),
-    obstacle: paths.length > 1 ? severalFiles(paths) : await obstacleTo(before, env),
+    obstacle:
+      paths.length > 1 ? severalFiles(paths) : ((await obstacleTo(before, env)) ?? (await syntaxErrorIn(before))),
     load: (text) => loadDraft({ ...source, paths: own }, path, text),
   }
 }

@@ -6,6 +6,7 @@ import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { commandLine } from '../../lib/message-text.ts'
+import { replaceSpans } from '../../lib/replace-spans.ts'
 import type { ReloadAttempt } from '../../runtime/reload.ts'
 import { type AdminContext, audited } from '../context.ts'
 import type { ReloadEvent } from '../contract.ts'
@@ -84,10 +85,7 @@ export const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Re
   return commandLine(words)
 }
 
-const withoutSpans = (text: string, spans: readonly TextSpan[]): string =>
-  spans
-    .toSorted((a, b) => b.start - a.start)
-    .reduce((rest, { start, end }) => rest.slice(0, start) + redacted + rest.slice(end), text)
+const withoutSpans = (text: string, spans: readonly TextSpan[]): string => replaceSpans(text, spans, () => redacted)
 
 /** Hides the user, password, query and fragment of a URL, and random segments of its path unless the path is public. */
 function redactUrl(text: string, isPublic: boolean): string {

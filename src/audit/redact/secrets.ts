@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isPath, isRandom, isSecretName } from '../../core/secret-name.ts'
 import { builtInSources } from '../../core/source.ts'
+import { replaceSpans } from '../../lib/replace-spans.ts'
 import { decodePercent } from '../../lib/url.ts'
 import { minSecretLength } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
@@ -86,10 +87,7 @@ const whole = (key: string, text: string): TextSpan[] => [{ key, start: 0, end: 
 const shifted = (head: string, spans: readonly TextSpan[]): TextSpan[] =>
   spans.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
 
-const without = (text: string, spans: readonly TextSpan[]): string =>
-  spans
-    .toSorted((a, b) => b.start - a.start)
-    .reduce((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text)
+const without = (text: string, spans: readonly TextSpan[]): string => replaceSpans(text, spans, () => '')
 
 /** Whether a string has the format of a known kind of credential. */
 const hasForm = (text: string): boolean => concealPatterns(text) !== text
