@@ -52,29 +52,6 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
     await reply(body).finally(() => remarks--)
   }
 
-  /** Asks the caller. If the call used for that ends first, asks again through the caller's next call. */
-  const answered = async (
-    question: ServerRequest,
-    addressees: () => readonly Peer[],
-    suspects: readonly Peer[],
-    signal: AbortSignal,
-  ) => {
-    const { method, params = Buffer.from('{}') } = question
-    const tried = new Set<Peer>()
-    let failure: unknown
-    for (;;) {
-      const peer = addressees().find((candidate) => !tried.has(candidate))
-      if (!peer) throw failure
-      tried.add(peer)
-      try {
-        return await withPaused(suspects, signal, (until) => peer.ask(method, Json.raw(params), until))
-      } catch (thrown) {
-        if (!(thrown instanceof ToolwayError && thrown.code === 'CANCELLED') || signal.aborted) throw thrown
-        failure = thrown
-      }
-    }
-  }
-
   const ask = async (question: ServerRequest, addressees: () => readonly Peer[], suspects: readonly Peer[]) => {
     const { id } = question
     const bytes = sizeOf(question)
@@ -84,7 +61,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
     openBytes += bytes
     pauses += paused.length
     try {
-      const answer = await answered(question, addressees, paused, controller.signal)
+      const answer = await askUntilAnswered(question, addressees, paused, controller.signal)
       if (!controller.signal.aborted) await reply(resultBytes(id, answer))
     } catch (thrown) {
       if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
@@ -117,6 +94,29 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
     cancelAll() {
       for (const controller of open.values()) controller.abort()
     },
+  }
+}
+
+/** Asks the caller. If the call used for that ends first, asks again through the caller's next call. */
+async function askUntilAnswered(
+  question: ServerRequest,
+  addressees: () => readonly Peer[],
+  suspects: readonly Peer[],
+  signal: AbortSignal,
+): Promise<Json> {
+  const { method, params = Buffer.from('{}') } = question
+  const tried = new Set<Peer>()
+  let failure: unknown
+  for (;;) {
+    const peer = addressees().find((candidate) => !tried.has(candidate))
+    if (!peer) throw failure
+    tried.add(peer)
+    try {
+      return await withPaused(suspects, signal, (until) => peer.ask(method, Json.raw(params), until))
+    } catch (thrown) {
+      if (!(thrown instanceof ToolwayError && thrown.code === 'CANCELLED') || signal.aborted) throw thrown
+      failure = thrown
+    }
   }
 }
 
