@@ -392,24 +392,26 @@ export class UpstreamServer implements Source, ServerOffers {
     return known === undefined || known.capabilities.logging !== undefined
   }
 
-  async #use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+  #use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const start = performance.now()
     this.#wantedAt = this.#options.clock.monotonic()
     this.#isCalled = true
-    let answer: T
-    try {
-      answer = await this.control.unlessPaused(() =>
-        this.#pool.use(call, (open) => this.#lists.whenChecked(open, call)?.then(() => work(open)) ?? work(open)),
-      )
-    } catch (error) {
-      if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') this.#checkSignIn()
-      throw error
-    }
+    const answer = this.control.unlessPaused(() =>
+      this.#pool.use(call, (open) => this.#lists.whenChecked(open, call)?.then(() => work(open)) ?? work(open)),
+    )
+    answer.then(
+      () => this.#noteAnswer(performance.now() - start),
+      (error: unknown) => {
+        if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') this.#checkSignIn()
+      },
+    )
+    return answer
+  }
+
+  #noteAnswer(ms: number): void {
     if (this.#health.current === 'needs-auth') this.#checkSignIn()
-    const ms = performance.now() - start
     // Use an exponential moving average, so that the latency reflects recent calls.
     this.#latencyMs = this.#latencyMs === undefined ? ms : this.#latencyMs * 0.8 + ms * 0.2
-    return answer
   }
 
   /** Fetches the lists, which shows whether all calls need a sign-in, or only one that requires more scopes. */

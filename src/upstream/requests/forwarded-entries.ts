@@ -310,13 +310,20 @@ function send(
 }
 
 /** Uses a connection. While the call waits for it, reports progress to a caller that asked for it. */
-async function useWithProgress(
+function useWithProgress(
+  call: Call,
+  options: ForwardedEntryOptions,
+  work: (open: InitializedConnection) => Promise<ResultMessage>,
+): Promise<ResultMessage> {
+  return call.input.meta.progressToken === undefined ? options.use(call, work) : useAndTell(call, options, work)
+}
+
+async function useAndTell(
   call: Call,
   { use, server, clock }: ForwardedEntryOptions,
   work: (open: InitializedConnection) => Promise<ResultMessage>,
 ): Promise<ResultMessage> {
   const { input, peer } = call
-  if (input.meta.progressToken === undefined) return use(call, work)
   const began = clock.monotonic()
   let what = `${server} to start`
   using telling = everySecond(clock, () => notifyWaitingFor(input.meta, peer, clock.monotonic() - began, what))
