@@ -399,19 +399,16 @@ export class UpstreamServer implements Source, ServerOffers {
     const answer = this.control.unlessPaused(() =>
       this.#pool.use(call, (open) => this.#lists.whenChecked(open, call)?.then(() => work(open)) ?? work(open)),
     )
-    answer.then(
-      () => this.#noteAnswer(performance.now() - start),
-      (error: unknown) => {
-        if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') this.#checkSignIn()
-      },
-    )
+    const refused = (error: unknown) => {
+      if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') this.#checkSignIn()
+    }
+    answer.then(() => {
+      if (this.#health.current === 'needs-auth') this.#checkSignIn()
+      const ms = performance.now() - start
+      // Use an exponential moving average, so that the latency reflects recent calls.
+      this.#latencyMs = this.#latencyMs === undefined ? ms : this.#latencyMs * 0.8 + ms * 0.2
+    }, refused)
     return answer
-  }
-
-  #noteAnswer(ms: number): void {
-    if (this.#health.current === 'needs-auth') this.#checkSignIn()
-    // Use an exponential moving average, so that the latency reflects recent calls.
-    this.#latencyMs = this.#latencyMs === undefined ? ms : this.#latencyMs * 0.8 + ms * 0.2
   }
 
   /** Fetches the lists, which shows whether all calls need a sign-in, or only one that requires more scopes. */
