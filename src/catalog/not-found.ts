@@ -3,6 +3,7 @@ import type { Denial } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import { quote } from '../lib/message-text.ts'
 import { nearMisses } from '../lib/similar-text.ts'
 import type { Item } from './item.ts'
@@ -127,15 +128,10 @@ interface Evened {
   readonly own: string
 }
 
-const evened = new WeakMap<readonly Item[], readonly Evened[]>()
-
 /** The items with normalized names for comparison. Cached per list, so that repeated wrong names cost little. */
-function evenedOf(items: readonly Item[]): readonly Evened[] {
-  const known =
-    evened.get(items) ?? items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) }))
-  evened.set(items, known)
-  return known
-}
+const evenedOf = memoizeByObject((items: readonly Item[]): readonly Evened[] =>
+  items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) })),
+)
 
 const evenly = (name: string): string =>
   name

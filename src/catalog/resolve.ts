@@ -2,6 +2,7 @@ import type { NamingConfig } from '../config/schema.ts'
 import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { metaSource } from '../core/source.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import type { Item } from './item.ts'
 import type { CatalogSnapshot, PerKind } from './snapshot.ts'
 import { isOwnUri, type MatchesTemplate, originalUri, segment, serverSegment, templateMatcher } from './uris.ts'
@@ -129,7 +130,7 @@ export function servedChecker(snapshot: CatalogSnapshot): (uri: string) => boole
     byName.resource.has(uri) ||
     byName.template.has(uri) ||
     listed.some((own) => own.resource.has(uri) || own.template.has(uri)) ||
-    templates.some(({ entry }) => matchesTemplate(entry, uri))
+    templates.some(({ entry }) => matcherOf(entry)(uri))
 }
 
 export function resolveTemplate(snapshot: CatalogSnapshot, template: string): readonly Served[] {
@@ -176,18 +177,12 @@ function firstPerServer(items: readonly Item[], uri: string): readonly Served[] 
   const found = new Map<string, Served>()
   for (const item of items) {
     const { server } = item.entry
-    if (!found.has(server) && matchesTemplate(item.entry, uri)) found.set(server, reading(item, uri))
+    if (!found.has(server) && matcherOf(item.entry)(uri)) found.set(server, reading(item, uri))
   }
   return [...found.values()]
 }
 
-const matchers = new WeakMap<Entry, MatchesTemplate>()
-
-function matchesTemplate(entry: Entry, uri: string): boolean {
-  const matches = matchers.get(entry) ?? templateMatcher(entry.name)
-  matchers.set(entry, matches)
-  return matches(uri)
-}
+const matcherOf = memoizeByObject((entry: Entry): MatchesTemplate => templateMatcher(entry.name))
 
 const reading = (item: Item, uri: string): Served => ({
   name: item.name,

@@ -33,7 +33,7 @@ export interface GarbageLimits {
   readonly young: number
 }
 
-/** Measured: more garbage makes calls hardly faster (0081), and less costs CPU time with every megabyte. */
+/** Measured: more garbage makes calls hardly faster (0080), and less costs CPU time with every megabyte. */
 const mostGarbage = 80e6
 /** With less, results of 1 MiB cause so many full collections that these take longer than the calls. */
 const leastGarbage = 14e6

@@ -1,5 +1,6 @@
 import type { Json } from '../json/json.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import type { ApprovalRecord } from './approval.ts'
 import type { Entry } from './entry.ts'
 import type { Result } from './result.ts'
@@ -182,17 +183,13 @@ function knownMembers(declared: unknown, known: CapabilityTree): unknown {
   return Object.fromEntries(names.map((name) => [name, knownMembers(declared[name], known[name] as CapabilityTree)]))
 }
 
-const profiles = new WeakMap<Capabilities, string>()
-
-/** A key for what a client supports. It is the same for equal known capabilities, in whatever order they were declared. */
-export function profileOf(capabilities: Capabilities): string {
-  // Cached, because each call needs it several times and a session always passes the same object.
-  const known = profiles.get(capabilities)
-  if (known !== undefined) return known
-  const profile = JSON.stringify(knownCapabilities(capabilities))
-  profiles.set(capabilities, profile)
-  return profile
-}
+/**
+ * A key for what a client supports. It is the same for equal known capabilities, in whatever order they were declared.
+ * Cached, because each call needs it several times and a session always passes the same object.
+ */
+export const profileOf = memoizeByObject((capabilities: Capabilities): string =>
+  JSON.stringify(knownCapabilities(capabilities)),
+)
 
 /**
  * A key for what servers list, which may depend on what they can ask the client for and on the extensions that it

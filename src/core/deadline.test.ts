@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { deadline, waitFor } from './deadline.ts'
+import { deadline, endWith } from './deadline.ts'
 
 test('F10: the signal aborts with its own reason when time is up', () => {
   const clock = createManualClock()
@@ -29,13 +29,13 @@ test('a deadline that is disposed of leaves no timer', () => {
 test('a waiter that gives up does not stop the work of others', async () => {
   const work = Promise.withResolvers<string>()
   const impatient = new AbortController()
-  const first = waitFor(work.promise, impatient.signal)
-  const second = waitFor(work.promise, new AbortController().signal)
+  const first = endWith(impatient.signal, work.promise)
+  const second = endWith(new AbortController().signal, work.promise)
   impatient.abort(new Error('gone'))
   await expect(first).rejects.toThrow('gone')
   work.resolve('done')
   await expect(second).resolves.toBe('done')
-  await expect(waitFor(work.promise, impatient.signal)).rejects.toThrow('gone')
+  await expect(endWith(impatient.signal, work.promise)).rejects.toThrow('gone')
 })
 
 test('a pause stops the time, and overlapping pauses end with the last', () => {
@@ -59,7 +59,7 @@ test('work that fails after its waiter gave up causes no unhandled rejection', a
   const listen = (reason: unknown) => unhandled.push(reason)
   process.on('unhandledRejection', listen)
   const gone = AbortSignal.abort(new Error('gone'))
-  await expect(waitFor(Promise.reject(new Error('late')), gone)).rejects.toThrow('gone')
+  await expect(endWith(gone, Promise.reject(new Error('late')))).rejects.toThrow('gone')
   await new Promise((resolve) => setImmediate(resolve))
   process.off('unhandledRejection', listen)
   expect(unhandled).toEqual([])

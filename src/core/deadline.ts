@@ -65,26 +65,11 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   }
 }
 
-/** Waits for work that other callers may also be waiting for. The signal ends the waiting, not the work. */
-export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Avoid an unhandled rejection if the work fails after the waiting has ended.
-  work.catch(() => {})
-  if (signal.aborted) throw signal.reason
-  const { promise, reject } = Promise.withResolvers<never>()
-  const stop = () => reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
-}
-
 /** Waits for `ms`. Rejects with the signal's reason if the signal aborts first. */
 export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _timer = clock.after(ms, resolve)
-  await (signal ? waitFor(promise, signal) : promise)
+  await (signal ? endWith(signal, promise) : promise)
 }
 
 /** Whether a promise resolves or rejects within this time. */
@@ -112,8 +97,8 @@ export function abortWith(
 export const never: AbortSignal = new AbortController().signal
 
 /**
- * Waits for work until the signal aborts, even if the work ignores the signal. Runs twice in every call, so unlike
- * `waitFor`, it avoids `Promise.race`, which cost more than the rest of the function.
+ * Waits for work, which others may be waiting for too, until the signal aborts. The signal ends the waiting, not the
+ * work. Runs in every call, so it avoids `Promise.race`, which cost more than the rest of the function.
  */
 export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {

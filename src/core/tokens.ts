@@ -1,35 +1,20 @@
+import { memoizeByObject } from '../lib/memoize.ts'
 import type { Exposure, Served, View } from './access.ts'
 import type { Definition } from './entry.ts'
 
-const schemaLengths = new WeakMap<object, number>()
-
 /** Estimates how many context tokens a tool uses: name, description and schema, at four characters per token. */
 export const tokensOf = (name: string, { description, inputSchema }: Definition): number =>
-  Math.ceil((name.length + (description?.length ?? 0) + lengthOf(inputSchema)) / 4)
+  Math.ceil((name.length + (description?.length ?? 0) + (inputSchema ? lengthOf(inputSchema) : 0)) / 4)
 
 /** The length of a schema as JSON. Cached, so that counting thousands of tools does not serialize schemas again. */
-function lengthOf(schema: Definition['inputSchema']): number {
-  if (schema === undefined) return 0
-  let length = schemaLengths.get(schema)
-  if (length === undefined) {
-    length = JSON.stringify(schema).length
-    schemaLengths.set(schema, length)
-  }
-  return length
-}
+const lengthOf = memoizeByObject((schema: object): number => JSON.stringify(schema).length)
 
 export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']
 
-const known = new WeakMap<readonly Served[], number>()
-
 /** How many tokens a list of tools uses. Cached, because views return the same list until something changes. */
-export function costOf(tools: readonly Served[]): number {
-  const before = known.get(tools)
-  if (before !== undefined) return before
-  const sum = tools.reduce((total, { name, definition }) => total + tokensOf(name, definition), 0)
-  known.set(tools, sum)
-  return sum
-}
+export const costOf = memoizeByObject((tools: readonly Served[]): number =>
+  tools.reduce((total, { name, definition }) => total + tokensOf(name, definition), 0),
+)
 
 /** How many tokens a caller's tools use in each exposure mode (B8). */
 export const costsOf = (view: View) =>

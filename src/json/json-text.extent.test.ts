@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { countMembers, extentOf, requestExtent } from './json-text.ts'
+import { countMembers, extentOf } from './json-text.ts'
 import { jsonValue } from './parse-json.ts'
 
 const bothOf = (json: string) => [extentOf(Buffer.from(json)).members, countMembers(jsonValue(json))] as const
@@ -41,10 +41,10 @@ test('V5: the place of params and of their arguments is found in the same pass',
       const inner = [`"name":${space}"arguments"`, `"arguments"${space}:${space}${pretty(args)}${space}`]
       const params = `{${space}${(last ? inner : inner.toReversed()).join(`,${space}`)},"_meta":{"arguments":${pretty(meta)}}}`
       const bytes = Buffer.from(`{"id":${pretty(before)},"params":${space}${params}${space},"method":"params"}`)
-      const found = requestExtent(bytes)
+      const found = extentOf(bytes)
       expect(bytes.toString('utf8', ...(found.params as [number, number]))).toBe(params)
       expect(bytes.toString('utf8', ...(found.arguments as [number, number]))).toBe(pretty(args))
-      expect({ members: found.members, depth: found.depth }).toEqual(extentOf(bytes))
+      expect(found.members).toBe(countMembers(jsonValue(bytes.toString('utf8'))))
     }),
   )
 })

@@ -188,43 +188,22 @@ export function countValues(bytes: Buffer, max = Number.POSITIVE_INFINITY): numb
   return values
 }
 
-interface Extent {
-  readonly members: number
-  readonly depth: number
-}
-
-/** Counts the members of all objects in valid JSON, and measures the nesting depth. */
-export function extentOf(bytes: Buffer): Extent {
-  const words = wordsOf(bytes)
-  let members = 0
-  let open = 0
-  let depth = 0
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number
-    if (byte === QUOTE) {
-      const after = skipString(bytes, words, at + 1)
-      if (after === none) break
-      at = after - 1
-    } else if (byte === COLON) members++
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (++open > depth) depth = open
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) open--
-  }
-  return { members, depth }
-}
-
 export type JsonSpan = readonly [start: number, end: number]
 
-/** The size of a request, and the positions of `params` and `params.arguments`, unless their keys contain escapes. */
-interface RequestExtent extends Extent {
+/** The size of JSON text and, in a request, the positions of `params` and `params.arguments` whose keys have no escapes. */
+interface JsonExtent {
+  /** The members of all objects. */
+  readonly members: number
+  /** How deeply the text is nested. */
+  readonly depth: number
   readonly params: JsonSpan | undefined
   readonly arguments: JsonSpan | undefined
   /** Whether doubles hold all numbers exactly: none has an exponent, or 16 or more digits. */
   readonly exact: boolean
 }
 
-/** Scans a request in one pass. The bytes must be a JSON object without duplicate keys. */
-export function requestExtent(bytes: Buffer): RequestExtent {
+/** Scans valid JSON in one pass. */
+export function extentOf(bytes: Buffer): JsonExtent {
   const words = wordsOf(bytes)
   let members = 0
   let open = 0

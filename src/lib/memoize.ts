@@ -12,6 +12,18 @@ export function memoize<T>(compute: (text: string) => T, maxEntries = 4096, maxL
   }
 }
 
+/** Caches results by their input object, for as long as that is in use. */
+export function memoizeByObject<K extends object, T>(compute: (object: K) => T): (object: K) => T {
+  const known = new WeakMap<K, T>()
+  return (object) => {
+    const before = known.get(object)
+    if (before !== undefined) return before
+    const result = compute(object)
+    known.set(object, result)
+    return result
+  }
+}
+
 /** Sets an entry of a map and moves it to the end. If there are more than `max` entries, removes the first one. */
 export function setBounded<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, max: number): void {
   map.delete(key)

@@ -1,11 +1,11 @@
 /** A part of a text. */
-export interface Span {
+export interface ReplacedSpan {
   readonly start: number
   readonly end: number
 }
 
 /** The text with something else in the places of the spans, which must not overlap. */
-export const replaceSpans = <S extends Span>(
+export const replaceSpans = <S extends ReplacedSpan>(
   text: string,
   spans: readonly S[],
   replacement: (part: string, span: S) => string,

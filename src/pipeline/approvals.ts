@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ApprovalAnswer, ApprovalNeed, ApprovalRecord, PendingApproval } from '../core/approval.ts'
 import { type Caller, callerKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { waitFor } from '../core/deadline.ts'
+import { endWith } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Budget } from '../core/limits/budget.ts'
@@ -101,7 +101,7 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
       waiting.set(approval.id, { approval, answer: resolve, stop: reject })
       try {
         emit({ kind: 'asked', approval })
-        return await waitFor(promise, signal)
+        return await endWith(signal, promise)
       } finally {
         waiting.delete(approval.id)
         budget.give(asked.principal)

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Deadline, deadline, waitFor } from '../core/deadline.ts'
+import { type Deadline, deadline, endWith } from '../core/deadline.ts'
 import type { Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { findProgram } from '../process/programs.ts'
@@ -92,7 +92,7 @@ async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOpt
   using limit = startDeadline(clock, limits.startMs)
   const { signal } = limit
   try {
-    await waitFor(child.ready, signal)
+    await endWith(signal, child.ready)
     const task = { code: '6 * 7', language: engine, prelude: '', keep: false, ...taskLimits(limits) }
     const host = () => Promise.reject(new Error('host functions are not available'))
     const { value, error } = await runInChild({ child, task, host, signal, limits, clock, log }).ending

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { waitFor } from '../core/deadline.ts'
+import { endWith } from '../core/deadline.ts'
 import type { Tier } from '../core/executor.ts'
 import { type FindRuntimeOptions, findRuntime, startDeadline } from './find-runtime.ts'
 import { type Engine, type Runtime, type RuntimeSearch, runRefused, type SandboxChild, tiers } from './runtime.ts'
@@ -137,7 +137,7 @@ export function createWarmChild(options: {
 async function up(child: SandboxChild, startMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   using limit = startDeadline(clock, startMs, signal)
   try {
-    await waitFor(child.ready, limit.signal)
+    await endWith(limit.signal, child.ready)
   } catch (error) {
     void child.kill()
     throw error

@@ -3,7 +3,7 @@ import type { RpcErrorObject } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { readBaggage, readTraceContext } from '../core/trace-context.ts'
 import { Json } from '../json/json.ts'
-import { countMembers, extentOf, type JsonSpan, maxDepth, members, requestExtent } from '../json/json-text.ts'
+import { countMembers, extentOf, type JsonSpan, maxDepth, members, repeatsKey } from '../json/json-text.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { toCleanLine } from '../wire/bytes.ts'
@@ -75,7 +75,7 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   const { jsonrpc, id, method, params = none } = message
   if (jsonrpc !== '2.0' || typeof method !== 'string' || !isRecord(params) || !isPlainId(id)) return undefined
   for (const name in message) if (!plainMembers.has(name)) return undefined
-  const extent = requestExtent(bytes)
+  const extent = extentOf(bytes)
   if (extent.depth > maxDepth || extent.members !== countMembers(message)) return undefined
   if (extent.params === undefined) return { kind: 'request', id, method, params }
   const [start, end] = extent.params
@@ -107,15 +107,6 @@ function parsed(bytes: Buffer): unknown {
 
 const isPlainId = (id: unknown): id is Id => (typeof id === 'string' ? id.length <= 128 : Number.isSafeInteger(id))
 
-/**
- * Whether an object has duplicate keys. Parsers disagree on which duplicate counts, so a server might run something
- * other than what was checked here. Also returns true if the value is nested too deeply.
- */
-function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
-  const { members, depth } = extentOf(bytes)
-  return depth > maxDepth || members !== countMembers(value)
-}
-
 function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
   const message = readMessage(bytes)
   switch (message.kind) {
@@ -123,7 +114,7 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
     case 'notification': {
       const { kind, method } = message
       const params = message.params === undefined ? none : (jsonValue(message.params.toString('utf8')) as Params)
-      if (message.params !== undefined && hasDuplicateKeys(message.params, params)) {
+      if (message.params !== undefined && repeatsKey(message.params, params)) {
         const id = kind === 'request' ? message.id : null
         return { kind: 'invalid', id, code: rpcCodes.params, message: duplicateIn(message.params).message }
       }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Access, Served } from '../core/access.ts'
 import { type Caller, type Peer, quietPeer } from '../core/call.ts'
-import { abortWith, waitFor } from '../core/deadline.ts'
+import { abortWith, endWith } from '../core/deadline.ts'
 import type { Definition } from '../core/entry.ts'
 import { invalidArguments, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -115,7 +115,7 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
     using cancelling = abortWith(signal, cancelled)
     using _ = holdOpen()
     try {
-      const { entry } = await waitFor(find(), cancelling.signal)
+      const { entry } = await endWith(cancelling.signal, find())
       const id = randomUUID()
       const { body } = await access.handle({
         id,

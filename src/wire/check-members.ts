@@ -2,6 +2,7 @@ import { elements, members, repeatsKey, walk } from '../json/json-text.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { foldName } from '../lib/lookalikes.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import { quoteAscii } from '../lib/message-text.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
@@ -155,7 +156,8 @@ function isDefined({ since, before, extension }: MemberRule, { revision, extensi
 /** Throws if a lenient parser would read an unknown name as a known one. */
 function refuseMisspelt(name: string, level: MemberRules): void {
   const folded = foldName(name)
-  const known = foldedNames(level).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
+  const known =
+    foldedNames(level.members).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
   if (known === undefined) return
   throw new AmbiguousMember(name, `may be read as "${known}": spell it exactly like that, or remove it.`)
 }
@@ -165,16 +167,10 @@ const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
 
 /** The known name that a parser may read instead of this one; undefined if there is none, or if this one is known. */
 export function misspelling(name: string, level: MemberRules): string | undefined {
-  return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(foldName(name))
+  return Object.hasOwn(level.members, name) ? undefined : foldedNames(level.members).get(foldName(name))
 }
 
-const tables = new WeakMap<object, ReadonlyMap<string, string>>()
-
-function foldedNames({ members }: MemberRules): ReadonlyMap<string, string> {
-  let table = tables.get(members)
-  if (table === undefined) {
-    table = new Map(Object.keys(members).map((name) => [foldName(name), name]))
-    tables.set(members, table)
-  }
-  return table
-}
+const foldedNames = memoizeByObject(
+  (members: MemberRules['members']): ReadonlyMap<string, string> =>
+    new Map(Object.keys(members).map((name) => [foldName(name), name])),
+)

@@ -1,4 +1,5 @@
 import { asRecord, isRecord } from '../lib/is-record.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 
 /** An argument that must be repeated in a header, because the tool's schema requires it. */
 export interface ParamHeader {
@@ -57,20 +58,14 @@ interface Survey {
   readonly fault?: string
 }
 
-/** The annotations found in each schema object, cached because each call needs them. */
-const surveys = new WeakMap<object, Survey>()
+const survey = (inputSchema: unknown): Survey => (isRecord(inputSchema) ? surveySchema(inputSchema) : { declared: [] })
 
-function survey(inputSchema: unknown): Survey {
-  if (!isRecord(inputSchema)) return { declared: [] }
-  let known = surveys.get(inputSchema)
-  if (known === undefined) {
-    const declared = new Map<string, ParamHeader>()
-    const fault = visit(inputSchema, [], true, declared)
-    known = fault === undefined ? { declared: [...declared.values()] } : { declared: [], fault }
-    surveys.set(inputSchema, known)
-  }
-  return known
-}
+/** The annotations found in a schema, cached because each call needs them. */
+const surveySchema = memoizeByObject((inputSchema: object): Survey => {
+  const declared = new Map<string, ParamHeader>()
+  const fault = visit(inputSchema, [], true, declared)
+  return fault === undefined ? { declared: [...declared.values()] } : { declared: [], fault }
+})
 
 /** Collects a schema's header annotations; returns the first error. */
 function visit(

@@ -17,7 +17,7 @@ import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { isPath, isSecretName } from '../../core/secret-name.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { replaceSpans, type Span } from '../../lib/replace-spans.ts'
+import { type ReplacedSpan, replaceSpans } from '../../lib/replace-spans.ts'
 import { findSecrets } from './find-secrets.ts'
 
 /**
@@ -87,7 +87,7 @@ export class SecretMask {
   }
 
   /** A value as it is written in a file, without its secrets; nothing of it if they cannot be located. */
-  #maskWritten(written: string, value: string, spans: readonly Span[]): string {
+  #maskWritten(written: string, value: string, spans: readonly ReplacedSpan[]): string {
     const at = written.indexOf(value)
     if (at < 0 || written.includes(value, at + 1)) {
       return `"${this.#placeholder(value)}"${written.endsWith('\n') ? '\n' : ''}`
@@ -108,7 +108,7 @@ export class SecretMask {
   }
 
   /** The parts of a value that must not be shown. `found` has those that were found in whole servers. */
-  #secretsIn(path: Path, value: unknown, found: ReadonlyMap<string, readonly Span[]>): readonly Span[] {
+  #secretsIn(path: Path, value: unknown, found: ReadonlyMap<string, readonly ReplacedSpan[]>): readonly ReplacedSpan[] {
     const text = String(value)
     if (value === null || typeof value === 'boolean' || text === '' || secretPlaceholder.test(text)) return []
     const literal = typeof value === 'string' ? literalText(text) : text
@@ -131,7 +131,7 @@ const hasSecretKind = (path: Path): boolean => {
 }
 
 /** The secrets in a value that follow from its setting; undefined if nothing follows. */
-function secretsInSetting(path: Path, value: unknown, literal: string): readonly Span[] | undefined {
+function secretsInSetting(path: Path, value: unknown, literal: string): readonly ReplacedSpan[] | undefined {
   const text = String(value)
   const whole = [{ start: 0, end: text.length }]
   const kind = secretKindAt(path)
@@ -153,8 +153,8 @@ function secretsInSetting(path: Path, value: unknown, literal: string): readonly
 }
 
 /** The secrets that are found in whole server definitions, by path. */
-function secretsInServers(content: unknown): ReadonlyMap<string, readonly Span[]> {
-  const spans = new Map<string, Span[]>()
+function secretsInServers(content: unknown): ReadonlyMap<string, readonly ReplacedSpan[]> {
+  const spans = new Map<string, ReplacedSpan[]>()
   for (const [name, definition] of Object.entries(asRecord(asRecord(content).mcpServers))) {
     const literal = mapScalars(definition, (value) => (typeof value === 'string' ? literalText(value) : value))
     if (!isRecord(literal)) continue
@@ -203,7 +203,7 @@ const comments: Readonly<Record<Syntax, RegExp>> = {
 }
 const isComment = /^(?:#|\/[/*])/
 
-interface WrittenScalar extends Span {
+interface WrittenScalar extends ReplacedSpan {
   readonly path: Path
   readonly value: unknown
 }

@@ -3,6 +3,7 @@ import type { Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { metaSource } from '../../core/source.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import type { ToolsQuery } from '../contract.ts'
 
@@ -18,16 +19,10 @@ export const visibleTools = (caller: Caller, { catalog }: Generation): readonly 
 export const maySeeAllFigures = (caller: Caller, { policy }: Generation): boolean =>
   caller.admin || policy.agents.size === 0
 
-const known = new WeakMap<readonly Served[], readonly Served[]>()
-
 /** Removes meta-tools. Memoized, because dashboards poll every second and there may be thousands of tools. */
-export function withoutMetaTools(all: readonly Served[]): readonly Served[] {
-  const before = known.get(all)
-  if (before) return before
-  const tools = all.filter(({ entry }) => entry.server !== metaSource)
-  known.set(all, tools)
-  return tools
-}
+export const withoutMetaTools = memoizeByObject((all: readonly Served[]): readonly Served[] =>
+  all.filter(({ entry }) => entry.server !== metaSource),
+)
 
 /** One page of the tools that match a query, in the order in which they are served. `total` counts all pages. */
 export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsQuery) {

@@ -1,4 +1,5 @@
 import { resolveReference } from '../../json/json-pointer.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import { CannotExpress, type WorkBudget } from './conversion.ts'
 import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
 
@@ -14,15 +15,9 @@ const lookUp = (root: AnySchema, reference: string): unknown =>
 
 type Anchors = ReadonlyMap<string, AnySchema>
 
-/** Anchors by schema, so that they are collected only once. */
-const known = new WeakMap<object, Anchors>()
+const anchorsOf = (root: AnySchema): Anchors => (typeof root === 'boolean' ? new Map() : anchorsOfSchema(root))
 
-function anchorsOf(root: AnySchema): Anchors {
-  if (typeof root === 'boolean') return new Map()
-  const anchors = known.get(root) ?? anchorsIn(root, new Map(), 0)
-  known.set(root, anchors)
-  return anchors
-}
+const anchorsOfSchema = memoizeByObject((root: object): Anchors => anchorsIn(root, new Map(), 0))
 
 /** Collects the anchors in a schema. If several have the same name, the first one counts. */
 function anchorsIn(place: unknown, found: Map<string, AnySchema>, depth: number): Anchors {

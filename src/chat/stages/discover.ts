@@ -1,6 +1,6 @@
 import type { Served, View } from '../../core/access.ts'
 import { isAppOnly } from '../../core/apps.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { endWith } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { metaSource } from '../../core/source.ts'
 import { compilePattern } from '../../lib/wildcard.ts'
@@ -17,7 +17,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   const taken = new Set(own.map(({ callable }) => callable.name))
   const view = access.view(request.caller)
   if (questions(run.messages).length <= 1) view.conversationStarted?.()
-  await waitFor(view.ready(), signal)
+  await endWith(signal, view.ready())
   const code = codePreset(run)
   const only = request.only?.map(compilePattern)
   const isWanted = (tool: string): boolean => only?.some((matches) => matches(tool)) ?? true

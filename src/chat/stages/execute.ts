@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Served } from '../../core/access.ts'
 import type { Call, Trail } from '../../core/call.ts'
 import type { ChatEvent, ChatMessage, Reasoning } from '../../core/chat.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { endWith } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -45,7 +45,7 @@ export async function* execute(
   async function* endedCalls(): AsyncGenerator<ChatEvent> {
     const { promise, resolve } = Promise.withResolvers<void>()
     wake = resolve
-    if (ended.length === 0) await waitFor(promise, signal)
+    if (ended.length === 0) await endWith(signal, promise)
     for (const event of ended.splice(0)) {
       running--
       yield event

@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, endWith } from '../../core/deadline.ts'
 import { type Health, isSilent, type ServerSummary, type SourceStatus } from '../../core/source-status.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
@@ -33,7 +33,7 @@ async function refreshAll(gateway: CommandGateway, timeoutMs: number, shell: She
   const show = () => progress.show(`Waiting for ${waiting(gateway).join(', ') || 'tool lists'} …`)
   using _ = gateway.onChange(show)
   show()
-  await waitFor(gateway.refresh(), limit.signal).catch(() => shell.interrupted.throwIfAborted())
+  await endWith(limit.signal, gateway.refresh()).catch(() => shell.interrupted.throwIfAborted())
 }
 
 const waiting = (gateway: CommandGateway) =>

@@ -3,7 +3,7 @@ import { findingText, visible } from '../../catalog/scan/escape-invisible.ts'
 import { ToolNames } from '../../catalog/scan/lookalike-names.ts'
 import { scanAmong } from '../../catalog/scan/scan.ts'
 import type { Exposure, Served } from '../../core/access.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { metaSource } from '../../core/source.ts'
 import { isSilent } from '../../core/source-status.ts'
@@ -64,7 +64,7 @@ async function waitForTools(view: CommandView, shell: Shell, wait: number, serve
   using progress = createProgress(shell)
   progress.show('Waiting for the servers …')
   const ready = server === undefined ? view.ready() : view.started(server, { timeoutMs: wait })
-  await waitFor(ready, shell.interrupted)
+  await endWith(shell.interrupted, ready)
 }
 
 function requireServer(view: CommandView, server: string): void {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { waitFor } from '../../core/deadline.ts'
+import { endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Why } from '../../policy/explanation.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
@@ -17,7 +17,7 @@ interface WhyOptions extends CommonOptions, OfflineOptions {
 export async function why(shell: Shell, agent: string, tool: string, options: WhyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openForCommand(shell, options)
-  const authenticated = await waitFor(gateway.why(agent, tool), shell.interrupted)
+  const authenticated = await endWith(shell.interrupted, gateway.why(agent, tool))
   const open = gateway.token === undefined
   const anonymous = open || options.anonymous ? await withoutCredential(gateway, authenticated, tool) : undefined
   const found = (options.anonymous && anonymous) || authenticated

@@ -11,6 +11,7 @@ import {
 import { decimalForm, ExactNumber } from '../../json/exact-number.ts'
 import type { Json } from '../../json/json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import type { Plan } from './rules.ts'
 
 /** Maximum length of a key. Longer ones are replaced by their SHA-256 hash, which practically never collides. */
@@ -43,20 +44,11 @@ function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, cal
 /** Whether the server can send this caller requests. If so, the caller's answers can influence the result. */
 export const mayBeAsked = (capabilities: Capabilities): boolean => !isEmpty(capabilities) && canBeAsked(capabilities)
 
-/** Profiles by capabilities. A session keeps its capabilities as one object, so each profile is computed once. */
-const profiles = new WeakMap<Capabilities, string>()
-
 /** The caller's capabilities as part of the key: servers may respond differently to clients with more capabilities. */
-function profilePart(capabilities: Capabilities): string {
-  if (isEmpty(capabilities)) return ''
-  let profile = profiles.get(capabilities)
-  if (profile === undefined) {
-    profile = profileOf(capabilities)
-    if (profile.length > maxKey) profile = hash('sha256', profile, 'base64url')
-    profiles.set(capabilities, profile)
-  }
-  return profile
-}
+const profilePart = memoizeByObject((capabilities: Capabilities): string => {
+  const profile = isEmpty(capabilities) ? '' : profileOf(capabilities)
+  return profile.length > maxKey ? hash('sha256', profile, 'base64url') : profile
+})
 
 /** Whether a metadata key has no influence on the answer: it is meant for Toolway, for one hop or for tracing. */
 const isIrrelevant = (key: string): boolean =>

@@ -1,7 +1,7 @@
 import { lookup as resolve } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, endWith } from '../../core/deadline.ts'
 import { type AddressRange, rangeOf } from '../../egress/addresses.ts'
 import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
 
@@ -108,7 +108,7 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
   const unknown = () => new UnknownHost('has a host that could not be resolved')
   using limit = deadline(clock, lookupMs, unknown)
   try {
-    const found = await waitFor(lookup(host), limit.signal)
+    const found = await endWith(limit.signal, lookup(host))
     if (found.length > 0) return found
   } catch {
     // Ignore the error: the caller does not need to know why the lookup failed.

@@ -81,22 +81,8 @@ export function createMcpEndpoint(options: {
   readonly clock: Clock
   readonly log: Log
 }) {
-  const {
-    access,
-    authenticate,
-    admit,
-    turns,
-    bodies,
-    legacy,
-    stateless,
-    sessions,
-    budgets,
-    unread,
-    membership,
-    addressOf,
-    clock,
-    log,
-  } = options
+  const { access, addressOf, admit, authenticate, bodies, budgets, legacy, membership } = options
+  const { sessions, stateless, turns, unread, clock, log } = options
   const watchCredential = createCredentialWatch(authenticate, clock)
   const ownerRouting =
     membership &&

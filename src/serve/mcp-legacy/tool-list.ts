@@ -3,17 +3,14 @@ import { resolveReference } from '../../json/json-pointer.ts'
 import { elements, members } from '../../json/json-text.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-/** Converted pages, keyed by the original page. */
-const known = new WeakMap<Buffer, Buffer>()
-
-/** Removes output schemas that legacy clients cannot use: one such schema makes a client reject the whole list. */
-export function legacyToolList(list: Buffer): Buffer {
-  const made = known.get(list) ?? withKnownOutputs(list)
-  known.set(list, made)
-  return made
-}
+/**
+ * Removes output schemas that legacy clients cannot use: one such schema makes a client reject the whole list. Memoized,
+ * because a page is the same object until it changes.
+ */
+export const legacyToolList = memoizeByObject(withKnownOutputs)
 
 function withKnownOutputs(list: Buffer): Buffer {
   if (!list.includes('"outputSchema"')) return list

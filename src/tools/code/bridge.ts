@@ -1,7 +1,7 @@
 import type { Access } from '../../core/access.ts'
 import { type Call, quietPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { abortWith, waitFor } from '../../core/deadline.ts'
+import { abortWith, endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { HostRefusal } from '../../core/executor.ts'
 import { FairSemaphore } from '../../core/limits/fair-semaphore.ts'
@@ -78,7 +78,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
         sent = true
       }
       const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked, starting }
-      const result = await waitFor(runNestedCall(access, { ...call, signal }, asked, carried), signal)
+      const result = await endWith(signal, runNestedCall(access, { ...call, signal }, asked, carried))
       const text = textFor(result, `${asked.server}.${asked.tool}`, room.left)
       record.end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
       if (typeof text !== 'string') throw text

@@ -1,17 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { LookupOptions, Served, View } from '../../core/access.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import type { ProgramCall } from './program-messages.ts'
 
 export type Names = ReturnType<typeof createNames>
 
-const known = new WeakMap<readonly Served[], Names>()
-
 /** The names of the tools in a list. They are cached by list, because a list stays the same object until it changes. */
-export function namesOf(tools: readonly Served[]): Names {
-  const made = known.get(tools) ?? createNames(tools)
-  known.set(tools, made)
-  return made
-}
+export const namesOf = memoizeByObject(createNames)
 
 interface OfServer {
   readonly exact: ReadonlyMap<string, Served>

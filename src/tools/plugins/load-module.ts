@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, endWith } from '../../core/deadline.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import type { Tool } from '../define-tool.ts'
 import { isSink, type Sink } from '../sinks/sink.ts'
@@ -31,7 +31,7 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
   const url = taggedUrl(file, tag)
   using limit = deadline(clock, maxMs, () => new Error(`it did not load within ${maxMs / 1000} s (a fixed limit)`))
   try {
-    const { problem, ...offered } = exportedBy(await waitFor(load(url), limit.signal))
+    const { problem, ...offered } = exportedBy(await endWith(limit.signal, load(url)))
     const told = problem && `${file} ${problem}; export the results of defineTool or defineSink.`
     return { file, ...offered, files: filesOf(tag), problem: told }
   } catch (thrown) {

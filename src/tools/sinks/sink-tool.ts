@@ -2,7 +2,7 @@ import { createHash, hash, randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { ownerKey } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { endWith } from '../../core/deadline.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { type Result, type ResultBody, resultOf, structuredResult } from '../../core/result.ts'
 import type { TtlStore } from '../../core/stores.ts'
@@ -105,7 +105,7 @@ function createOnce(sink: string, shared: SharedWrites | undefined) {
     }
     if (before) {
       check(before.digest)
-      return waitFor(before.answer, signal)
+      return endWith(signal, before.answer)
     }
     const answer = shared ? writeShared(shared, JSON.stringify(['sink', sink, key]), { digest, check, write }) : write()
     setBounded(known, key, { digest, answer }, maxRemembered)

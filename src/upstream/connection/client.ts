@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Call, type Caller, type Capabilities, listProfile, type Peer, wrapPeer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { pause, waitFor } from '../../core/deadline.ts'
+import { endWith, pause } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../json/json.ts'
 import type { InitializedConnection } from './handshake.ts'
@@ -148,7 +148,7 @@ export class ConnectionClient {
 
   /** Waits until the server has had time to ask for roots. */
   async greeted(signal: AbortSignal): Promise<void> {
-    if (this.#greeting) await waitFor(this.#greeting, signal)
+    if (this.#greeting) await endWith(signal, this.#greeting)
   }
 
   /** Waits until the server has its roots. Gives up after a while, for all calls, if the client does not provide them. */
@@ -157,7 +157,7 @@ export class ConnectionClient {
     if (!wait) return
     user.waitsFor?.("the client's roots")
     wait.limit ??= this.#clock.after(rootsWithinMs, wait.end)
-    await waitFor(wait.over, user.signal)
+    await endWith(user.signal, wait.over)
   }
 
   /** Gives a server time to apply its roots. A busy server responds to pings more slowly, so it gets more time. */

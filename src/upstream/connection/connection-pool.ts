@@ -15,11 +15,11 @@ import type { ConnectionEvents, ConnectionSettings, ManagedConnection } from './
 import { caughtUp } from './ping.ts'
 import { ReconnectBackoff } from './reconnect.ts'
 import {
+  type ClientScope,
+  type ConnectionFacts,
   dependsOnRoots,
   needsOwnConnection,
   prefersSession,
-  type Scope,
-  type ServerFacts,
   scopeOf,
   sharedKey,
   statelessKey,
@@ -61,7 +61,7 @@ export class ConnectionPool implements AsyncDisposable {
   readonly #options: ConnectionPoolOptions
   readonly #settings: ConnectionSettings
   readonly #connections = new ConnectionTable()
-  readonly #facts: ServerFacts
+  readonly #facts: ConnectionFacts
   /** Whether calls to each known tool send requests or log messages before the result. */
   readonly #messaging = new Map<string, ToolMessaging>()
   readonly #rootsOf = createRootsOf()
@@ -262,7 +262,7 @@ export class ConnectionPool implements AsyncDisposable {
     return managed
   }
 
-  #openScope({ kind, key }: Scope, caller: Caller): PooledConnection {
+  #openScope({ kind, key }: ClientScope, caller: Caller): PooledConnection {
     if (kind === 'shared') return this.#openShared(caller.capabilities, key)
     if (kind === 'own') return this.#openOwn(caller)
     const managed = this.#take(caller, 'call')

@@ -1,6 +1,6 @@
 import { type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline, pause, waitFor } from '../../core/deadline.ts'
+import { deadline, endWith, pause } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
@@ -52,7 +52,7 @@ export async function openSession(
   let handshake: HandshakeResult
   try {
     using limit = deadline(options.clock, silenceMs.stdio, () => new Silence(), options.signal)
-    handshake = await waitFor(session, limit.signal)
+    handshake = await endWith(limit.signal, session)
   } catch (error) {
     if (options.signal.aborted || !connection.transport.usable) throw error
     // A server that only starts slowly answers both, in this order.
@@ -89,7 +89,7 @@ async function detectEra(
     let first: unknown
     try {
       using limit = deadline(clock, silenceMs[kind], () => new Silence(), options.signal)
-      return await waitFor(modern, limit.signal)
+      return await endWith(limit.signal, modern)
     } catch (error) {
       if (!mayBeOtherEra(error)) throw error
       first = error

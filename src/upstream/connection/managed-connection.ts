@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { unsentError } from '../transports/transport-errors.ts'
@@ -184,9 +184,9 @@ export class ManagedConnection implements AsyncDisposable {
     backoff.called()
     const opening = this.#connect()
     const { failure } = backoff
-    if (!failure) return await waitFor(opening, signal)
+    if (!failure) return await endWith(signal, opening)
     using patience = deadline(clock, maxWaitMs, () => this.#unhealthy(failure, firstHintMs), signal)
-    return await waitFor(opening, patience.signal)
+    return await endWith(patience.signal, opening)
   }
 
   /** One attempt to connect, shared by all waiters. */
@@ -213,7 +213,7 @@ export class ManagedConnection implements AsyncDisposable {
       using _turn = turn && (await turn)
       using limit = deadline(clock, connectWithinMs, () => this.#tooSlow(), wanted)
       // Wait until the previous process has ended, because it may still hold a lock.
-      await waitFor(this.#closing, limit.signal)
+      await endWith(limit.signal, this.#closing)
       const open = await this.#events.connect(limit.signal)
       this.#begin(open)
       return open

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { endWith } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 
@@ -216,7 +216,7 @@ export function createStartQueue(clock: Clock, maxStarts = availableParallelism(
       next()
     }
     let timer: Disposable | undefined
-    await waitFor(turn.promise, signal).catch((error) => {
+    await endWith(signal, turn.promise).catch((error) => {
       leave()
       throw error
     })

@@ -4,7 +4,7 @@ import type { ConnectionUser } from './client.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
 /** Which connection a call uses: one that callers share, its caller's own, or one for this call alone. */
-export interface Scope {
+export interface ClientScope {
   readonly kind: 'shared' | 'own' | 'call'
   readonly key: string
   /** Whether the caller wants log messages that only its own connection can attribute to it. */
@@ -12,7 +12,7 @@ export interface Scope {
 }
 
 /** What is known about a server and its connections. */
-export interface ServerFacts {
+export interface ConnectionFacts {
   readonly connections: ReadonlyMap<string, Pick<ManagedConnection, 'sessions' | 'lastUse'>>
   /** Whether each principal has its own credential, so that connections are never shared. */
   readonly personal: boolean
@@ -32,7 +32,12 @@ export const statelessKey = 'stateless'
 export const sharedKey = (capabilities: Capabilities): string => `shared ${listProfile(capabilities)}`
 
 /** All of a caller's calls use the same connection, so that they see the same server state (V3). */
-export function scopeOf(caller: Caller, peer: Peer | undefined, config: ServerConfig, facts: ServerFacts): Scope {
+export function scopeOf(
+  caller: Caller,
+  peer: Peer | undefined,
+  config: ServerConfig,
+  facts: ConnectionFacts,
+): ClientScope {
   if (config.session === 'call') return { kind: 'call', key: '' }
   const { connections } = facts
   const logs = peer?.logLevel !== undefined && facts.logsForAnyCall()
@@ -49,7 +54,7 @@ export function scopeOf(caller: Caller, peer: Peer | undefined, config: ServerCo
 }
 
 /** The key of the caller's connection; of several for different roots, of the one that was used last. */
-function ownKey(caller: Caller, { connections, wantsRoots }: ServerFacts): string | undefined {
+function ownKey(caller: Caller, { connections, wantsRoots }: ConnectionFacts): string | undefined {
   const key = clientKey(caller)
   if (connections.has(key)) return key
   if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
@@ -64,7 +69,7 @@ function ownKey(caller: Caller, { connections, wantsRoots }: ServerFacts): strin
 export const needsOwnConnection = (
   capabilities: Capabilities,
   config: ServerConfig,
-  facts: Pick<ServerFacts, 'personal'>,
+  facts: Pick<ConnectionFacts, 'personal'>,
 ): boolean => config.session !== 'shared' || facts.personal || canBeAsked(capabilities)
 
 /**
@@ -74,7 +79,7 @@ export const needsOwnConnection = (
 export const prefersSession = (
   { peer, capabilities }: Caller,
   config: ServerConfig,
-  facts: Pick<ServerFacts, 'personal' | 'sessionless'>,
+  facts: Pick<ConnectionFacts, 'personal' | 'sessionless'>,
 ): boolean =>
   config.transport !== 'sse' &&
   config.era === 'auto' &&
@@ -86,5 +91,8 @@ export const prefersSession = (
  * Whether the choice of a connection depends on a call's roots. A caller without a session may be several programs with
  * different roots.
  */
-export const dependsOnRoots = ({ caller, peer }: ConnectionUser, { wantsRoots, connections }: ServerFacts): boolean =>
+export const dependsOnRoots = (
+  { caller, peer }: ConnectionUser,
+  { wantsRoots, connections }: ConnectionFacts,
+): boolean =>
   wantsRoots && !connections.has(statelessKey) && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined

@@ -1,6 +1,6 @@
 import type { Call, Capabilities } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, endWith } from '../../core/deadline.ts'
 import { type Decide, refusalOf } from '../../core/decision.ts'
 import type { Log } from '../../core/log.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
@@ -59,7 +59,7 @@ export class ConnectionLists {
   async #check(fetching: Promise<unknown>, { caller, entry, signal }: Call): Promise<void> {
     const { server, listings, decide, clock, log } = this.#options
     using patience = deadline(clock, listedWithinMs, () => new Error('listing timed out'), signal)
-    await waitFor(fetching, patience.signal).catch((error) => {
+    await endWith(patience.signal, fetching).catch((error) => {
       signal.throwIfAborted()
       log.debug({ server, err: error }, 'calling a tool whose definition could not be rechecked')
     })

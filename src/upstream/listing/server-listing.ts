@@ -8,6 +8,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../../core/stores.ts'
 import { backoffMs } from '../../lib/backoff.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { type FailedList, fetchLists, type ListTtls, type ServerLists } from './fetch-lists.ts'
@@ -311,18 +312,12 @@ function tooSlow(server: string): ToolwayError {
 const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
   JSON.stringify({ ...a, fetchedAt: 0 }) !== JSON.stringify({ ...b, fetchedAt: 0 })
 
-const digests = new WeakMap<readonly Entry[], string>()
-
 /** A list's digest. Memoized, because a list is the same array until it changes. */
-export function listDigest(entries: readonly Entry[]): string {
-  const known = digests.get(entries)
-  if (known !== undefined) return known
+export const listDigest = memoizeByObject((entries: readonly Entry[]): string => {
   const hash = createHash('sha256')
   for (const { kind, definition } of entries) hash.update(JSON.stringify([kind, definition]))
-  const digest = hash.digest('base64url').slice(0, 16)
-  digests.set(entries, digest)
-  return digest
-}
+  return hash.digest('base64url').slice(0, 16)
+})
 
 /** How many refreshes are allowed without a pause, because changes come in small bursts. */
 const atOnce = 2

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { waitFor } from '../../core/deadline.ts'
+import { endWith } from '../../core/deadline.ts'
 import { plainPage } from '../../lib/html-page.ts'
 
 /** A local HTTP server that receives the redirect at the end of a sign-in. */
@@ -42,7 +42,7 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
           },
         )
       })
-      return (await waitFor(promise, signal)) as never
+      return (await endWith(signal, promise)) as never
     },
     async [Symbol.asyncDispose]() {
       server.close()

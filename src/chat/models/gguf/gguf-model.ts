@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { Config } from '../../../config/schema.ts'
 import type { ChatMessage } from '../../../core/chat.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { deadline, waitFor } from '../../../core/deadline.ts'
+import { deadline, endWith } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Budget } from '../../../core/limits/budget.ts'
 import { FairSemaphore } from '../../../core/limits/fair-semaphore.ts'
@@ -177,7 +177,7 @@ function createAsyncQueue<Item>() {
         if (kept.length > 0) continue
         if (ended && 'thrown' in ended) throw ended.thrown
         if (ended) return
-        await waitFor(news.promise, signal)
+        await endWith(signal, news.promise)
       }
     },
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Call, Caller } from '../../../core/call.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { deadline, waitFor } from '../../../core/deadline.ts'
+import { deadline, endWith } from '../../../core/deadline.ts'
 import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
@@ -127,7 +127,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
 
   /** The child for a new call. Waits while a cancelled call may still cause the child to be killed. */
   async function usable(signal: AbortSignal): Promise<Running> {
-    while (current && current.cancelling.size > 0) await waitFor(Promise.all(current.cancelling), signal)
+    while (current && current.cancelling.size > 0) await endWith(signal, Promise.all(current.cancelling))
     if (over) throw gone('Toolway stopped it')
     idle?.[Symbol.dispose]()
     current ??= start()
@@ -151,7 +151,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
       const { meta, arguments: args } = input
       send(running, { kind: 'call', id, tool, callId: call.id, arguments: args.value, meta, caller: sent })
       try {
-        return await waitFor(answer.promise, signal)
+        return await endWith(signal, answer.promise)
       } finally {
         signal.removeEventListener('abort', stop)
       }
@@ -171,7 +171,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
     const sentence = `The process for the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
     using limit = deadline(clock, startMs, () => new ToolwayError('TIMEOUT', sentence), signal)
     try {
-      await waitFor(running.ready, limit.signal)
+      await endWith(limit.signal, running.ready)
     } catch (thrown) {
       // Kill the process, so that the next call starts a new one.
       if (!signal.aborted) end(running)
