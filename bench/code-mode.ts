@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Caller } from '../src/core/call.ts'
 import { Json } from '../src/json/json.ts'
-import type { Gateway } from '../src/runtime/gateway.ts'
+import type { Gateway } from '../src/runtime/gateway-api.ts'
 import { startToolway } from '../tests/fixtures/toolway.ts'
 import { median } from './measure/statistics.ts'
 

@@ -6,7 +6,7 @@ import { type LoadedConfig, loadConfig } from './config/load.ts'
 import { ConfigError, type ConfigProblem } from './config/problems.ts'
 import { isRecord } from './lib/is-record.ts'
 import { thrownText } from './lib/message-text.ts'
-import type { Gateway, GatewayOptions } from './runtime/gateway.ts'
+import type { Gateway, GatewayOptions } from './runtime/gateway-api.ts'
 import { createLog } from './telemetry/log.ts'
 
 export type { ChatAnswer as Answer, ChatBuilder } from './chat/chat-builder.ts'
@@ -19,7 +19,7 @@ export type { Call, Caller, Handler, Interceptor, Peer } from './core/call.ts'
 export { type ErrorCode, ServerError, ToolwayError } from './core/errors.ts'
 export { type Result, resultOf, structuredResult, textResult } from './core/result.ts'
 export { Json } from './json/json.ts'
-export type { Gateway, GatewayOptions } from './runtime/gateway.ts'
+export type { Gateway, GatewayOptions } from './runtime/gateway-api.ts'
 export { version } from './runtime/package-paths.ts'
 export type {
   BatchAnswer,
@@ -38,7 +38,7 @@ export type { JsonSchema, StandardSchema, ToolSchema } from './tools/schema.ts'
 export { defineSink } from './tools/sinks/sink.ts'
 
 /** Options for `createGateway`. */
-export interface ProgramOptions extends Omit<GatewayOptions, 'admin' | 'log' | 'shared'> {
+export interface ProgramOptions extends Omit<GatewayOptions, 'log' | 'shared'> {
   /**
    * The result of `loadConfig`, or an object with the keys of a configuration file. The default is an empty
    * configuration; no file is read.

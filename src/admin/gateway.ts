@@ -1,13 +1,14 @@
 import type { LoadedConfig } from '../config/load.ts'
 import { createLazy } from '../lib/lazy.ts'
 import type { AdminPart, GatewayParts } from '../runtime/admin-part.ts'
-import { createGateway, type Gateway, type GatewayOptions } from '../runtime/gateway.ts'
+import { createGateway } from '../runtime/gateway.ts'
+import type { Gateway, GatewayOptions } from '../runtime/gateway-api.ts'
 import { version } from '../runtime/package-paths.ts'
 import type { Inbox } from './inbox/inbox.ts'
 
 /** Creates a gateway with the admin API, the dashboard and the inbox. */
-export const openGateway = (first: LoadedConfig, options: Omit<GatewayOptions, 'admin'>): Promise<Gateway> =>
-  createGateway(first, { ...options, admin: createAdminPart })
+export const openGateway = (first: LoadedConfig, options: GatewayOptions): Promise<Gateway> =>
+  createGateway(first, options, createAdminPart)
 
 function createAdminPart(parts: GatewayParts): AdminPart {
   const { processState, reload, current, sharedApprovals } = parts

@@ -1,32 +1,27 @@
-import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { reloadableChat } from '../chat/reloadable-chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { ConfigSource } from '../config/locate.ts'
 import { ConfigError } from '../config/problems.ts'
 import { refuseUnauthenticated } from '../config/unauthenticated.ts'
 import { watchFiles } from '../config/watch.ts'
 import type { Access } from '../core/access.ts'
 import type { Caller, Handler } from '../core/call.ts'
-import type { Chat } from '../core/chat.ts'
-import { type Clock, systemClock } from '../core/clock.ts'
+import { systemClock } from '../core/clock.ts'
 import type { Kind } from '../core/entry.ts'
-import type { Log } from '../core/log.ts'
-import type { ServerSummary } from '../core/source-status.ts'
 import { createListeners } from '../lib/listen.ts'
 import type { Why } from '../policy/explanation.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
 import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
-import { type ProgramAccess, programAccess } from '../serve/program-access.ts'
+import { programAccess } from '../serve/program-access.ts'
 import { serveStdio } from '../serve/stdio.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
-import type { Tool } from '../tools/define-tool.ts'
 import { registeredTools } from '../tools/tool-source.ts'
 import type { AdminPart, GatewayParts } from './admin-part.ts'
 import { notifyOfApprovals } from './approval-webhook.ts'
 import { createCluster } from './cluster.ts'
 import { ConfigAudit } from './config-audit.ts'
 import type { GenerationContext } from './context.ts'
+import type { Gateway, GatewayOptions } from './gateway-api.ts'
 import {
   buildGeneration,
   disposeGeneration,
@@ -46,69 +41,22 @@ import {
 import { Generations } from './generations.ts'
 import { identity } from './package-paths.ts'
 import { openProcessState } from './process-state.ts'
-import { Reload, type ReloadStatus } from './reload.ts'
+import { Reload } from './reload.ts'
 import { shareApprovals } from './shared-approvals.ts'
 import { haveSameUrl, serversOf, unserved } from './upstream-servers.ts'
-import type { SharedServices } from './workers/worker.ts'
-
-export interface GatewayOptions {
-  readonly log: Log
-  readonly clock?: Clock
-  /** Loads the current configuration for a reload. Without this function, a reload applies the first one again. */
-  readonly load?: () => Promise<LoadedConfig>
-  /** Whether to reload automatically when a configuration file changes. If not set, only `reload` reloads. */
-  readonly watch?: boolean
-  /** Where `load` reads the configuration from, so that it can be edited. Without it, the admin API cannot edit it. */
-  readonly source?: ConfigSource | undefined
-  /** Opens the admin API, the dashboard and the inbox, which nothing here depends on. */
-  readonly admin?: (parts: GatewayParts) => AdminPart
-  /** Services that the primary process provides; set if this process is a worker. */
-  readonly shared?: SharedServices | undefined
-  /** Tools created with `defineTool`. They run in this process and are served under the server name `native`. */
-  readonly tools?: readonly Tool[]
-  /** Writes to standard output, for the sink `stdout`. Absent if standard output is the connection to a client. */
-  readonly print?: (text: string) => void
-}
-
-/** A running Toolway: `Access` for calls, and the endpoints that clients connect to. */
-export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
-  /** Chat with the models and tools in the current configuration. */
-  readonly chat: Chat
-  /** The current configuration; a reload replaces it. */
-  readonly loaded: LoadedConfig
-  /** The local user as a caller. No credential is needed. */
-  readonly local: Caller
-  localAs(agent: string | undefined): Caller
-  /** The bearer token for HTTP clients; undefined if none is required. */
-  readonly token: string | undefined
-  /**
-   * Says whether an agent may use a tool, and which rule decides. `tool` can be spelled in any way that a call accepts;
-   * errors suggest similar names. With `authenticated: false`, rejects if callers without a credential may not act as
-   * the agent.
-   */
-  why(agent: string, tool: string, options?: { readonly authenticated?: boolean }): Promise<Why>
-  /** All servers and their health, regardless of policy. Intended for the operator. */
-  servers(): readonly ServerSummary[]
-  /** Refreshes all servers' lists. Settles when each refresh has succeeded or failed. */
-  refresh(): Promise<void>
-  /** Number of generations: the current one and older ones with calls in progress. */
-  generations(): number
-  reloadStatus(): ReloadStatus
-  /** Reloads in all replicas. An invalid configuration changes nothing. Never rejects; the status shows failures. */
-  reload(): Promise<ReloadStatus>
-  listen(): Promise<HttpServer>
-  /** Serves one client over stdio, until its input ends. */
-  stdio(input: Readable, output: Writable, agent?: string): Promise<void>
-}
 
 const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
 
 /**
  * The composition root. `ProcessState` lives as long as the process; a `Generation` lives until its configuration is
  * replaced and its last call has finished. `Access` runs each call in the current generation. Everything that serves
- * clients refers to `Access` only, never to a generation.
+ * clients refers to `Access` only, never to a generation. `openAdmin` opens the admin API, the dashboard and the inbox.
  */
-export async function createGateway(first: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
+export async function createGateway(
+  first: LoadedConfig,
+  options: GatewayOptions,
+  openAdmin?: (parts: GatewayParts) => AdminPart,
+): Promise<Gateway> {
   const { log, clock = systemClock, load = async () => first } = options
   const { config } = first
   const tools = registeredTools(options.tools ?? [])
@@ -239,7 +187,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const { shared } = options
   const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
   const admin = open.use(
-    options.admin?.({
+    openAdmin?.({
       processState,
       config,
       access,

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { Gateway } from '../../src/runtime/gateway.ts'
+import type { Gateway } from '../../src/runtime/gateway-api.ts'
 import { openOAuth, signIn } from '../../src/runtime/oauth-sign-in.ts'
 import type { Task } from './client-steps.ts'
 import { openToolway, serverName } from './toolway.ts'

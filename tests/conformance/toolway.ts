@@ -1,7 +1,7 @@
 import { openGateway } from '../../src/admin/gateway.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { Gateway } from '../../src/runtime/gateway.ts'
+import type { Gateway } from '../../src/runtime/gateway-api.ts'
 import { writeConfig } from '../fixtures/config-file.ts'
 import { temporaryFolder } from '../fixtures/folders.ts'
 
