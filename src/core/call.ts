@@ -120,7 +120,7 @@ export interface Peer {
   readonly paused?: (<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal) => Promise<T>) | undefined
 }
 
-/** A peer without a session of its own: `ask` answers or refuses its requests, and it is told of progress at most. */
+/** A peer without a session of its own: `ask` answers or refuses its requests, and of notifications, it gets only progress. */
 export const quietPeer = (ask: Peer['ask'], onProgress?: (params: Json) => void): Peer => ({
   rounds: false,
   logLevel: undefined,
