@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
+import { expectCpuBelow } from '../../../tests/fixtures/cpu-time.ts'
 import { ExactNumber, parseExactly } from '../../json/exact-number.ts'
 import { Json } from '../../json/json.ts'
 import { budget, stepsPerCheck } from './budget.ts'
@@ -93,16 +93,16 @@ describe('V5: numbers that a double would round are judged by their digits', () 
     )
   })
 
-  test('security: numbers with millions of digits, or a huge exponent, are refused at once', async () => {
+  test('security: numbers with millions of digits, or a huge exponent, are refused at once', () => {
     const digits = `7${'0'.repeat(1_000_000)}7`
-    const start = cpuMs()
     const many = Array(100).fill('{"maximum":1}').join()
-    expect(await fits(ofId(`"anyOf":[${many}]`), `{"id":${digits}}`)).toBe(false)
-    expect(await fits(ofId('"type":"string"'), `{"other":${digits}}`)).toBe(true)
-    expect(await fits(ofId('"maximum":9007199254740993'), `{"id":${digits}}`)).toBe(false)
-    expect(await fits(ofId('"multipleOf":7'), `{"id":${digits}}`)).toBe(false)
-    expect(await fits(ofId('"multipleOf":7'), '{"id":7e-999999999}')).toBe(false)
-    expect(await fits(ofId('"multipleOf":0.5,"not":{"multipleOf":3}'), '{"id":123e-400}')).toBe(false)
-    expect(cpuMs() - start).toBeLessThan(2_000)
+    return expectCpuBelow(2_000, async () => {
+      expect(await fits(ofId(`"anyOf":[${many}]`), `{"id":${digits}}`)).toBe(false)
+      expect(await fits(ofId('"type":"string"'), `{"other":${digits}}`)).toBe(true)
+      expect(await fits(ofId('"maximum":9007199254740993'), `{"id":${digits}}`)).toBe(false)
+      expect(await fits(ofId('"multipleOf":7'), `{"id":${digits}}`)).toBe(false)
+      expect(await fits(ofId('"multipleOf":7'), '{"id":7e-999999999}')).toBe(false)
+      expect(await fits(ofId('"multipleOf":0.5,"not":{"multipleOf":3}'), '{"id":123e-400}')).toBe(false)
+    })
   })
 })
