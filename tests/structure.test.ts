@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { readStructure } from '../tooling/structure.ts'
+
+/** What the source has now. A change may make a figure smaller, and then the limit with it, never larger. */
+const limits = {
+  lines: 98_100,
+  files: 719,
+  functionsOver80: 74,
+  functionsOver120: 33,
+  largeOptions: 18,
+  participles: 352,
+  sharedNames: 820,
+}
+
+test('the source keeps its size and shape', () => {
+  const { files, longFunctions, largeOptions, participles, sharedNames } = readStructure()
+  const figures = {
+    lines: files.reduce((sum, { lines }) => sum + lines, 0),
+    files: files.length,
+    functionsOver80: longFunctions.length,
+    functionsOver120: longFunctions.filter(({ count }) => count > 120).length,
+    largeOptions: largeOptions.length,
+    participles: participles.length,
+    sharedNames: sharedNames.length,
+  }
+  for (const [name, limit] of Object.entries(limits)) {
+    expect(figures[name as keyof typeof figures], name).toBeLessThanOrEqual(limit)
+  }
+})
