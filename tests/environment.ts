@@ -1,5 +1,7 @@
 import { registerHooks } from 'node:module'
+import fc from 'fast-check'
 import { builtinEnvironments, type Environment } from 'vitest/runtime'
+import { seed } from './fixtures/runs.ts'
 
 /**
  * The environment of test workers: that of Node, and imports are resolved here. Vitest would send a message for each of
@@ -9,6 +11,7 @@ const environment: Environment = {
   ...builtinEnvironments.node,
   setup(global, options) {
     registerHooks({ resolve })
+    fc.configureGlobal({ seed: seed() })
     return builtinEnvironments.node.setup(global, options)
   },
 }
