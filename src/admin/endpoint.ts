@@ -8,7 +8,7 @@ import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { WorkTurns } from '../core/limits/turns.ts'
 import type { Log } from '../core/log.ts'
-import type { MetricsPages } from '../runtime/admin-part.ts'
+import type { MetricsPages } from '../runtime/gateway.ts'
 import { type Authenticate, type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
 import {
   apiCodeOf,

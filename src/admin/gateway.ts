@@ -1,6 +1,6 @@
 import type { LoadedConfig } from '../config/load.ts'
 import { createLazy } from '../lib/lazy.ts'
-import type { AdminPart, GatewayParts } from '../runtime/admin-part.ts'
+import type { AdminPart, GatewayParts } from '../runtime/gateway.ts'
 import { createGateway } from '../runtime/gateway.ts'
 import type { Gateway, GatewayOptions } from '../runtime/gateway-api.ts'
 import { version } from '../runtime/package-paths.ts'

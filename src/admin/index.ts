@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { AuditPageQuery } from '../audit/reader.ts'
 import { marksFolder } from '../audit/write/head.ts'
-import type { GatewayParts } from '../runtime/admin-part.ts'
+import type { GatewayParts } from '../runtime/gateway.ts'
 import { packageFile, version } from '../runtime/package-paths.ts'
 import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'

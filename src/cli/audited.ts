@@ -7,7 +7,7 @@ import { secretSettings } from '../config/schema-lookup.ts'
 import { systemClock } from '../core/clock.ts'
 import { osUser } from '../core/home.ts'
 import { silentLog } from '../core/log.ts'
-import { auditAction } from '../runtime/audit-action.ts'
+import { auditAction } from '../runtime/audit-events.ts'
 import { version } from '../runtime/package-paths.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
 

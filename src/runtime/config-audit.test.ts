@@ -3,8 +3,7 @@ import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { auditAction } from './audit-action.ts'
-import { ConfigAudit } from './config-audit.ts'
+import { auditAction, ConfigAudit } from './audit-events.ts'
 import { compareConfigs } from './config-difference.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as unknown as Config

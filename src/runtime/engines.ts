@@ -7,9 +7,9 @@ import { pinned, readBody } from '../egress/guarded-get.ts'
 import { createLazy } from '../lib/lazy.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import type { SandboxFetch } from '../sandbox/host-calls.ts'
-import type { GenerationContext } from './context.ts'
+import type { SharedParts } from './generations.ts'
 import { moduleFile } from './package-paths.ts'
-import type { SharedParts } from './shared-parts.ts'
+import type { GenerationContext } from './process-state.ts'
 
 /** The models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
 export interface Engines {

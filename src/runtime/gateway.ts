@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { reloadableChat } from '../chat/reloadable-chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { ConfigSource } from '../config/locate.ts'
 import { ConfigError } from '../config/problems.ts'
+import type { Config } from '../config/schema.ts'
 import { refuseUnauthenticated } from '../config/unauthenticated.ts'
 import { watchFiles } from '../config/watch.ts'
 import type { Access } from '../core/access.ts'
@@ -11,16 +13,15 @@ import type { Kind } from '../core/entry.ts'
 import { createListeners } from '../lib/listen.ts'
 import type { Why } from '../policy/explanation.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
+import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
 import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
 import { programAccess } from '../serve/program-access.ts'
 import { serveStdio } from '../serve/stdio.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
 import { registeredTools } from '../tools/tool-source.ts'
-import type { AdminPart, GatewayParts } from './admin-part.ts'
-import { notifyOfApprovals } from './approval-webhook.ts'
-import { createCluster } from './cluster.ts'
-import { ConfigAudit } from './config-audit.ts'
-import type { GenerationContext } from './context.ts'
+import { notifyOfApprovals, type SharedApprovals, shareApprovals } from './approvals.ts'
+import { ConfigAudit } from './audit-events.ts'
+import { type Cluster, createCluster } from './cluster.ts'
 import type { Gateway, GatewayOptions } from './gateway-api.ts'
 import {
   buildGeneration,
@@ -40,9 +41,8 @@ import {
 } from './generation-queries.ts'
 import { Generations } from './generations.ts'
 import { identity } from './package-paths.ts'
-import { openProcessState } from './process-state.ts'
-import { Reload } from './reload.ts'
-import { shareApprovals } from './shared-approvals.ts'
+import { type GenerationContext, openProcessState, type ProcessState } from './process-state.ts'
+import { Reload, type ReloadHistory } from './reload.ts'
 import { haveSameUrl, serversOf, unserved } from './upstream-servers.ts'
 
 const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
@@ -338,3 +338,41 @@ const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [
   ...loaded.filesToWatch,
   ...plugins.filesToWatch,
 ]
+
+type MetricsPage = { readonly body: string; readonly contentType: string }
+
+/** Returns the metrics in the format that the Accept header selects. */
+export type MetricsPages = (accept: string | undefined) => MetricsPage | Promise<MetricsPage>
+
+/** What the admin part gets from a gateway. */
+export interface GatewayParts {
+  readonly processState: ProcessState
+  /** The configuration that the process was started with: its address and its stores stay in use after a reload. */
+  readonly config: Config
+  readonly access: Access
+  readonly authenticate: Authenticate
+  current(): Generation
+  readonly sharedApprovals: SharedApprovals
+  readonly reload: {
+    /** Reloads the configuration. Never rejects; a failure is recorded in the history. */
+    now(): Promise<unknown>
+    readonly history: ReloadHistory
+  }
+  /** Actions that apply to all processes that serve this gateway. */
+  readonly cluster: Pick<Cluster, 'control' | 'keysChanged'>
+  /** Where the configuration is read from; undefined if the gateway was started by a program. */
+  readonly source?: ConfigSource | undefined
+  why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
+  /** Undefined if metrics are disabled. */
+  readonly metrics: MetricsPages | undefined
+  /** This worker's number and the number of workers; undefined if there is only one process. */
+  readonly worker?: { readonly number: number; readonly of: number } | undefined
+  readonly startedAt: number
+}
+
+/** The part of a gateway that operators use. It loads its code when that is needed for the first time. */
+export interface AdminPart extends AsyncDisposable {
+  endpoint(server: ListeningServer): Promise<HttpEndpoint>
+  /** Opens the inbox, for its webhook. */
+  startInbox(): void
+}

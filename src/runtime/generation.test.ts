@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { disposeGeneration, type Generation } from './generation.ts'
-import { SharedParts } from './shared-parts.ts'
+import { SharedParts } from './generations.ts'
 
 test('B7: a part that cannot be closed does not keep the other parts of a configuration open', async () => {
   const closed: string[] = []

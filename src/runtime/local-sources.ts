@@ -15,11 +15,10 @@ import { nativeTools } from '../tools/native/index.ts'
 import { loadPlugins, type Plugins, PluginsRefused } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
 import { toolSource } from '../tools/tool-source.ts'
-import type { GenerationContext } from './context.ts'
 import type { Engines } from './engines.ts'
+import type { SharedParts } from './generations.ts'
 import { moduleFile } from './package-paths.ts'
-import type { ProcessState } from './process-state.ts'
-import type { SharedParts } from './shared-parts.ts'
+import type { GenerationContext, ProcessState } from './process-state.ts'
 
 export interface LocalSourcesOptions {
   readonly config: Config

@@ -7,10 +7,14 @@ import { descriptorStore } from '../catalog/descriptor-store.ts'
 import { type ClientToolState, createClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
+import type { Access } from '../core/access.ts'
+import type { ApprovalNeed } from '../core/approval.ts'
 import { AppPages } from '../core/apps.ts'
+import type { Call, Caller } from '../core/call.ts'
 import type { CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
 import { createLeases, type Leases, type Membership, type PubSub } from '../core/cluster.ts'
+import type { ToolwayError } from '../core/errors.ts'
 import { type Budgets, createBudgets } from '../core/limits/budgets.ts'
 import type { Log } from '../core/log.ts'
 import type { Observer } from '../core/observer.ts'
@@ -23,6 +27,8 @@ import { type BreakerConfig, type Breakers, createBreakers } from '../pipeline/b
 import { type Bulkhead, bulkhead } from '../pipeline/bulkhead.ts'
 import { type Cache, cache } from '../pipeline/cache/cache.ts'
 import { Refusals } from '../pipeline/refusals.ts'
+import type { ServerGuards } from '../pipeline/validate.ts'
+import type { Policy } from '../policy/decide.ts'
 import { createOrphanReaper, type OrphanReaper } from '../process/orphan-reaper.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
@@ -37,6 +43,8 @@ import { createRecentCalls, type RecentCalls } from '../telemetry/calls/call-rec
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Readings, ServerReading, StoreReading } from '../telemetry/metrics/readings.ts'
 import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
+import type { Tool } from '../tools/define-tool.ts'
+import type { GatewayStatus, StatusRefusal } from '../tools/meta/index.ts'
 import { createStartQueue, type StartQueue } from '../upstream/connection/reconnect.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import { openHistory, type PersistentHistory } from './history.ts'
@@ -281,3 +289,25 @@ const concurrencyLimits = (current: () => CurrentSettings) => ({
   queue: () => current().loaded.config.limits.queue,
   isStarting: (server: string) => current().servers.get(server)?.server.opening() === true,
 })
+
+/** Everything needed to build a generation: the process state and access to the current generation. */
+export interface GenerationContext extends ProcessState {
+  readonly access: Access
+  servedUris(call: Call): (uri: string) => string
+  /** Removes the current configuration's secrets from text. */
+  redact(text: string): string
+  policy(): Policy
+  guards(): ServerGuards
+  /** Whether the current rules require a person to approve a call. */
+  approvalNeed(call: Call): ApprovalNeed | undefined
+  /** Whether a principal's API key was revoked, or has expired. */
+  isRevoked(principal: string): boolean
+  /** Why the current configuration does not allow calls to a server; undefined if it does. */
+  unserved(server: string): ToolwayError | undefined
+  /** The gateway's state, or the rule that hides it from the caller. */
+  status(caller: Caller): GatewayStatus | StatusRefusal
+  /** Tools registered by the embedding program. They are served with the native ones. */
+  readonly tools: readonly Tool[]
+  /** Writes to standard output. Undefined if standard output is the connection to a client. */
+  readonly print: ((text: string) => void) | undefined
+}

@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { createListeners } from '../lib/listen.ts'
-import type { ConfigAudit } from './config-audit.ts'
+import type { ConfigAudit } from './audit-events.ts'
 import { type ConfigDifference, compareConfigs, isEmpty } from './config-difference.ts'
 
 /** One attempt to reload the configuration. */

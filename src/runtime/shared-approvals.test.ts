@@ -5,7 +5,7 @@ import { never } from '../core/deadline.ts'
 import { createBudgets } from '../core/limits/budgets.ts'
 import { silentLog } from '../core/log.ts'
 import { createApprovals } from '../pipeline/approvals.ts'
-import { shareApprovals } from './shared-approvals.ts'
+import { shareApprovals } from './approvals.ts'
 
 /** Several processes that hear each other. */
 function processes(count: number) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { traceSettings } from '../telemetry/traces/settings.ts'
-import { SharedParts } from './shared-parts.ts'
+import { SharedParts } from './generations.ts'
 
 function setUp() {
   const closed: string[] = []

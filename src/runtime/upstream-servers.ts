@@ -7,9 +7,9 @@ import { createConnector } from '../upstream/connection/connect.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
 import { UpstreamServer } from '../upstream/server.ts'
-import type { GenerationContext } from './context.ts'
+import type { SharedParts } from './generations.ts'
 import { identity } from './package-paths.ts'
-import type { SharedParts } from './shared-parts.ts'
+import type { GenerationContext } from './process-state.ts'
 
 export interface ConfiguredServer {
   readonly server: UpstreamServer

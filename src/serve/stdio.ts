@@ -3,16 +3,23 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { settles } from '../core/deadline.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { type Budgets, createBudgets } from '../core/limits/budgets.ts'
 import type { Log } from '../core/log.ts'
 import { hasMoreValues } from '../json/json-text.ts'
-import { createLineReader, joined } from '../wire/bytes.ts'
+import { createLineReader, joined, toOneLine } from '../wire/bytes.ts'
 import { errorBytes, type Id, maxMessage, resultBytes } from '../wire/message.ts'
+import { modernRevision } from '../wire/revisions.ts'
 import { actingAs, agentOfParams } from './auth/identity.ts'
 import type { ResponseChannel } from './calls/operations.ts'
 import { errorResponse, ProtocolError, recordIfMalformed, recordMalformed, rpcCodes } from './errors.ts'
-import { type InboundRequest, readInbound } from './inbound-message.ts'
-import { createLineWriter } from './line-writer.ts'
+import { maxUnread } from './http/sse-stream.ts'
+import {
+  definedNotificationParams,
+  type InboundNotification,
+  type InboundRequest,
+  readInbound,
+} from './inbound-message.ts'
 import {
   answerBatch,
   type Batch,
@@ -22,9 +29,9 @@ import {
   isBatch,
   readBatch,
 } from './mcp-legacy/protocol.ts'
-import { protocolOf } from './mcp-stateless/envelope.ts'
-import { createStatelessProtocol } from './mcp-stateless/protocol.ts'
-import { createStatelessStdio } from './mcp-stateless/stdio.ts'
+import { protocolOf, statelessCaller, validateRequest } from './mcp-stateless/envelope.ts'
+import { createStatelessProtocol, type StatelessProtocol, type StatelessRequest } from './mcp-stateless/protocol.ts'
+import { statelessErrorResponse } from './mcp-stateless/responses.ts'
 import { createSession, listChangedNotifications, type Session } from './session/session.ts'
 
 /** How long calls in flight may continue after the client has closed its end of the connection. */
@@ -161,3 +168,132 @@ const ended = (input: Readable): Promise<void> =>
   })
 
 const isBlank = (line: Buffer): boolean => line.every((byte) => byte === 0x20 || byte === 0x09)
+
+export type LineWriter = ReturnType<typeof createLineWriter>
+
+const lineEnd = Buffer.from('\n')
+
+export function createLineWriter(output: Writable, input: Readable) {
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  let open = true
+  const gone = () => {
+    open = false
+    resolve()
+  }
+  // An error such as EPIPE means that the reader has closed its end.
+  output.on('error', gone).on('close', gone)
+  output.on('drain', () => input.resume())
+
+  /** Writes a response. Pauses the input while the reader is behind. */
+  const write = (message: Buffer) => {
+    if (open && !output.write(Buffer.concat([toOneLine(message), lineEnd]))) input.pause()
+  }
+
+  return {
+    write,
+    /** Writes a message that may be lost. Returns false, without writing, if the reader is too far behind. */
+    offer(message: Buffer): boolean {
+      if (!open || output.writableLength > maxUnread) return false
+      write(message)
+      return true
+    },
+    /** Resolves when the reader has closed the stream. */
+    closed,
+    /** Resolves when everything written so far is flushed. */
+    flushed: () =>
+      new Promise<void>((resolve) => {
+        if (!open || output.writableLength === 0) resolve()
+        else output.write('', () => resolve())
+      }),
+  }
+}
+
+/** Maximum number of requests in flight. */
+const maxRequests = 1_000
+
+/** The stateless protocol over stdio. All requests share one stream and are told apart by their ids. */
+function createStatelessStdio(options: {
+  readonly protocol: StatelessProtocol
+  readonly access: Access
+  readonly caller: Caller
+  readonly writer: LineWriter
+  readonly log: Log
+}) {
+  const { protocol, access, writer, log } = options
+  const requests = new Map<Id, ResponseChannel>()
+  const callers = new Map<string, Caller>()
+
+  const admitted = (inbound: InboundRequest): StatelessRequest => {
+    const envelope = validateRequest(inbound)
+    const caller = statelessCaller(actingAs(access, options.caller, agentOfParams(inbound.params)), envelope)
+    callers.set(caller.session, caller)
+    return { ...inbound, params: protocol.params(inbound, envelope, caller), envelope, caller }
+  }
+
+  const listen = (request: StatelessRequest, channel: ResponseChannel) => {
+    channel.owner = protocol.streams.open(request, request.caller, {
+      send: writer.offer,
+      end(answer) {
+        requests.delete(request.id)
+        writer.write(answer)
+      },
+    })
+  }
+
+  const answer = async (request: StatelessRequest) => {
+    const { id } = request
+    const channel: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
+    requests.set(id, channel)
+    if (request.method === 'subscriptions/listen') {
+      listen(request, channel)
+      return
+    }
+    const answer = await protocol.request(request, channel)
+    // If the request was cancelled, do not respond. Its id may already be in use for another request.
+    if (requests.get(id) !== channel) return
+    requests.delete(id)
+    if (answer !== undefined) writer.write(joined(answer.message))
+  }
+
+  return {
+    /** Handles a request. Resolves when it is answered or cancelled. Never rejects. */
+    async request(inbound: InboundRequest): Promise<void> {
+      const { id } = inbound
+      if (requests.has(id)) {
+        const message = 'A request with this id is still in flight: give each request its own id.'
+        recordMalformed(access, options.caller, message)
+        writer.write(errorBytes(id, { code: rpcCodes.request, message }))
+        return
+      }
+      try {
+        if (requests.size >= maxRequests) {
+          const sentence = `There are ${maxRequests} requests in flight: wait for some of them to be answered.`
+          throw new ToolwayError('OVERLOADED', sentence)
+        }
+        await answer(admitted(inbound))
+      } catch (thrown) {
+        requests.delete(id)
+        recordIfMalformed(access, options.caller, thrown)
+        const request = { ...inbound, envelope: { capabilities: {} } }
+        writer.write(joined(statelessErrorResponse(request, thrown, log).message))
+      }
+    },
+    notification(inbound: InboundNotification): void {
+      if (inbound.method !== 'notifications/cancelled') return
+      const params = definedNotificationParams(inbound, { revision: modernRevision }, log, (fault) =>
+        recordMalformed(access, options.caller, fault),
+      )
+      if (params === undefined) return
+      const id = params.requestId as Id
+      const { owner } = requests.get(id) ?? {}
+      requests.delete(id)
+      owner?.cancel()
+    },
+    /** All callers for which servers may hold state. */
+    callers: () => callers.values(),
+    cancelAll(): void {
+      for (const { owner } of requests.values()) owner?.cancel()
+      requests.clear()
+    },
+  }
+}

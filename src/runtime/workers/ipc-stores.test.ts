@@ -4,8 +4,7 @@ import { cacheContract } from '../../../tests/contract/cache.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Buckets } from '../../core/stores.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
-import { ipcBuckets, ipcCache, ipcTtlStore } from './ipc-stores.ts'
-import { createPrimaryServices, type PrimaryServices } from './primary-services.ts'
+import { createPrimaryServices, ipcBuckets, ipcCache, ipcTtlStore, type PrimaryServices } from './ipc-stores.ts'
 import { connectTo, connectToPrimary } from './rpc.fixture.ts'
 
 const start = 1_800_000_000_000

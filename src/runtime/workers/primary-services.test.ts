@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { createWorkerRegistry } from './primary-services.ts'
+import { createWorkerRegistry } from './ipc-stores.ts'
 
 const registryOf = (most?: number) => {
   const clock = createManualClock()

@@ -6,8 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import type { RpcPeer, RpcPort } from '../../lib/port-rpc.ts'
-import { broadcastTo } from './ipc-stores.ts'
-import { createPrimaryServices } from './primary-services.ts'
+import { broadcastTo, createPrimaryServices } from './ipc-stores.ts'
 import { connectRpc, type PrimaryMethods, type WorkerIdentity, type WorkerMethods, workerVariable } from './protocol.ts'
 
 export interface PrimaryOptions {

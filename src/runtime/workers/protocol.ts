@@ -2,8 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createPortRpc, type PortRpcOptions, type RpcMethods, type RpcPeer } from '../../lib/port-rpc.ts'
-import type { DeliverMethods, PublishMethods } from './ipc-stores.ts'
-import type { PrimaryServiceMethods, WorkerMember } from './primary-services.ts'
+import type { DeliverMethods, PrimaryServiceMethods, PublishMethods, WorkerMember } from './ipc-stores.ts'
 
 // The IPC protocol between the primary and its workers. During an upgrade, new workers talk to an older primary until
 // all are replaced, so the names of methods and members are a wire format that must stay compatible.

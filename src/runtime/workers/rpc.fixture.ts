@@ -4,8 +4,14 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import type { PubSub } from '../../core/cluster.ts'
 import { silentLog } from '../../core/log.ts'
 import type { RpcMethods, RpcPeer, RpcPort } from '../../lib/port-rpc.ts'
-import { broadcastTo, type DeliverMethods, ipcPubSub } from './ipc-stores.ts'
-import { createPrimaryServices, type PrimaryServiceMethods, type PrimaryServices } from './primary-services.ts'
+import {
+  broadcastTo,
+  createPrimaryServices,
+  type DeliverMethods,
+  ipcPubSub,
+  type PrimaryServiceMethods,
+  type PrimaryServices,
+} from './ipc-stores.ts'
 import { connectRpc } from './protocol.ts'
 
 const over = (port: MessagePort): RpcPort => ({

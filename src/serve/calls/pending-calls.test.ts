@@ -6,8 +6,7 @@ import { createBudgets } from '../../core/limits/budgets.ts'
 import { Json } from '../../json/json.ts'
 import { type Answer, events } from '../http/server.fixture.ts'
 import { type Asked, openStatelessServer, type Sending } from '../mcp-stateless/stateless.fixture.ts'
-import { createPendingCalls } from './pending-calls.ts'
-import { ResumableCall } from './resumable-call.ts'
+import { createPendingCalls, ResumableCall } from './resumable-call.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {

@@ -14,9 +14,8 @@ import type { ReceivedRequest } from '../http/request.ts'
 import { type AcceptedTypes, PostResponse, readAccept } from '../http/response.ts'
 import type { UnreadResponses } from '../http/sse-stream.ts'
 import type { InboundMessage, InboundRequest } from '../inbound-message.ts'
-import { statelessCaller } from './envelope.ts'
+import { statelessCaller, validateNotification, validateRequest } from './envelope.ts'
 import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
-import { validateNotification, validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
 
 interface StatelessPost {

@@ -11,7 +11,7 @@ import { type Id, notificationBytes, resultBytes } from '../../wire/message.ts'
 import { metaKeys } from '../../wire/revisions.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { Params } from '../inbound-message.ts'
-import { createResourceSubscriptions, type SessionSubscriptions } from '../session/subscriptions.ts'
+import { createResourceSubscriptions, type SessionSubscriptions } from '../session/session.ts'
 
 export interface ListenSink {
   send(message: Buffer): boolean

@@ -23,14 +23,13 @@ import {
   missingServersKey,
   type ResponseChannel,
 } from '../calls/operations.ts'
-import { createPendingCalls, invalidState } from '../calls/pending-calls.ts'
-import { type RequestTurn, ResumableCall } from '../calls/resumable-call.ts'
+import { createPendingCalls, invalidState, type RequestTurn, ResumableCall } from '../calls/resumable-call.ts'
 import { type EncodedResponse, HttpError, recordIfMalformed, rpcCodes } from '../errors.ts'
 import { definedParams, type InboundRequest, memberOf, type Params } from '../inbound-message.ts'
 import type { GatewayInfo } from '../mcp-legacy/protocol.ts'
 import type { RequestEnvelope } from './envelope.ts'
+import { checkParamHeaders } from './envelope.ts'
 import { createListenStreams } from './listen-streams.ts'
-import { checkParamHeaders } from './request-headers.ts'
 import { inputRequired, statelessErrorResponse } from './responses.ts'
 
 export interface StatelessRequest extends InboundRequest {

@@ -1,18 +1,20 @@
 import type { Access } from '../../core/access.ts'
-import type { Caller, LogLevel, Peer } from '../../core/call.ts'
+import { type Caller, callerKey, type LogLevel, type Peer } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
-import { type ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
+import { ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
+import type { Budget } from '../../core/limits/budget.ts'
 import type { Budgets } from '../../core/limits/budgets.ts'
+import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Log } from '../../core/log.ts'
-import type { Json } from '../../json/json.ts'
+import { Json } from '../../json/json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { capabilityFor } from '../../wire/defined-members.ts'
-import { type Id, notificationBytes } from '../../wire/message.ts'
+import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'
+import { answers, capabilityFor, errorMembers, type MemberRules } from '../../wire/defined-members.ts'
+import { type Id, notificationBytes, requestBytes } from '../../wire/message.ts'
 import { isLogLevel, meetsLogLevel } from '../calls/client-capabilities.ts'
-import { createPendingClientRequests, type PendingClientRequests } from '../calls/pending-client-requests.ts'
-import type { Params } from '../inbound-message.ts'
-import { createResourceSubscriptions, type SessionSubscriptions } from './subscriptions.ts'
+import { ProtocolError, rpcCodes } from '../errors.ts'
+import type { InboundResponse, Params } from '../inbound-message.ts'
 
 export interface SessionClient {
   readonly revision: string
@@ -151,3 +153,197 @@ const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
 /** The notifications for changed lists. They are always the same buffers, so that a set keeps each only once. */
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))
+
+export type PendingClientRequests = ReturnType<typeof createPendingClientRequests>
+
+interface Waiting {
+  readonly method: string
+  resolve(result: Json): void
+  reject(error: Error): void
+}
+
+const maxWaiting = fixedLimits.clientQuestions.value
+
+/** The unanswered requests to one client. They are kept per session, so no client can answer another's requests. */
+export function createPendingClientRequests(
+  scope: Scope,
+  { principal, questions, log }: { readonly principal: string; readonly questions: Budget; readonly log: Log },
+) {
+  const waiting = new Map<string, Waiting>()
+  let count = 0
+
+  return {
+    /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
+    ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
+      if (signal.aborted) return Promise.reject(callEnded(method))
+      if (waiting.size >= maxWaiting) {
+        const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
+        return Promise.reject(new ToolwayError('OVERLOADED', sentence))
+      }
+      try {
+        questions.claim(principal)
+      } catch (error) {
+        return Promise.reject(error)
+      }
+      const id = `ask-${++count}`
+      return new Promise<Json>((resolve, reject) => {
+        const over = () => {
+          if (waiting.delete(id)) questions.give(principal)
+          signal.removeEventListener('abort', abort)
+        }
+        const abort = () => {
+          over()
+          send(notificationBytes('notifications/cancelled', Json.of({ requestId: id })))
+          reject(callEnded(method))
+        }
+        waiting.set(id, {
+          method,
+          resolve(result) {
+            over()
+            resolve(result)
+          },
+          reject(error) {
+            over()
+            reject(error)
+          },
+        })
+        signal.addEventListener('abort', abort)
+        if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
+      })
+    },
+    /** Passes a client's response to the waiting call. An ambiguous response is rejected; the reason is returned. */
+    settle({ id, result, error }: InboundResponse): string | undefined {
+      // All ids that the gateway sends are strings, so a numeric id is unknown.
+      const found = typeof id === 'string' ? waiting.get(id) : undefined
+      if (found === undefined) return undefined
+      const { method } = found
+      const leftOut: string[] = []
+      try {
+        if (result !== undefined) {
+          found.resolve(Json.raw(definedBytes(result.bytes, answers[method] ?? emptyAnswer, scope, leftOut)))
+        } else if (error !== undefined) {
+          found.reject(new ServerError(Json.raw(definedBytes(error.bytes, errorMembers, scope, leftOut))))
+        }
+      } catch (thrown) {
+        if (!(thrown instanceof AmbiguousMember)) throw thrown
+        found.reject(new ToolwayError('INVALID_ARGUMENTS', `The client's response to ${method}: ${thrown.message}`))
+        return thrown.message
+      }
+      if (leftOut.length > 0) {
+        log.debug({ method, members: leftOut.slice(0, 10) }, "dropped unknown members of a client's response")
+      }
+      return undefined
+    },
+  }
+}
+
+const emptyAnswer: MemberRules = { members: {} }
+
+export const callEnded = (method: string) =>
+  new ToolwayError('CANCELLED', `The call that requested ${method} from its client has ended.`)
+
+const unreachable = (method: string) =>
+  new ToolwayError(
+    'CANCELLED',
+    `Cannot send ${method} to the client: it has disconnected, or does not accept an event stream.`,
+  )
+
+export type SessionSubscriptions = ReturnType<typeof createResourceSubscriptions>
+
+interface ActiveSubscription {
+  readonly uri: string
+  readonly asked: string | undefined
+  readonly begun: Promise<AsyncDisposable>
+  over: boolean
+}
+
+const maxFollowed = fixedLimits.sessionSubscriptions.value
+const maxUriLength = 8_192
+
+/** The resources that a session is subscribed to, by caller and by the URI that the client used. */
+export function createResourceSubscriptions(options: {
+  readonly access: Access
+  readonly caller: Caller
+  readonly budget: Budget
+  readonly log: Log
+  /** Sends a notification. All updates to a resource use the same buffer, so a pending one is not sent twice. */
+  tell(message: Buffer): void
+  news?(uri: string): Buffer
+}) {
+  const { access, caller, budget, log, tell, news = updated } = options
+  const followed = new Map<string, ActiveSubscription>()
+
+  const begin = async (uri: string, caller: Caller, following: () => ActiveSubscription): Promise<AsyncDisposable> => {
+    const served = await access.view(caller).resolve('resource', uri, { operation: 'subscribe' })
+    const message = news(uri)
+    return access.subscribe(caller, served, () => {
+      if (!following().over) tell(message)
+    })
+  }
+
+  const stop = (following: ActiveSubscription) => {
+    following.over = true
+    following.begun
+      .then((subscription) => subscription[Symbol.asyncDispose]())
+      // Ignore the failure: the client gets no more updates in any case, even if the server still sends them.
+      .catch((cause: unknown) => log.debug({ err: cause }, 'cannot unsubscribe from a resource on the server'))
+  }
+
+  const forget = (key: string) => {
+    if (followed.delete(key)) budget.give(caller.principal)
+  }
+
+  const keyOf = (uri: string, acting: Caller) => `${callerKey(acting)}\n${uri}`
+
+  const subscriptions = {
+    /** Renews a subscription made at another replica, and notifies the client, which may have missed updates. */
+    async resume(uri: string, acting: Caller): Promise<void> {
+      await subscriptions.add(uri, acting)
+      if (followed.has(keyOf(uri, acting))) tell(news(uri))
+    },
+    /** Subscribes to a resource once. `acting` is the session's caller, possibly acting as another agent. */
+    async add(uri: string, acting: Caller = caller): Promise<void> {
+      const key = keyOf(uri, acting)
+      const known = followed.get(key)
+      if (known !== undefined) {
+        await known.begun
+        return
+      }
+      if (uri.length > maxUriLength) {
+        throw new ProtocolError(rpcCodes.params, `Cannot subscribe to a URI longer than ${maxUriLength} characters.`)
+      }
+      if (followed.size >= maxFollowed) {
+        const sentence = `This session has ${maxFollowed} subscriptions: unsubscribe from some of them first.`
+        throw new ToolwayError('OVERLOADED', sentence)
+      }
+      budget.claim(caller.principal)
+      const begun = begin(uri, acting, () => following)
+      const following: ActiveSubscription = { uri, asked: acting.asked, begun, over: false }
+      followed.set(key, following)
+      try {
+        await following.begun
+      } catch (thrown) {
+        if (followed.get(key) === following) forget(key)
+        throw thrown
+      }
+    },
+    remove(uri: string, acting: Caller = caller): void {
+      const key = keyOf(uri, acting)
+      const following = followed.get(key)
+      if (following === undefined) return
+      forget(key)
+      stop(following)
+    },
+    /** The subscriptions, each with the agent that its caller asked for. */
+    all: () => [...followed.values()].map(({ uri, asked }) => ({ uri, asked })),
+    [Symbol.dispose](): void {
+      for (const [key, following] of followed) {
+        forget(key)
+        stop(following)
+      }
+    },
+  }
+  return subscriptions
+}
+
+const updated = (uri: string): Buffer => notificationBytes('notifications/resources/updated', Json.of({ uri }))

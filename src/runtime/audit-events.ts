@@ -1,7 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
-import type { Audit } from '../core/audit.ts'
+import type { Audit, AuditBegin } from '../core/audit.ts'
 import { osUser } from '../core/home.ts'
+import { type AuditedEnding, endOfError } from '../core/outcome.ts'
 import { canonical } from '../json/canonical-json.ts'
 import type { ConfigDifference } from './config-difference.ts'
 
@@ -52,5 +53,30 @@ export class ConfigAudit {
       // Ignore audit log failures: the audit log reports them itself, and they must not stop a reload.
       return undefined
     }
+  }
+}
+
+interface AuditedAction extends Omit<AuditBegin, 'call' | 'write'> {
+  readonly rule: string
+}
+
+/** Runs an action that is not a call, and audits it like a call (F11). Rejects if the action cannot be recorded. */
+export async function auditAction<T>(
+  audit: Audit,
+  { rule, arguments: args, ...action }: AuditedAction,
+  work: () => Promise<T>,
+): Promise<T> {
+  const subject = { call: randomUUID(), ...action, write: true }
+  const start = performance.now()
+  const end = (ending: AuditedEnding) =>
+    audit.end({ ...subject, ...ending, latency_ms: Math.round((performance.now() - start) * 100) / 100 })
+  await audit.begin({ ...subject, arguments: args })
+  try {
+    const result = await work()
+    await end({ decision: 'ALLOW', rule, is_error: false })
+    return result
+  } catch (thrown) {
+    await end(endOfError(thrown).ending)
+    throw thrown
   }
 }
