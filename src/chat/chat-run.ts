@@ -6,9 +6,8 @@ import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { ClientToolState } from './client-tool-state.ts'
-import { lastQuestion, textOf } from './conversation.ts'
+import { lastQuestion, textOf, truncateConversation } from './conversation.ts'
 import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/model.ts'
-import { truncateConversation } from './truncate.ts'
 
 /** Throws INVALID_ARGUMENTS if the arguments do not match; returns a promise if the schema must be compiled first. */
 export type ArgumentCheck = (

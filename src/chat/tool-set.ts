@@ -4,7 +4,7 @@ import { quote } from '../lib/message-text.ts'
 import { didYouMean } from '../lib/similar-text.ts'
 import { sanitizeSchema } from './constrain/sanitize-schema.ts'
 import type { CallableTool } from './constrain/stage-schemas.ts'
-import { oneLine } from './truncate.ts'
+import { oneLine } from './conversation.ts'
 
 export interface ChatTool {
   /** The tool as the model sees it. */

@@ -4,8 +4,7 @@ import type { Budgets } from '../core/limits/budgets.ts'
 import { RecentlyUsed } from '../core/limits/recently-used.ts'
 import { shareOfSlots } from '../core/limits/slots.ts'
 import { setBounded } from '../lib/memoize.ts'
-import type { Limits } from './limits.ts'
-import type { SandboxChild } from './runtime.ts'
+import type { Limits, SandboxChild } from './runtime.ts'
 
 /** An environment's state between runs: a memory image or a frozen interpreter. */
 export interface EnvironmentState {

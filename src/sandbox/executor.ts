@@ -1,18 +1,25 @@
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
-import { deadline } from '../core/deadline.ts'
+import { deadline, settles } from '../core/deadline.ts'
 import type { ExecutionOutcome, Executor, Program, Tier } from '../core/executor.ts'
 import { Budget } from '../core/limits/budget.ts'
 import type { Budgets } from '../core/limits/budgets.ts'
 import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Log } from '../core/log.ts'
-import { createEnvironments } from './environments.ts'
+import { createEnvironments, type Environments } from './environments.ts'
 import { messageKinds } from './guest/protocol.ts'
 import { type SandboxFetch, withSandboxCalls } from './host-calls.ts'
-import { defaultLimits, type Limits } from './limits.ts'
-import { createRunner } from './runner.ts'
-import { engineOf, RunStopped, runRefused } from './runtime.ts'
-import { createRuntimePool } from './runtime-pool.ts'
+import { runInChild } from './run-in-child.ts'
+import {
+  defaultLimits,
+  engineOf,
+  type Limits,
+  RunStopped,
+  runRefused,
+  type SandboxChild,
+  taskLimits,
+} from './runtime.ts'
+import { createRuntimePool, type RuntimePool } from './runtime-pool.ts'
 
 export interface ExecutorOptions {
   readonly config: Config['sandbox']
@@ -134,3 +141,67 @@ const maxMessageBytes = (limits: Limits) => {
   ])
   return (kind: number) => bytes.get(kind)
 }
+
+/** Runs a program in a child. `waiting` limits the wait for the child; the program's timeout starts after that. */
+type Runner = (program: Program, waiting: AbortSignal) => Promise<FinishedRun>
+
+interface FinishedRun {
+  readonly outcome: Omit<ExecutionOutcome, 'durationMs'>
+  /** Resolves when the child is cleaned up and the environment is ready again. */
+  readonly cleared: Promise<void>
+}
+
+function createRunner(options: {
+  readonly runtimePool: RuntimePool
+  readonly environments: Environments
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Log
+}): Runner {
+  const { runtimePool, environments, limits, clock, log } = options
+
+  return async (program, waiting) => {
+    const engine = engineOf(program.language)
+    const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
+    // Get a child before taking the environment's state, so that the state is not lost if no child becomes available.
+    const fresh = key !== undefined && environments.hasChild(key) ? undefined : await runtimePool.take(engine, waiting)
+    const { reset, memory, child: kept } = key === undefined ? {} : environments.take(key)
+    kept?.thaw()
+    const child = (kept ?? fresh?.child) as SandboxChild
+    const { code, language, prelude = '', timeoutMs } = program
+    const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
+    using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', tooLong(timeoutMs)), program.signal)
+    const childRun = runInChild({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
+    const { broken, ...shown } = await childRun.ending
+    return {
+      outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', reset },
+      cleared: clear().catch((error) => {
+        log.error({ err: error }, 'could not clean up a sandbox')
+      }),
+    }
+
+    async function clear(): Promise<void> {
+      if (key === undefined || !(await isKept(key))) await child.kill()
+    }
+
+    /** Saves the environment's state. Returns true if the child itself is kept. */
+    async function isKept(key: string): Promise<boolean> {
+      if (broken !== undefined) environments.forget(key, `The last run failed. ${broken}`)
+      else if (engine === 'javascript') {
+        // Limit the wait, because a child may report its result and then stall.
+        const isSaved = await settles(childRun.memory, limits.startMs, clock)
+        const memory = isSaved ? await childRun.memory : undefined
+        if (memory) environments.keep(key, program.owner, { memory })
+        else environments.forget(key, 'The state could not be saved: it was too large, or saving it took too long.')
+      } else if (child.freeze()) {
+        // The child is frozen because the program may have left threads running.
+        environments.keep(key, program.owner, { child })
+        return true
+      } else environments.forget(key, 'The interpreter could not be kept for the next run.')
+      return false
+    }
+  }
+}
+
+const tooLong = (timeoutMs: number) =>
+  `The program did not finish within ${timeoutMs / 1000} s (timeout_ms, or sandbox.timeout).`

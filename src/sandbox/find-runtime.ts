@@ -5,12 +5,10 @@ import type { Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { findProgram } from '../process/programs.ts'
 import { javascriptInBwrap, javascriptProcess, javascriptWorker } from './launch/javascript.ts'
-import type { LaunchOptions } from './launch/options.ts'
-import { UnmappedUser } from './launch/process-child.ts'
+import { type LaunchOptions, UnmappedUser } from './launch/process-child.ts'
 import { findInterpreters, pythonInBwrap } from './launch/python.ts'
-import { type Limits, taskLimits } from './limits.ts'
 import { runInChild } from './run-in-child.ts'
-import { type Engine, type Runtime, type RuntimeSearch, runRefused, tiers } from './runtime.ts'
+import { type Engine, type Limits, type Runtime, type RuntimeSearch, runRefused, taskLimits, tiers } from './runtime.ts'
 
 export interface FindRuntimeOptions {
   readonly config: Pick<Config['sandbox'], 'minIsolation'>

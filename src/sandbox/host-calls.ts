@@ -9,7 +9,7 @@ import type { Log } from '../core/log.ts'
 import { parseJson } from '../json/parse-json.ts'
 import { matches } from '../lib/wildcard.ts'
 import type { HostCallError } from './guest/protocol.ts'
-import type { Limits } from './limits.ts'
+import type { Limits } from './runtime.ts'
 
 /**
  * Runs the program's host calls with limited concurrency. Returns a function that accepts one call; that function

@@ -9,7 +9,7 @@ import { createBudgets } from '../core/limits/budgets.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { createEnvironments } from './environments.ts'
 import { openTestExecutor, type TestExecutor } from './executor.fixture.ts'
-import { defaultLimits } from './limits.ts'
+import { defaultLimits } from './runtime.ts'
 
 provide('bwrap', 'bubblewrap')
 const timeout = 60_000

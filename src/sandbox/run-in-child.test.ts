@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { messageKinds } from './guest/protocol.ts'
-import { defaultLimits, taskLimits } from './limits.ts'
 import { runInChild } from './run-in-child.ts'
-import { type ChildListener, RunStopped, type SandboxChild } from './runtime.ts'
+import { type ChildListener, defaultLimits, RunStopped, type SandboxChild, taskLimits } from './runtime.ts'
 
 const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(defaultLimits) }
 

@@ -5,8 +5,7 @@ import type { Log } from '../core/log.ts'
 import { parseJson } from '../json/parse-json.ts'
 import { type Frame, messageKinds, type ProgramTask } from './guest/protocol.ts'
 import { createHostCalls } from './host-calls.ts'
-import type { Limits } from './limits.ts'
-import { RunStopped, type SandboxChild } from './runtime.ts'
+import { type Limits, RunStopped, type SandboxChild } from './runtime.ts'
 
 /** The outcome of a run, and whether the child can be reused. */
 export interface ChildResult extends Pick<ExecutionOutcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {

@@ -9,8 +9,7 @@ import { systemClock } from '../core/clock.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { openTestExecutor } from './executor.fixture.ts'
 import type { FindRuntimeOptions } from './find-runtime.ts'
-import { defaultLimits } from './limits.ts'
-import type { Runtime, RuntimeSearch, SandboxChild } from './runtime.ts'
+import { defaultLimits, type Runtime, type RuntimeSearch, type SandboxChild } from './runtime.ts'
 import { createRuntimePool } from './runtime-pool.ts'
 
 test('S7: an unavailable tier is logged once and tried again later', async () => {

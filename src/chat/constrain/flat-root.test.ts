@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { flatRoot } from './flat-root.ts'
+import { flatRoot } from './sanitize-schema.ts'
 
 test('S4: a root without alternatives has the properties of those that it refers to and of those within others', () => {
   const $defs = {

@@ -10,8 +10,8 @@ import type { Content, Result } from '../../core/result.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
+import { oneLine, truncateText } from '../conversation.ts'
 import type { ParsedCall } from '../parse-answer.ts'
-import { oneLine, truncateText } from '../truncate.ts'
 
 export interface CallResult {
   readonly call: ParsedCall['call']

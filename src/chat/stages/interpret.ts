@@ -1,12 +1,11 @@
 import { type ChatEvent, type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import { type ChatLoop, type ChatOutcome, type ChatRun, isRetryable, reasonOf } from '../chat-run.ts'
 import { type FinalResponse, finalSchema } from '../constrain/stage-schemas.ts'
-import { resultsIn, withSystem } from '../conversation.ts'
+import { resultsIn, truncateText, withSystem } from '../conversation.ts'
 import { answerFrom, type Delta, type ModelAnswer } from '../models/model.ts'
 import { beginsLikeCalls, parseObject } from '../parse-answer.ts'
 import { createContentReader } from '../stream/content-reader.ts'
 import { createThinkingSplitter, splitThinking } from '../stream/thinking.ts'
-import { truncateText } from '../truncate.ts'
 
 /** Summarizes the tool results for the user; falls back to the raw results (S5). */
 export async function* interpret(run: ChatRun, conversation: readonly ChatMessage[]): ChatLoop {

@@ -5,7 +5,7 @@ import { ServerError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ResultBody, resultOf } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
-import { oneLine, truncateConversation, truncateText } from '../truncate.ts'
+import { oneLine, truncateConversation, truncateText } from '../conversation.ts'
 import { failureText, resultText } from './execute.ts'
 
 test.each<readonly [string, ResultBody, string]>([

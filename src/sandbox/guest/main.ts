@@ -1,10 +1,17 @@
 import { stripTypeScriptTypes } from 'node:module'
 import type { JSValueHandle } from 'quickjs-wasi'
-import { openProcessChannel, openThreadChannel, threadArgument } from './channel.ts'
 import { begin } from './evaluate.ts'
 import { createMachine, limitMemory, type Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
 import { type Running, startProgram } from './program.ts'
-import { type Frame, type HostCallError, messageKinds, type ProgramTask } from './protocol.ts'
+import {
+  type Frame,
+  type HostCallError,
+  messageKinds,
+  openProcessChannel,
+  openThreadChannel,
+  type ProgramTask,
+  threadArgument,
+} from './protocol.ts'
 
 /**
  * Entry point of the child, which runs one program. Arguments: the engine's module, the memory limit in bytes, and

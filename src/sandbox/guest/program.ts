@@ -1,9 +1,8 @@
 import type { JSValueHandle } from 'quickjs-wasi'
 import type { ProgramError } from '../../core/executor.ts'
-import type { HostChannel } from './channel.ts'
 import { begin, placeIn, runPrelude } from './evaluate.ts'
 import type { Machine } from './machine.ts'
-import { messageKinds, type ProgramResult, type ProgramTask } from './protocol.ts'
+import { type HostChannel, messageKinds, type ProgramResult, type ProgramTask } from './protocol.ts'
 
 export interface Running {
   print(text: JSValueHandle): undefined

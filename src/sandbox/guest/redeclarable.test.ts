@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { redeclarable } from './redeclarable.ts'
+import { redeclarable } from './evaluate.ts'
 
 test.each([
   ['const a = 1', 'var   a = 1'],

@@ -2,8 +2,14 @@ import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Runtime } from '../runtime.ts'
-import { type KernelLimits, type LaunchOptions, withKernelLimits } from './options.ts'
-import { filterDescriptor, infoDescriptor, processChild } from './process-child.ts'
+import {
+  filterDescriptor,
+  infoDescriptor,
+  type KernelLimits,
+  type LaunchOptions,
+  processChild,
+  withKernelLimits,
+} from './process-child.ts'
 import { seccompFilter } from './seccomp.ts'
 
 interface Mount {

@@ -3,12 +3,10 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { threadArgument } from '../guest/channel.ts'
-import { type Frame, messageKinds } from '../guest/protocol.ts'
+import { type Frame, messageKinds, threadArgument } from '../guest/protocol.ts'
 import type { Runtime, SandboxChild } from '../runtime.ts'
 import { type BwrapOptions, launchInBwrap } from './bwrap.ts'
-import { createLifecycle, type LaunchOptions, withKernelLimits } from './options.ts'
-import { processChild } from './process-child.ts'
+import { createLifecycle, type LaunchOptions, processChild, withKernelLimits } from './process-child.ts'
 
 const MiB = 1024 * 1024
 /** Memory for Node itself. Most of it is reserved for compiled code and never used. */

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import type { ExecutionOutcome } from '../../core/executor.ts'
-import { codeAnswer } from './answer.ts'
-import type { CallStatus, InnerCall } from './call-log.ts'
+import { type CallStatus, codeAnswer, type InnerCall } from './answer.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
 const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))

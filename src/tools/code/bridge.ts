@@ -8,7 +8,7 @@ import { FairSemaphore } from '../../core/limits/fair-semaphore.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { runNestedCall } from '../meta/nested-call.ts'
-import { createCallLog, type InnerCall } from './call-log.ts'
+import { createCallLog, type InnerCall } from './answer.ts'
 import {
   failureOf,
   type ProgramCall,

@@ -7,7 +7,7 @@ import type { Wait } from '../../core/waiting.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { waitOf } from '../meta/nested-call.ts'
 import { agentId, type MetaToolsOptions } from '../meta/shared.ts'
-import { declare, toolDeclaration } from './declarations/tool-declaration.ts'
+import { declare, toolDeclaration } from './declarations/schema-type.ts'
 import { plainText } from './text.ts'
 import { type Names, namesOf } from './tool-names.ts'
 

@@ -3,7 +3,7 @@ import { HostRefusal } from '../../core/executor.ts'
 import type { Content, ResultBody } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { parseJson } from '../../json/parse-json.ts'
-import type { CallStatus } from './call-log.ts'
+import type { CallStatus } from './answer.ts'
 import { plainText, tooDeep } from './text.ts'
 
 /** A tool call from a program. Without `server`, `tool` also contains the server name. */

@@ -1,9 +1,8 @@
 import type { Tool } from '../define-tool.ts'
 import { diffusion } from './diffusion.ts'
-import { generate } from './generate.ts'
+import { generate, vision } from './generate.ts'
 import type { InferenceOptions } from './models.ts'
 import { speech } from './speech.ts'
-import { vision } from './vision.ts'
 
 export type { InferenceOptions } from './models.ts'
 

@@ -1,8 +1,7 @@
 import { describeTools } from '../code/describe-tools.ts'
 import type { Tool } from '../define-tool.ts'
 import { executeTool, executeTools } from './execute-tools.ts'
-import { findTool } from './find-tool.ts'
-import { getServerTools, listTools } from './list-tools.ts'
+import { findTool, getServerTools, listTools } from './list-tools.ts'
 import { getGatewayStatus, listServers, registrySummary, serverHealth } from './servers.ts'
 import type { MetaToolsOptions } from './shared.ts'
 

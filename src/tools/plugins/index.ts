@@ -6,11 +6,10 @@ import type { Tool } from '../define-tool.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { builtInNames } from '../tool-source.ts'
 import { createIsolatedPlugin, type ProcessRegistration } from './isolated/child-process.ts'
-import { type LoadedModule, loadModule } from './load-module.ts'
-import { PluginsRefused } from './refused.ts'
+import { type LoadedModule, loadModule, PluginsRefused } from './load-module.ts'
 import { writableByOthers } from './writable-by-others.ts'
 
-export { PluginsRefused } from './refused.ts'
+export { PluginsRefused } from './load-module.ts'
 
 export interface PluginOptions {
   /** `library` is the module that plugins import as `toolway`; `child` is the program that child processes run. */

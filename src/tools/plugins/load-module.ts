@@ -1,10 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline, endWith } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { thrownText } from '../../lib/message-text.ts'
 import type { Tool } from '../define-tool.ts'
 import { isSink, type Sink } from '../sinks/sink.ts'
-import { filesOf, noteFiles, registerPluginHooks, tagFor, taggedUrl } from './module-hooks.ts'
-import { loadProblem } from './refused.ts'
+import { filesOf, noteFiles, registerPluginHooks, tagFor, taggedUrl, Untrusted } from './module-hooks.ts'
 
 export interface LoadedModule {
   readonly file: string
@@ -14,7 +15,7 @@ export interface LoadedModule {
   readonly problem?: string
 }
 
-export interface LoadModuleOptions {
+interface LoadModuleOptions {
   readonly modules: { readonly library: URL }
   readonly clock: Clock
   load?(url: string): Promise<Record<string, unknown>>
@@ -72,4 +73,43 @@ function wrongness(value: unknown): string | undefined {
   if (!isRecord(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
   if (typeof value.run === 'function') return 'looks like a tool that was not created with defineTool'
   return typeof value.write === 'function' ? 'looks like a sink that was not created with defineSink' : undefined
+}
+
+/** Thrown if some plugins cannot be loaded. The whole configuration is then rejected, not applied in part. */
+export class PluginsRefused extends ToolwayError {
+  /** One message per problem. It names the file and says what is wrong and what to do. */
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super('INTERNAL', problems.join(' '))
+    this.problems = problems
+  }
+}
+
+function loadProblem(file: string, thrown: unknown): string {
+  if (thrown instanceof Untrusted) return thrown.message
+  const { code, name, message, stack } = errorOf(thrown)
+  const detail = message
+    .replace(/\?toolway-plugin=[\w-]+/g, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, 300)
+    .replace(/\.$/, '')
+  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+    return `${file} uses TypeScript syntax that cannot be removed as types (${detail}); do not use enums, namespaces or parameter properties.`
+  }
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
+    return `${file} has an import that cannot be resolved: ${detail}. Install it next to the plugin, or correct the import.`
+  }
+  if (name === 'SyntaxError' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX') {
+    const line = /\?toolway-plugin=[\w-]+:(\d+)/.exec(stack)?.[1]
+    return `${file} cannot be loaded${line === undefined ? '' : ` (line ${line})`}: ${detail}. Correct the file.`
+  }
+  return `${file} failed to load: ${detail}. Fix it, or remove it from native.plugins.`
+}
+
+function errorOf(thrown: unknown) {
+  if (!(thrown instanceof Error)) return { code: '', name: '', message: thrownText(thrown), stack: '' }
+  const { code = '' } = thrown as NodeJS.ErrnoException
+  return { code, name: thrown.name, message: thrown.message, stack: thrown.stack ?? '' }
 }

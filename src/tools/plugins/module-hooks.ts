@@ -1,8 +1,10 @@
 import { statSync } from 'node:fs'
 import { createRequire, registerHooks } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { Untrusted } from './refused.ts'
 import { writableByOthers } from './writable-by-others.ts'
+
+/** A file that other users could change. */
+export class Untrusted extends Error {}
 
 const parameter = 'toolway-plugin'
 const ownRequire = createRequire(import.meta.url)

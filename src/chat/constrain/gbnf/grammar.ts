@@ -13,9 +13,8 @@ import {
   unknownType,
 } from '../schema.ts'
 import { arrays, sequenceOf } from './arrays.ts'
-import { anyString, character } from './characters.ts'
 import { choices, literals } from './choices.ts'
-import { all, any, type Expression, optional, text } from './expression.ts'
+import { all, any, anyString, character, type Expression, optional, text } from './expression.ts'
 import { anyNumber, integers, numbers } from './numbers.ts'
 import { objects } from './objects.ts'
 import {

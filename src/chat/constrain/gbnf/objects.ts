@@ -10,10 +10,21 @@ import {
   strings,
 } from '../schema.ts'
 import { sequenceOf } from './arrays.ts'
-import { complement, overlap, rawRanges } from './characters.ts'
-import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
-import { patternString } from './pattern.ts'
+import {
+  all,
+  any,
+  complement,
+  type Expression,
+  nothing,
+  optional,
+  overlap,
+  rawRanges,
+  set,
+  text,
+  times,
+} from './expression.ts'
 import { type Conversion, type GrammarContext, maxKeyCharacters } from './rules.ts'
+import { patternString } from './strings.ts'
 
 const colon = all(text(':'), optional(text(' ')))
 

@@ -1,6 +1,5 @@
 import { CannotExpress } from '../conversion.ts'
-import { complement } from './characters.ts'
-import { type CodePointRange, rangesOf } from './expression.ts'
+import { type CodePointRange, complement, rangesOf } from './expression.ts'
 
 const maxDepth = 32
 const maxLength = 2_000

@@ -1,8 +1,19 @@
 import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
-import { anyString, character } from './characters.ts'
-import type { Expression } from './expression.ts'
-import { patternString } from './pattern.ts'
+import {
+  all,
+  any,
+  anyString,
+  type CodePointRange,
+  character,
+  type Expression,
+  manyTimes,
+  nothing,
+  overlap,
+  text,
+  written,
+} from './expression.ts'
+import { capped, type LengthRange, lengthOf, type PatternNode, parsePattern } from './pattern-parser.ts'
 import { type GrammarContext, maxCharacters } from './rules.ts'
 
 export function texts(context: GrammarContext, schema: JsonSchemaObject, at: string): Expression | undefined {
@@ -74,4 +85,137 @@ const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer']
 function formatPattern(format: string): string | undefined | false {
   if (inexpressible.has(format)) return false
   return Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined
+}
+
+/** A JSON string of this length that matches a pattern, anchored or not; `undefined` if nothing matches. */
+export function patternString(pattern: string, length: LengthRange, at: string): Expression | undefined {
+  const node = sized(withoutAmbiguity(anchored(parsePattern(pattern, at), at), at), length, at)
+  const inner = node && expressionOf(node)
+  return inner && all(text('"'), inner, text('"'))
+}
+
+const anything: PatternNode = {
+  kind: 'repeat',
+  inner: { kind: 'sign', ranges: [[0, 0x10ffff]] },
+  min: 0,
+  max: Number.POSITIVE_INFINITY,
+}
+
+/** Adds "anything" where a pattern is not anchored; refuses an anchor in the middle. */
+function anchored(node: PatternNode, at: string): PatternNode {
+  if (node.kind === 'choice') return { ...node, parts: node.parts.map((option) => anchored(option, at)) }
+  const parts = node.kind === 'row' ? node.parts : [node]
+  const start = parts[0]?.kind === 'start'
+  const end = parts.length > Number(start) && parts.at(-1)?.kind === 'end'
+  const inner = parts.slice(start ? 1 : 0, end ? -1 : undefined)
+  // Anchors may be inside a choice: `^(a|b)$` and `(^a$|^b$)` are both common.
+  const [only] = inner
+  if (!start && !end && inner.length === 1 && only?.kind === 'choice' && hasAnchor(only)) return anchored(only, at)
+  if (inner.some(hasAnchor)) throw new CannotExpress(at, 'pattern', 'has an anchor in the middle')
+  return { kind: 'row', parts: [...(start ? [] : [anything]), ...inner, ...(end ? [] : [anything])] }
+}
+
+function hasAnchor(node: PatternNode): boolean {
+  if (node.kind === 'start' || node.kind === 'end') return true
+  if ('parts' in node) return node.parts.some(hasAnchor)
+  return node.kind === 'repeat' && hasAnchor(node.inner)
+}
+
+/** Fits a pattern to the minimum and maximum length; `undefined` if no match is short enough. */
+function sized(node: PatternNode, length: LengthRange, at: string): PatternNode | undefined {
+  const fitting = lengthened(node, length.min, at)
+  if (lengthOf(fitting).min > length.max) return undefined
+  let [low, high] = [0, length.max]
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (lengthOf(capped(fitting, middle)).max <= length.max) low = middle
+    else high = middle - 1
+  }
+  const shortened = capped(fitting, low)
+  if (lengthOf(shortened).max <= length.max) return shortened
+  throw new CannotExpress(at, 'pattern', 'exceeds maxLength and cannot be shortened')
+}
+
+/** Raises the minimum of the only variable repetition, so that matches reach `minLength`. */
+function lengthened(node: PatternNode, min: number, at: string): PatternNode {
+  const short = min - lengthOf(node).min
+  if (short <= 0) return node
+  const parts = node.kind === 'row' ? node.parts : [node]
+  const loose = parts.filter((part) => lengthOf(part).min !== lengthOf(part).max)
+  const [only] = loose
+  const unit = only?.kind === 'repeat' ? lengthOf(only.inner) : undefined
+  if (loose.length !== 1 || only?.kind !== 'repeat' || !unit || unit.min !== unit.max || unit.min === 0) {
+    throw new CannotExpress(at, 'minLength', 'exceeds the minimum length of the pattern')
+  }
+  const raised = { ...only, min: only.min + Math.ceil(short / unit.min) }
+  if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the maximum length of the pattern')
+  return { kind: 'row', parts: parts.map((part) => (part === only ? raised : part)) }
+}
+
+function expressionOf(node: PatternNode): Expression | undefined {
+  switch (node.kind) {
+    case 'sign':
+      return node.ranges.length === 1 && node.ranges[0]?.[1] === 0x10ffff && node.ranges[0][0] === 0
+        ? character
+        : written(node.ranges)
+    case 'row': {
+      const parts = node.parts.map(expressionOf)
+      return parts.includes(undefined) ? undefined : all(...(parts as Expression[]))
+    }
+    case 'choice':
+      return any(...node.parts.map(expressionOf))
+    case 'repeat': {
+      const inner = expressionOf(node.inner)
+      if (!inner) return node.min === 0 ? nothing : undefined
+      return manyTimes(inner, node.min, node.max)
+    }
+    default:
+      return nothing
+  }
+}
+
+/** Upper bound for ambiguous repetitions, because parsers track every combination of the inner and the outer count. */
+const maxAmbiguous = 16
+
+/**
+ * Rewrites or limits repetitions that make matching exponential: grammar parsers track every possible parse of the
+ * input, and `(.*.*)*` has too many.
+ */
+function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
+  if ('parts' in node) return { ...node, parts: node.parts.map((part) => withoutAmbiguity(part, at)) }
+  if (node.kind !== 'repeat') return node
+  const inner = withoutAmbiguity(node.inner, at)
+  if (node.max <= 1) return { ...node, inner }
+  // `(a+)*` is `a*`.
+  if (inner.kind === 'repeat' && inner.min <= 1) {
+    return { ...inner, min: inner.min * node.min, max: inner.max === 0 ? 0 : inner.max * node.max }
+  }
+  if (lengthOf(inner).min === 0) throw new CannotExpress(at, 'pattern', 'repeats a group that may be empty')
+  if (!runsOn(inner, firstOf(inner))) return { ...node, inner }
+  const max = Math.max(node.min, Math.min(node.max, maxAmbiguous))
+  return { ...node, inner: capped(inner, maxAmbiguous), max }
+}
+
+/** Whether a match may end with a repetition that could also consume the first character of the next match. */
+function runsOn(node: PatternNode, first: readonly CodePointRange[]): boolean {
+  if (node.kind === 'choice') return node.parts.some((option) => runsOn(option, first))
+  if (node.kind === 'repeat') {
+    return (node.min !== node.max && overlap(firstOf(node.inner), first).length > 0) || runsOn(node.inner, first)
+  }
+  if (node.kind !== 'row') return false
+  for (const part of node.parts.toReversed()) {
+    if (runsOn(part, first)) return true
+    if (lengthOf(part).min > 0) return false
+  }
+  return false
+}
+
+/** The characters that a match may start with. */
+function firstOf(node: PatternNode): readonly CodePointRange[] {
+  if (node.kind === 'sign') return node.ranges
+  if (node.kind === 'choice') return node.parts.flatMap(firstOf)
+  if (node.kind === 'repeat') return firstOf(node.inner)
+  if (node.kind !== 'row') return []
+  const until = node.parts.findIndex((part) => lengthOf(part).min > 0)
+  return node.parts.slice(0, until < 0 ? undefined : until + 1).flatMap(firstOf)
 }

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
-import { keepLoaded } from './keep-loaded.ts'
+import { keepLoaded } from './load-model.ts'
 
 const never = new AbortController().signal
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))

@@ -31,8 +31,7 @@ import {
   timeoutError,
   unsupportedField,
 } from './errors.ts'
-import { type HttpResponse, post, withStallTimeout } from './http.ts'
-import { responseObjects } from './response-objects.ts'
+import { type HttpResponse, post, responseObjects, withStallTimeout } from './http.ts'
 
 type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
 

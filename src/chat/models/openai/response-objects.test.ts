@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EventTooLong } from './errors.ts'
-import { createSseDecoder } from './response-objects.ts'
+import { createSseDecoder } from './http.ts'
 
 const read = (chunks: readonly Uint8Array[]): string[] => {
   const stream = createSseDecoder(10_000)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { expectCpuBelow } from '../../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../../tests/fixtures/runs.ts'
-import { declare, toolDeclaration } from './tool-declaration.ts'
+import { declare, toolDeclaration } from './schema-type.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
 const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))

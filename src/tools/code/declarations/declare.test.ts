@@ -1,7 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { expect, test } from 'vitest'
 import { ExactNumber } from '../../../json/exact-number.ts'
-import { declare, toolDeclaration } from './tool-declaration.ts'
+import { declare, toolDeclaration } from './schema-type.ts'
 
 const methodOf = (inputSchema: unknown, more: object = {}) =>
   toolDeclaration(

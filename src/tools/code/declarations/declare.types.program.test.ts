@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../../../tests/fixtures/folders.ts'
-import { declare, toolDeclaration } from './tool-declaration.ts'
+import { declare, toolDeclaration } from './schema-type.ts'
 
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
 

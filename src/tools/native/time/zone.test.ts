@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { instantOf, utcOf, wallAt, wallInUtc, zoneNamed } from './zone.ts'
+import { instantOf, utcOf, wallAt, wallInUtc, zoneNamed } from './moment.ts'
 
 const zone = fc.constantFrom(
   'UTC',
