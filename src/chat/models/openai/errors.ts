@@ -3,17 +3,13 @@ import {
   checkLog,
   type ModelRefusal,
   type ModelServer,
-  maxErrorBytes,
   modelConnectionError,
   modelRefusalError,
   modelServerFailure,
   readServerMessage,
-  retryDelayMs,
   type ServerMessage,
 } from '../../../egress/model-server.ts'
-import { readBeginning } from '../../../egress/read-bounded.ts'
 import { type OptionalField, optionalFields } from '../server-profile.ts'
-import type { HttpResponse } from './http.ts'
 
 export class EventTooLong extends Error {
   override readonly name = 'EventTooLong'
@@ -56,15 +52,6 @@ export const refusalError = (server: ModelServer, refusal: ModelRefusal): Toolwa
     refusal,
     (http) => `does not know this model or path (${http}). Check models.${server.name}.baseUrl and model.`,
   )
-
-export async function refusalOf(answer: HttpResponse, secrets: readonly string[], now: number): Promise<ModelRefusal> {
-  const { bytes, truncated } = await readBeginning(answer.chunks, maxErrorBytes)
-  return {
-    status: answer.status,
-    serverMessage: readServerMessage(truncated ? '' : bytes.toString(), secrets),
-    retryAfterMs: retryDelayMs(answer.header, now),
-  }
-}
 
 /** An error in the body of a response with status 200. */
 export class RefusalInBody extends Error {

@@ -1,6 +1,13 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { HttpClient } from '../../../egress/http-client.ts'
-import type { ModelServer } from '../../../egress/model-server.ts'
+import {
+  type ModelRefusal,
+  type ModelServer,
+  maxErrorBytes,
+  readServerMessage,
+  retryDelayMs,
+} from '../../../egress/model-server.ts'
+import { readBeginning } from '../../../egress/read-bounded.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import { interruption, isFinished } from '../completion-decoder.ts'
 import { EventTooLong, notACompletion, tooLong } from './errors.ts'
@@ -45,6 +52,15 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
       const limits = { limit: Number.MAX_SAFE_INTEGER, signal: AbortSignal.timeout(endTimeoutMs) }
       body.dump(limits).catch(() => {})
     },
+  }
+}
+
+export async function refusalOf(answer: HttpResponse, secrets: readonly string[], now: number): Promise<ModelRefusal> {
+  const { bytes, truncated } = await readBeginning(answer.chunks, maxErrorBytes)
+  return {
+    status: answer.status,
+    serverMessage: readServerMessage(truncated ? '' : bytes.toString(), secrets),
+    retryAfterMs: retryDelayMs(answer.header, now),
   }
 }
 

@@ -25,13 +25,12 @@ import {
   RefusalInBody,
   refusalError,
   refusalIn,
-  refusalOf,
   refusesReasoning,
   requiresTools,
   timeoutError,
   unsupportedField,
 } from './errors.ts'
-import { type HttpResponse, post, responseObjects, withStallTimeout } from './http.ts'
+import { type HttpResponse, post, refusalOf, responseObjects, withStallTimeout } from './http.ts'
 
 type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
 
