@@ -3,7 +3,6 @@ import type { ExecutionOutcome } from '../../core/executor.ts'
 import { parseExactly } from '../../json/exact-number.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { shorten } from '../../lib/message-text.ts'
-import { maxAnswer } from './bridge.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 
 export interface CodeAnswer {
@@ -21,6 +20,9 @@ export interface CodeAnswer {
   readonly isolation: ExecutionOutcome['isolation'] | null
   readonly durationMs: number
 }
+
+/** Max characters in the whole result of `execute_code`. */
+export const maxAnswer = 24_000
 
 const maxMessage = 2000
 /** Number of characters reserved for punctuation, member names and the notes about what was cut. */

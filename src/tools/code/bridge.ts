@@ -49,9 +49,6 @@ export const codeLimits: CodeLimits = {
   answer: 1024 * 1024,
 }
 
-/** Max characters in the whole result of `execute_code`. */
-export const maxAnswer = 24_000
-
 /** The host side of a sandbox. It treats all input as if a hostile program had written it. */
 export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   const over = new AbortController()

@@ -10,8 +10,8 @@ import type { Executor, Isolation, Language } from '../../core/executor.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { codeAnswer } from './answer.ts'
-import { type CodeLimits, codeLimits, createBridge, maxAnswer } from './bridge.ts'
+import { codeAnswer, maxAnswer } from './answer.ts'
+import { type CodeLimits, codeLimits, createBridge } from './bridge.ts'
 import { javascriptPrelude, pythonPrelude } from './preludes.ts'
 
 export interface ExecuteCodeOptions {
