@@ -18,7 +18,7 @@ import { listen } from '../serve/http/listen.ts'
 import { httpConfig } from '../serve/http/server.fixture.ts'
 import { createTestConfigEditing } from './config/config-edit.fixture.ts'
 import type { ApprovalView, CallView, InboxView, ReloadEvent } from './contract.ts'
-import { type AdminEndpointOptions, createAdminEndpoint } from './endpoint.ts'
+import { AdminEndpoint, type AdminEndpointOptions } from './endpoint.ts'
 import type { AdminService } from './service.ts'
 import * as views from './views.fixture.ts'
 
@@ -55,8 +55,8 @@ function createTestAdmin() {
   }
   const admin: AdminService = {
     overview: () => ({ ...views.overview, version: `1.2.3${padding}` }),
-    series: (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
-    stats: (_, { by }) => ({ by, since: 0, to: 1000, rows: [{ name: 'files', ...views.figures }] }),
+    series: async (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
+    stats: async (_, { by }) => ({ by, since: 0, to: 1000, rows: [{ name: 'files', ...views.figures }] }),
     search: () => ({ hits: [{ kind: 'server', name: 'files', detail: 'Files' }] }),
     servers: () => [views.server],
     server(_, name) {
@@ -246,7 +246,7 @@ export async function openTestAdmin(settings: Settings = {}) {
   const port = await listen(server, '127.0.0.1', 0)
   const config = httpConfig(settings.config)
   const authenticate = settings.authenticate ?? people()
-  const endpoint = createAdminEndpoint({
+  const endpoint = new AdminEndpoint({
     admin: test.admin,
     access,
     authenticate,

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
-import type { Access } from '../core/access.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { LoginStore } from '../core/history.ts'
@@ -8,8 +7,8 @@ import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { WorkTurns } from '../core/limits/turns.ts'
 import type { Log } from '../core/log.ts'
-import type { MetricsPages } from '../runtime/gateway.ts'
-import { type Authenticate, type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
+import type { GatewayParts } from '../runtime/gateway.ts'
+import { type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
 import {
   apiCodeOf,
   apiErrorBody,
@@ -23,28 +22,34 @@ import {
 } from '../serve/errors.ts'
 import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
 import { offendingHeader } from '../serve/http/hosts.ts'
+import { sendJson } from '../serve/http/response.ts'
 import { abortOnClose } from '../serve/http/sse-stream.ts'
 import { createDashboardFiles } from '../serve/http/static-files.ts'
 import { streamAnswer } from '../serve/openai/chat.ts'
 import { createDashboardChat } from './chat/chat.ts'
-import { createLiveEvents } from './live-events.ts'
+import { LiveEvents } from './live-events.ts'
 import { openApi } from './openapi.ts'
-import { createPlaygroundStreams } from './playground/streams.ts'
-import { answerJson, apiHeaders, failureEvent } from './responses.ts'
-import { answered, createRouter, parseInput, type Route, type RouteContext, readQuery } from './router.ts'
-import { routes } from './routes.ts'
+import {
+  type AdminUser,
+  answered,
+  createRouter,
+  failureEvent,
+  parseInput,
+  type Route,
+  type RouteContext,
+  readQuery,
+} from './router.ts'
+import { adminRoutes } from './routes.ts'
 import { answerCallback, callbackPath } from './servers/oauth-callback.ts'
 import type { AdminService } from './service.ts'
-import { type AdminUser, type Credentials, createCredentials } from './session/credentials.ts'
+import { type Credentials, createCredentials } from './session/credentials.ts'
 
 export interface AdminEndpointOptions
-  extends Pick<ListeningServer, 'admit' | 'bodies' | 'budgets' | 'hosts' | 'port' | 'chat'> {
+  extends Pick<ListeningServer, 'admit' | 'bodies' | 'budgets' | 'hosts' | 'port' | 'chat'>,
+    Pick<GatewayParts, 'access' | 'authenticate'>,
+    Partial<Pick<GatewayParts, 'metrics'>> {
   readonly admin: AdminService
-  readonly access: Pick<Access, 'agentOf' | 'rejected'>
-  readonly authenticate: Authenticate
   readonly config: Pick<HttpConfig, 'path'>
-  /** Undefined if metrics are disabled. */
-  readonly metrics?: MetricsPages | undefined
   /** The folder that contains the built dashboard. */
   readonly folder: string
   readonly version: string
@@ -54,61 +59,98 @@ export interface AdminEndpointOptions
   readonly log: Log
 }
 
-interface Incoming {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly target: ReturnType<ReturnType<typeof createRouter>>['target']
-  readonly user: AdminUser | undefined
-}
-
 const base = '/admin/api'
 
-export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint {
-  const { admin, access, config, bodies, hosts, clock, log } = options
-  const { requests } = options.budgets
-  const credentials = createCredentials(options)
-  const events = createLiveEvents(admin, { dashboards: options.budgets.dashboards, clock, log })
-  const pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
-  const find = createRouter(routes)
-  const turns = new WorkTurns()
-  const reads = new FairSemaphore({ perCaller: fixedLimits.adminReads.value })
-  let document: object | undefined
-  let draining = false
+/** Serves the admin API, the metrics, the redirect after a sign-in, and the dashboard's files. */
+export class AdminEndpoint implements HttpEndpoint {
+  readonly #options: AdminEndpointOptions
+  readonly #credentials: Credentials
+  readonly #events: LiveEvents
+  readonly #pages: HttpEndpoint['handle']
+  readonly #find: ReturnType<typeof createRouter>
+  readonly #context: RouteContext
+  readonly #turns = new WorkTurns()
+  readonly #reads = new FairSemaphore({ perCaller: fixedLimits.adminReads.value })
+  #draining = false
 
-  const context: RouteContext = {
-    admin,
-    credentials,
-    events,
-    chat: createDashboardChat(options),
-    playground: createPlaygroundStreams(options),
-    document() {
-      document ??= openApi(routes, options.version)
-      return document
-    },
-    stream: (response, events) =>
-      streamAnswer(events, {
-        response,
-        encode: (event) => [jsonBytes(event)],
-        failure: (thrown) => jsonBytes(failureEvent(thrown, log)),
-        clock,
-      }),
-    watch: ({ identity, reauthenticate: again }, response) =>
-      createCredentialWatch(again, clock)({ authorization: undefined, identity, response }),
+  constructor(options: AdminEndpointOptions) {
+    const { admin, config, hosts, budgets, version, clock, log } = options
+    this.#options = options
+    this.#credentials = createCredentials(options)
+    this.#events = new LiveEvents(admin, { dashboards: budgets.dashboards, clock, log })
+    this.#pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
+    let document: object | undefined
+    const routes = adminRoutes({
+      admin,
+      credentials: this.#credentials,
+      chat: createDashboardChat(options),
+      events: this.#events,
+      streams: options,
+      document() {
+        document ??= openApi(routes, version)
+        return document
+      },
+    })
+    this.#find = createRouter(routes)
+    this.#context = {
+      stream: (response, events) =>
+        streamAnswer(events, {
+          response,
+          encode: (event) => [jsonBytes(event)],
+          failure: (thrown) => jsonBytes(failureEvent(thrown, log)),
+          clock,
+        }),
+      watch: ({ identity, reauthenticate }, response) =>
+        createCredentialWatch(reauthenticate, clock)({ authorization: undefined, identity, response }),
+    }
   }
 
-  const answer = async (request: IncomingMessage, response: ServerResponse, path: string) => {
-    const { route, target } = find(request.method ?? '', path)
-    if (draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
+  handle(request: IncomingMessage, response: ServerResponse, path: string): boolean {
+    if (path === base || path.startsWith(`${base}/`)) {
+      const below = path.slice(base.length + 1)
+      this.#serve(request, response, below, () => this.#answer(request, response, below))
+    } else if (path === '/metrics') {
+      this.#serve(request, response, path, () => this.#answerMetrics(request, response))
+    } else if (path === callbackPath) {
+      const { admin } = this.#options
+      this.#serve(request, response, path, () => answerCallback(request, response, (answer) => admin.signedIn(answer)))
+    } else return this.#pages(request, response, path)
+    return true
+  }
+
+  [Symbol.dispose](): void {
+    this.#draining = true
+    this.#events[Symbol.dispose]()
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>): void {
+    const { hosts, clock, log } = this.#options
+    for (const [name, value] of Object.entries(apiHeaders)) response.setHeader(name, value)
+    const checked = async () => {
+      hosts.check(request.headers.host, request.headers.origin)
+      await work()
+    }
+    checked().catch((thrown: unknown) => {
+      const refusal = toHttpError(thrown, log)
+      if (thrown instanceof HttpError || path === callbackPath) this.#recordRejection(request, refusal, path)
+      sendHttpError(response, refusal, clock, apiErrorBody)
+    })
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+    const { access, budgets } = this.#options
+    const { route, target } = this.#find(request.method ?? '', path)
+    if (this.#draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
     // Authenticate first, so that errors in the query are reported to authenticated users only.
-    const user = route.access === 'anyone' ? undefined : await admitted(request, route, path)
+    const user = route.access === 'anyone' ? undefined : await this.#admit(request, route, path)
     const sender = user?.identity.principal ?? 'anonymous'
+    const { requests } = budgets
     requests.claim(sender)
     try {
       // One caller's reads must not keep others waiting: each takes milliseconds, and some hundreds of them.
-      using _ = route.method === 'GET' && !route.stream ? await reads.take(sender) : undefined
-      if (_) await turns.take(sender, () => requests.used > requests.usedBy(sender))
-      if (response.destroyed) return
-      await run(route, { request, response, target, user })
+      using _ = route.method === 'GET' && !route.stream ? await this.#reads.take(sender) : undefined
+      if (_) await this.#turns.take(sender, () => requests.used > requests.usedBy(sender))
+      if (!response.destroyed) await this.#run(route, target, user, request, response)
     } catch (thrown) {
       // A service throws other errors, and audits them itself if it audits the action.
       if (thrown instanceof HttpError && isUnreadableRequest(thrown)) {
@@ -121,73 +163,70 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     }
   }
 
-  const run = async (route: Route, { request, response, target, user }: Incoming) => {
+  async #admit(request: IncomingMessage, { access: who, path }: Route, asked: string): Promise<AdminUser> {
+    const user = await this.#credentials.admit(request)
+    const { admin, principal, address } = user.caller
+    if (who === 'guest' || admin) return user
+    const detail = `${request.method} ${asked}`
+    this.#options.access.rejected({ code: 'DENIED_BY_POLICY', principal, address, detail })
+    throw onlyForAdmins(path)
+  }
+
+  async #run(
+    route: Route,
+    target: string,
+    user: AdminUser | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const query = readQuery(request.url ?? '', route.query)
-    const bytes =
-      route.body && (await bodies.read({ request, response, identity: user?.identity, limit: route.maxBody }))
+    const { identity, caller } = user ?? {}
+    const bytes = route.body && (await this.#options.bodies.read({ request, response, identity, limit: route.maxBody }))
     const body = route.body && bytes && parseInput(bytes, route.body)
     if (response.destroyed) return
     const signal = abortOnClose(response)
-    const input = { target, query, body, bytes, request, response, signal, user, caller: user?.caller }
-    const value = await route.run(input as never, context)
-    if (value !== answered) answerJson(response, value)
+    const input = { target, query, body, bytes, request, response, signal, user, caller }
+    const value = await route.run(input as never, this.#context)
+    if (value === answered || response.destroyed) return
+    if (value === undefined) response.writeHead(204).end()
+    else sendJson(response, value)
   }
 
-  const admitted = async (
-    request: IncomingMessage,
-    { access: who, path }: Route,
-    asked: string,
-  ): Promise<AdminUser> => {
-    const user = await credentials.admit(request)
-    const { admin, principal, address } = user.caller
-    if (who === 'guest' || admin) return user
-    access.rejected({ code: 'DENIED_BY_POLICY', principal, address, detail: `${request.method} ${asked}` })
-    throw onlyForAdmins(path)
+  async #answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { metrics } = this.#options
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
+    const { identity } = await this.#credentials.admit(request)
+    if (!metrics) throw new HttpError(404, rpcCodes.request, 'Metrics are disabled: telemetry.metrics is false.')
+    if (!maySeeMetrics(identity)) {
+      const sentence =
+        'Metrics cover all agents: they require an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
+      throw HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
+    }
+    const { body, contentType } = await metrics(request.headers.accept)
+    response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
   }
 
   /**
    * Audits rejected requests as the MCP endpoint does (F11), except for GET session without a credential. Errors of
    * services, which are not HTTP errors, are audited where they are thrown, except in the redirect after a sign-in.
    */
-  const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
-    const { method, headers } = request
+  #recordRejection(request: IncomingMessage, refusal: HttpError, path: string): void {
+    const { method, headers, socket } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
     if (![401, 403, 429].includes(refusal.status) || isRecorded(refusal)) return
     const code = apiCodeOf(refusal) as ErrorCode
-    access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
-  }
-
-  const serve = (request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>) => {
-    for (const [name, value] of Object.entries(apiHeaders)) response.setHeader(name, value)
-    const checked = async () => {
-      hosts.check(request.headers.host, request.headers.origin)
-      await work()
-    }
-    checked().catch((thrown: unknown) => {
-      const refusal = toHttpError(thrown, log)
-      if (thrown instanceof HttpError || path === callbackPath) recordRejection(request, refusal, path)
-      sendHttpError(response, refusal, clock, apiErrorBody)
-    })
-  }
-
-  return {
-    handle(request, response, path) {
-      if (path === base || path.startsWith(`${base}/`)) {
-        const below = path.slice(base.length + 1)
-        serve(request, response, below, () => answer(request, response, below))
-      } else if (path === '/metrics') {
-        serve(request, response, path, () => answerMetrics(request, response, credentials, options.metrics))
-      } else if (path === callbackPath) {
-        serve(request, response, path, () => answerCallback(request, response, admin))
-      } else return pages(request, response, path)
-      return true
-    },
-    [Symbol.dispose]() {
-      draining = true
-      events[Symbol.dispose]()
-    },
+    this.#options.access.rejected({ code, ...offendingHeader(request, refusal), address: socket.remoteAddress })
   }
 }
+
+/** Headers for all responses except pages. They prevent caching, framing and type sniffing. */
+const apiHeaders = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+} as const
 
 const jsonBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 
@@ -204,23 +243,6 @@ const onlyForAdmins = (path: string): HttpError =>
 const isRecorded = ({ details: { data } }: HttpError): boolean =>
   (data as { rule?: string } | undefined)?.rule === forAdmins
 
-async function answerMetrics(
-  request: IncomingMessage,
-  response: ServerResponse,
-  credentials: Credentials,
-  metrics: MetricsPages | undefined,
-): Promise<void> {
-  if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
-  const { identity } = await credentials.admit(request)
-  if (!metrics) throw new HttpError(404, rpcCodes.request, 'Metrics are disabled: telemetry.metrics is false.')
-  if (!maySee(identity)) {
-    const sentence =
-      'Metrics cover all agents: they require an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
-    throw HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
-  }
-  const { body, contentType } = await metrics(request.headers.accept)
-  response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
-}
-
 /** Whether a caller may see metrics: admins, callers that may act as any agent, and anonymous callers may. */
-const maySee = ({ authenticated, admin, agents }: AuthIdentity): boolean => !authenticated || admin || agents === '*'
+const maySeeMetrics = ({ authenticated, admin, agents }: AuthIdentity): boolean =>
+  !authenticated || admin || agents === '*'

@@ -11,8 +11,6 @@ import { eventBytes, keepAlive } from '../wire/sse.ts'
 import type { AdminEvents, CallView } from './contract.ts'
 import type { AdminService } from './service.ts'
 
-export type LiveEvents = ReturnType<typeof createLiveEvents>
-
 type Source = Pick<
   AdminService,
   | 'overview'
@@ -53,166 +51,181 @@ const maxNews = 2_000
 const silentMs = 15_000
 
 /** Sends events to all open dashboards. Does no work while there are no readers. */
-export function createLiveEvents(admin: Source, options: { dashboards: Budget; clock: Clock; log: Log }) {
-  const { dashboards, clock, log } = options
-  const readers = new Set<Reader>()
-  let watching: DisposableStack | undefined
-  let ticks = 0
-  let inbox: Buffer | undefined
+export class LiveEvents implements Disposable {
+  readonly #admin: Source
+  readonly #options: { readonly dashboards: Budget; readonly clock: Clock; readonly log: Log }
+  readonly #readers = new Set<Reader>()
+  #watching: DisposableStack | undefined
+  #timer: Disposable | undefined
+  #ticks = 0
+  #inbox: Buffer | undefined
 
-  /** Sends an event. Returns false if the reader is too far behind. */
-  const send = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
-    if (reader.response.writableLength > maxUnread) return false
-    reader.response.write(eventBytes({ event, data }))
-    reader.sentAt = clock.monotonic()
-    return true
+  constructor(admin: Source, options: { readonly dashboards: Budget; readonly clock: Clock; readonly log: Log }) {
+    this.#admin = admin
+    this.#options = options
   }
 
-  /** Computes a value with `make` once for all readers that have the same rights. */
-  const shared = <T>(make: (caller: Caller) => T) => {
-    const made = new Map<string, T>()
-    return ({ caller }: Reader): T => {
-      const rights = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
-      const known = made.get(rights) ?? make(caller)
-      made.set(rights, known)
-      return known
+  /** Turns the response into an event stream. Throws OVERLOADED if too many streams are open. */
+  open(caller: Caller, response: ServerResponse): void {
+    const { dashboards, clock } = this.#options
+    // Reject non-admins while half of the streams are open, so that admins can still connect.
+    if (!caller.admin && this.#readers.size >= dashboards.limit / 2) throw tooManyReaders(this.#readers.size)
+    const unsent = { pending: new Map(), servers: undefined, inbox: undefined, approvalsChanged: true }
+    const reader: Reader = { caller, response, ...unsent, sentAt: clock.monotonic() }
+    // Before the stream starts, compute everything that can fail.
+    const overview = jsonBytes(this.#admin.overview(caller))
+    const servers = this.#readServers(caller)
+    const calls = jsonBytes(this.#admin.calls(caller, { limit: maxCalls }).toReversed())
+    dashboards.claim(caller.principal)
+    response.writeHead(200, {
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-store, no-transform',
+      'X-Accel-Buffering': 'no',
+    })
+    dropWhenStalled(response)
+    this.#readers.add(reader)
+    this.#watching ??= this.#watch()
+    response.once('close', () => this.#remove(reader))
+    this.#send(reader, 'overview', overview)
+    this.#sendServers(reader, servers)
+    this.#send(reader, 'calls', calls)
+    this.#sendApprovals(reader)
+    const reload = caller.admin ? this.#admin.lastReload() : undefined
+    if (reload) this.#send(reader, 'reload', jsonBytes(reload))
+    this.#sendInbox(reader)
+  }
+
+  [Symbol.dispose](): void {
+    for (const { response } of this.#readers) response.end()
+    for (const reader of this.#readers) this.#remove(reader)
+  }
+
+  #remove(reader: Reader): void {
+    if (this.#readers.delete(reader)) this.#options.dashboards.give(reader.caller.principal)
+    if (this.#readers.size > 0) return
+    this.#watching?.[Symbol.dispose]()
+    this.#watching = undefined
+  }
+
+  #watch(): DisposableStack {
+    const stack = new DisposableStack()
+    stack.use(this.#admin.onCalls((calls) => this.#noteCalls(calls)))
+    stack.use(
+      this.#admin.onApprovals(() => {
+        for (const reader of this.#readers) reader.approvalsChanged = true
+      }),
+    )
+    stack.use(
+      this.#admin.onReload((event) => {
+        for (const reader of this.#readers) if (reader.caller.admin) this.#send(reader, 'reload', jsonBytes(event))
+      }),
+    )
+    stack.use(
+      this.#admin.onInbox((view) => {
+        this.#inbox = jsonBytes(view)
+        for (const reader of this.#readers) this.#sendInbox(reader)
+      }),
+    )
+    this.#inbox = jsonBytes(this.#admin.inbox())
+    this.#tickLater()
+    stack.defer(() => this.#timer?.[Symbol.dispose]())
+    return stack
+  }
+
+  #noteCalls(calls: readonly CallView[]): void {
+    for (const { caller, pending } of this.#readers) {
+      const own = ownAgents(caller)
+      for (const call of calls) {
+        if (caller.admin || own.has(call.agent)) setBounded(pending, call.id, call, maxNews)
+      }
     }
   }
 
-  const readServers = (caller: Caller) => {
-    const servers = admin.servers(caller)
-    return { bytes: bytesOf(servers), state: JSON.stringify(servers, withoutRates) }
+  #tickLater(): void {
+    const { clock, log } = this.#options
+    this.#timer = clock.after(tickMs, () => {
+      this.#tickLater()
+      try {
+        this.#tick()
+      } catch (cause) {
+        log.error({ err: cause }, 'cannot send events to dashboards')
+      }
+    })
   }
 
-  const sendServers = (reader: Reader, { bytes, state }: ReturnType<typeof readServers>) => {
-    if (reader.servers !== state && send(reader, 'servers', bytes)) reader.servers = state
-  }
-
-  const sendApprovals = (reader: Reader) => {
-    if (send(reader, 'approvals', bytesOf(admin.approvals(reader.caller)))) reader.approvalsChanged = false
-  }
-
-  const sendInbox = (reader: Reader) => {
-    if (!inbox || reader.inbox === inbox || !reader.caller.admin) return
-    if (send(reader, 'inbox', inbox)) reader.inbox = inbox
-  }
-
-  const tick = () => {
-    const overview = ++ticks % ticksPerOverview === 0
-    const overviewOf = shared((caller) => bytesOf(admin.overview(caller)))
-    const serversOf = shared(readServers)
-    for (const reader of readers) {
+  #tick(): void {
+    const { clock } = this.#options
+    const overview = ++this.#ticks % ticksPerOverview === 0
+    const overviewOf = sharedByRights((caller) => jsonBytes(this.#admin.overview(caller)))
+    const serversOf = sharedByRights((caller) => this.#readServers(caller))
+    for (const reader of this.#readers) {
       // Keep unsent calls while the reader is behind: a call shown as running must later be shown as ended.
-      const { pending } = reader
-      if (pending.size > 0 && send(reader, 'calls', bytesOf([...pending.values()]))) pending.clear()
-      if (reader.approvalsChanged) sendApprovals(reader)
+      const { pending, response } = reader
+      if (pending.size > 0 && this.#send(reader, 'calls', jsonBytes([...pending.values()]))) pending.clear()
+      if (reader.approvalsChanged) this.#sendApprovals(reader)
       if (overview) {
-        send(reader, 'overview', overviewOf(reader))
-        sendServers(reader, serversOf(reader))
+        this.#send(reader, 'overview', overviewOf(reader))
+        this.#sendServers(reader, serversOf(reader))
       }
       // Again for readers that were behind when it changed.
-      sendInbox(reader)
+      this.#sendInbox(reader)
       // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
-      if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
-        reader.response.write(keepAlive)
+      if (clock.monotonic() - reader.sentAt >= silentMs && response.writableLength === 0) {
+        response.write(keepAlive)
         reader.sentAt = clock.monotonic()
       }
     }
   }
 
-  const onCalls = (calls: readonly CallView[]) => {
-    for (const { caller, pending } of readers) {
-      const own = ownAgents(caller)
-      for (const call of calls) {
-        if (!caller.admin && !own.has(call.agent)) continue
-        setBounded(pending, call.id, call, maxNews)
-      }
-    }
+  #readServers(caller: Caller): ServerState {
+    const servers = this.#admin.servers(caller)
+    return { bytes: jsonBytes(servers), state: JSON.stringify(servers, withoutRates) }
   }
 
-  const watch = (): DisposableStack => {
-    const stack = new DisposableStack()
-    stack.use(admin.onCalls(onCalls))
-    stack.use(
-      admin.onApprovals(() => {
-        for (const reader of readers) reader.approvalsChanged = true
-      }),
-    )
-    stack.use(
-      admin.onReload((event) => {
-        for (const reader of readers) if (reader.caller.admin) send(reader, 'reload', bytesOf(event))
-      }),
-    )
-    stack.use(
-      admin.onInbox((view) => {
-        inbox = bytesOf(view)
-        for (const reader of readers) sendInbox(reader)
-      }),
-    )
-    inbox = bytesOf(admin.inbox())
-    let timer: Disposable | undefined
-    const next = () => {
-      timer = clock.after(tickMs, () => {
-        next()
-        try {
-          tick()
-        } catch (cause) {
-          log.error({ err: cause }, 'cannot send events to dashboards')
-        }
-      })
-    }
-    next()
-    stack.defer(() => timer?.[Symbol.dispose]())
-    return stack
+  #sendServers(reader: Reader, { bytes, state }: ServerState): void {
+    if (reader.servers !== state && this.#send(reader, 'servers', bytes)) reader.servers = state
   }
 
-  const left = (reader: Reader) => {
-    if (readers.delete(reader)) dashboards.give(reader.caller.principal)
-    if (readers.size > 0) return
-    watching?.[Symbol.dispose]()
-    watching = undefined
+  #sendApprovals(reader: Reader): void {
+    const approvals = this.#admin.approvals(reader.caller)
+    if (this.#send(reader, 'approvals', jsonBytes(approvals))) reader.approvalsChanged = false
   }
 
-  return {
-    /** Turns the response into an event stream. Throws OVERLOADED if too many streams are open. */
-    open(caller: Caller, response: ServerResponse): void {
-      // Reject non-admins while half of the streams are open, so that admins can still connect.
-      if (!caller.admin && readers.size >= dashboards.limit / 2) throw tooManyReaders(readers.size)
-      const unsent = { pending: new Map(), servers: undefined, inbox: undefined, approvalsChanged: true }
-      const reader: Reader = { caller, response, ...unsent, sentAt: clock.monotonic() }
-      // Before the stream starts, compute everything that can fail.
-      const overview = bytesOf(admin.overview(caller))
-      const servers = readServers(caller)
-      const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())
-      dashboards.claim(caller.principal)
-      response.writeHead(200, {
-        'Content-Type': 'text/event-stream',
-        'Cache-Control': 'no-store, no-transform',
-        'X-Accel-Buffering': 'no',
-      })
-      dropWhenStalled(response)
-      readers.add(reader)
-      watching ??= watch()
-      response.once('close', () => left(reader))
-      send(reader, 'overview', overview)
-      sendServers(reader, servers)
-      send(reader, 'calls', calls)
-      sendApprovals(reader)
-      const reload = caller.admin ? admin.lastReload() : undefined
-      if (reload) send(reader, 'reload', bytesOf(reload))
-      sendInbox(reader)
-    },
-    [Symbol.dispose](): void {
-      for (const { response } of readers) response.end()
-      for (const reader of readers) left(reader)
-    },
+  #sendInbox(reader: Reader): void {
+    const inbox = this.#inbox
+    if (!inbox || reader.inbox === inbox || !reader.caller.admin) return
+    if (this.#send(reader, 'inbox', inbox)) reader.inbox = inbox
+  }
+
+  /** Sends an event. Returns false if the reader is too far behind. */
+  #send(reader: Reader, event: keyof AdminEvents, data: Buffer): boolean {
+    if (reader.response.writableLength > maxUnread) return false
+    reader.response.write(eventBytes({ event, data }))
+    reader.sentAt = this.#options.clock.monotonic()
+    return true
+  }
+}
+
+interface ServerState {
+  readonly bytes: Buffer
+  readonly state: string
+}
+
+/** Computes a value with `make` once for all readers that have the same rights. */
+function sharedByRights<T>(make: (caller: Caller) => T): (reader: Reader) => T {
+  const made = new Map<string, T>()
+  return ({ caller }) => {
+    const rights = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
+    const known = made.get(rights) ?? make(caller)
+    made.set(rights, known)
+    return known
   }
 }
 
 /** Leaves out rates, which change with the time even if nothing happens. */
 const withoutRates = (key: string, value: unknown): unknown => (key === 'perSecond' ? undefined : value)
 
-const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const jsonBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
 const tooManyReaders = (open: number) =>
   HttpError.of('OVERLOADED', `${open} dashboards are already open: close one, or try again later.`, {

@@ -1,16 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type * as z from 'zod'
 import type { Caller } from '../core/call.ts'
+import type { Log } from '../core/log.ts'
 import { Json } from '../json/json.ts'
 import { extentOf, maxDepth } from '../json/json-text.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { quote } from '../lib/message-text.ts'
-import { HttpError, methodNotAllowed, rpcCodes } from '../serve/errors.ts'
-import type { DashboardChat } from './chat/chat.ts'
-import type { LiveEvents } from './live-events.ts'
-import type { PlaygroundStreams } from './playground/streams.ts'
-import type { AdminService } from './service.ts'
-import type { AdminUser, Credentials } from './session/credentials.ts'
+import type { AuthIdentity } from '../serve/auth/identity.ts'
+import { apiCodeOf, HttpError, methodNotAllowed, rpcCodes, toHttpError } from '../serve/errors.ts'
+
+export interface AdminUser {
+  readonly caller: Caller
+  readonly identity: AuthIdentity
+  /** Authenticates the credential again. Rejects if it is no longer valid. */
+  reauthenticate(): Promise<AuthIdentity>
+}
 
 /** Finds routes by their path below `/admin/api/`. Literal segments take precedence over parameters. */
 export function createRouter(routes: readonly Route[]) {
@@ -61,12 +65,6 @@ const nothing = () =>
   new HttpError(404, rpcCodes.request, 'Not found: GET /admin/api/openapi.json lists the available routes.')
 
 export interface RouteContext {
-  readonly admin: AdminService
-  readonly credentials: Credentials
-  readonly events: LiveEvents
-  readonly chat: DashboardChat
-  readonly playground: PlaygroundStreams
-  document(): object
   /** Closes a stream when its credential becomes invalid. */
   watch(user: AdminUser, response: ServerResponse): void
   /** Streams events as server-sent events. An error after the first one becomes an event of the kind `error`. */
@@ -128,6 +126,12 @@ export const adminRoute = routeFor<Authenticated>('admin')
 
 /** Returned by a route handler that has already sent the response. */
 export const answered = Symbol('answered')
+
+/** The last event of a stream that failed. */
+export function failureEvent(thrown: unknown, log: Log) {
+  const refusal = toHttpError(thrown, log)
+  return { kind: 'error', code: apiCodeOf(refusal), message: refusal.message } as const
+}
 
 /** Parses and validates a URL's query. Parameters with an empty value count as missing. */
 export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {

@@ -1,16 +1,20 @@
 import { hash } from 'node:crypto'
+import * as z from 'zod'
 import type { PendingApproval } from '../../core/approval.ts'
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { speltOut } from '../../lib/hidden-characters.ts'
 import { quote } from '../../lib/message-text.ts'
 import { mayAnswer } from '../../policy/approvals.ts'
+import * as calls from '../calls/schema.ts'
 import { type AdminContext, audited } from '../context.ts'
-import type { ApprovalView } from '../contract.ts'
-import type { ApprovalsService } from '../service.ts'
+import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../contract.ts'
+import { type Route, userRoute } from '../router.ts'
+
+export type ApprovalsService = ReturnType<typeof createApprovalsAdmin>
 
 /** Lists and answers the approvals of all processes that together serve this gateway (V8). */
-export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminContext): ApprovalsService {
+export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminContext) {
   const visible = (caller: Caller): readonly PendingApproval[] =>
     sharedApprovals.list().filter((approval) => caller.admin || mayAnswer(approval, caller))
 
@@ -27,8 +31,9 @@ export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminC
   }
 
   return {
-    approvals: (caller) => visible(caller).map((approval) => viewOf(caller, approval)),
-    async answerApproval(caller, id, { decision, reason }) {
+    /** Admins see all approvals, other callers those that they may answer. */
+    approvals: (caller: Caller): readonly ApprovalView[] => visible(caller).map((approval) => viewOf(caller, approval)),
+    async answerApproval(caller: Caller, id: string, { decision, reason }: AnswerApproval): Promise<AnsweredApproval> {
       const approval = sharedApprovals.list().find((one) => one.id === id)
       if (!approval) throw gone(id)
       const { call, server, tool } = approval
@@ -55,3 +60,16 @@ function notYours({ principal, by, rule }: PendingApproval, caller: Caller): Too
       : `You may not answer this approval: ${people} may (approvals.by).`
   return new ToolwayError('DENIED_BY_POLICY', why, { rule })
 }
+
+/** Calls that wait for a person. Not for admins only: `approvals.by` may name other people. */
+export const approvalsRoutes = (admin: ApprovalsService): readonly Route[] => [
+  userRoute('GET', 'approvals', "Calls that wait for a person's approval; for non-admins, those they may answer", {
+    answer: z.array(calls.approvalView),
+    run: ({ caller }) => admin.approvals(caller),
+  }),
+  userRoute('POST', 'approvals/{id}', 'Answers an approval; the first answer counts', {
+    body: calls.answerApproval,
+    answer: calls.answeredApproval,
+    run: ({ caller, target, body }) => admin.answerApproval(caller, target, body),
+  }),
+]

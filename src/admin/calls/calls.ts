@@ -6,27 +6,40 @@ import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../json/json.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { ownAgents } from '../../serve/auth/identity.ts'
+import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { callPosition, comparePositions } from '../../telemetry/calls/call-records.ts'
-import type { AuditQueries } from '../audit/audit-queries.ts'
+import type { AuditQueries } from '../audit/audit.ts'
 import type { AdminContext } from '../context.ts'
-import type { CallDetail, CallsQuery, CallView } from '../contract.ts'
+import type { CallChoicesView, CallDetail, CallPage, CallRange, CallsQuery, CallView, TryResult } from '../contract.ts'
 import { resolveAgent } from '../policy/agents.ts'
-import type { AdminService } from '../service.ts'
+import { adminRoute, type Route, userRoute } from '../router.ts'
+import { tryResult } from '../tools/schema.ts'
 import { nonInteractive, perform } from './perform.ts'
+import * as schema from './schema.ts'
 
-type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'callChoices' | 'call' | 'runAgain' | 'tryTool'>
+export type CallsService = ReturnType<typeof createCallsAdmin>
+
+export interface TryToolInput {
+  /** The arguments with their original bytes. */
+  readonly arguments: Json<Record<string, unknown>>
+  readonly agent?: string | undefined
+  readonly timeoutMs?: number | undefined
+}
 
 /**
  * Calls in memory and in the history. Non-admins see only the calls of their own agents, and nothing that was captured:
  * principals that share an agent would otherwise see each other's data.
  */
-export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries): CallsAdmin {
+export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries) {
   const { calls, captures, current, history, access, clock, log } = context
   const capturedOf = async (id: string) =>
     captures.find(id) ?? history?.captured(id, clock.now() - current().loaded.config.capture.keep)
   return {
-    calls: (caller, { limit }) => calls.list(visible(caller, {}), limit),
-    async pastCalls(caller, { limit, sort, cursor, ...query }) {
+    /** The latest calls that are in memory, newest first. */
+    calls: (caller: Caller, { limit }: Pick<CallsQuery, 'limit'>): readonly CallView[] =>
+      calls.list(visible(caller, {}), limit),
+    /** Calls in memory and in the history. */
+    async pastCalls(caller: Caller, { limit, sort, cursor, ...query }: CallsQuery): Promise<CallPage> {
       const filter = visible(caller, query)
       const order = orderOf(sort)
       const after = cursor === undefined ? undefined : readCursor(cursor)
@@ -46,7 +59,7 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
         nextCursor: found.length > limit ? writeCursor(page.at(-1)?.position) : null,
       }
     },
-    async callChoices(caller, query) {
+    async callChoices(caller: Caller, query: CallRange): Promise<CallChoicesView> {
       const filter = visible(caller, query)
       const own = calls.list(filter, Number.MAX_SAFE_INTEGER)
       const past = await history?.past.choices(filter)
@@ -55,7 +68,7 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
         return [...values].filter((value) => value !== '').sort()
       })
     },
-    async call(caller, id) {
+    async call(caller: Caller, id: string): Promise<CallDetail | undefined> {
       const found = calls.find(id) ?? (await history?.past.call(id))
       const own = ownAgents(caller)
       const maySee = ({ agent }: CallView) => caller.admin || own.has(agent)
@@ -66,7 +79,8 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       const [audit, rerun] = await Promise.all([recordsOf(id), rerunOf(caller, captured)])
       return { ...found, children, audit, captured: viewOf(captured), rerun }
     },
-    async runAgain(caller, id, signal) {
+    /** Makes a captured call again, as an agent that the caller may act as. */
+    async runAgain(caller: Caller, id: string, signal: AbortSignal): Promise<TryResult> {
       const captured = await capturedOf(id)
       const reason = refusalOf(captured)
       if (captured === undefined || reason !== undefined) throw new ToolwayError('INVALID_ARGUMENTS', reason as string)
@@ -76,7 +90,13 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       const input = { arguments: args, meta: {}, ...(captured.uri !== undefined && { uri: captured.uri }) }
       return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive })
     },
-    async tryTool(caller, name, { arguments: args, agent, timeoutMs }, signal) {
+    /** Calls the tool through the pipeline, as an agent that the caller may act as. */
+    async tryTool(
+      caller: Caller,
+      name: string,
+      { arguments: args, agent, timeoutMs }: TryToolInput,
+      signal: AbortSignal,
+    ): Promise<TryResult> {
       const acting = { ...caller, agent: resolveAgent(access, caller, agent) }
       const { entry } = await access.view(acting).resolve('tool', name)
       const input = { arguments: args, meta: {} }
@@ -145,3 +165,30 @@ function viewOf(captured: CapturedCall | undefined): CallDetail['captured'] {
   const { arguments: args, result = null, error = null, progress, droppedProgress } = captured
   return { arguments: args, result, error, progress, droppedProgress }
 }
+
+export const callsRoutes = (admin: CallsService): readonly Route[] => [
+  userRoute('GET', 'calls', 'Calls in memory and in the history', {
+    query: schema.callsQuery,
+    answer: schema.callPage,
+    run: ({ caller, query }) => admin.pastCalls(caller, query),
+  }),
+  userRoute('GET', 'calls/choices', 'The agents, servers, tools, operations and codes of calls, to filter by', {
+    query: schema.callRange,
+    answer: schema.callChoices,
+    run: ({ caller, query }) => admin.callChoices(caller, query),
+  }),
+  userRoute('GET', 'calls/{id}', 'One call: its timeline, inner calls, audit records and captured content', {
+    answer: schema.callDetail,
+    async run({ caller, target }) {
+      const call = await admin.call(caller, target)
+      if (call) return call
+      const sentence =
+        'Call not found: calls are kept for a limited time (`history.keep`). The audit log has all of them.'
+      throw new HttpError(404, rpcCodes.request, sentence)
+    },
+  }),
+  adminRoute('POST', 'calls/{id}/run', 'Makes a call again, with its captured arguments', {
+    answer: tryResult,
+    run: ({ caller, target, signal }) => admin.runAgain(caller, target, signal),
+  }),
+]

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import type { Chat, ChatEvent, ChatMessage, ChatRequest, ContentPart } from '../../core/chat.ts'
+import type { Chat, ChatEvent, ChatMessage, ContentPart } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Budgets } from '../../core/limits/budgets.ts'
@@ -10,12 +11,9 @@ import type { Log } from '../../core/log.ts'
 import { actingAs } from '../../serve/auth/identity.ts'
 import { nonInteractivePeer } from '../../serve/calls/operations.ts'
 import { selectModel, streamAnswer } from '../../serve/openai/chat.ts'
+import { chatView } from '../calls/schema.ts'
 import type { ChatStreamEvent, ChatView } from '../contract.ts'
-import { failureEvent } from '../responses.ts'
-
-interface ChatInput extends Pick<ChatRequest, 'messages' | 'model' | 'mode' | 'only'> {
-  readonly agent?: string | undefined
-}
+import { answered, failureEvent, type Route, userRoute } from '../router.ts'
 
 export type DashboardChat = ReturnType<typeof createDashboardChat>
 
@@ -31,7 +29,7 @@ export function createDashboardChat(options: {
     view: (): ChatView => ({ models: chat?.()?.models() ?? [], vision: chat?.()?.visionModels() ?? [] }),
     /** Streams an answer. Rejects if there is no model. */
     async answer(
-      { agent, messages, mode, model: asked, only }: ChatInput,
+      { agent, messages, mode, model: asked, only }: z.output<typeof chatInput>,
       { caller, signal, response }: { caller: Caller; signal: AbortSignal; response: ServerResponse },
     ): Promise<void> {
       const chosen = selectModel(chat?.(), asked)
@@ -72,3 +70,65 @@ function streamEvent(event: ChatEvent): ChatStreamEvent {
 }
 
 const bytesOf = (event: ChatStreamEvent): Buffer => Buffer.from(JSON.stringify(event))
+
+/** Maximum length of an image's data URL: 1 MiB of bytes. */
+const maxImage = 1_400_000
+const maxImages = 8
+const maxPatterns = 512
+
+const image = z
+  .string()
+  .max(maxImage)
+  .regex(
+    /^data:image\/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}$/,
+    'must be a data URL of a PNG, JPEG, WebP or GIF image',
+  )
+
+const part = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({ type: z.literal('image_url'), image_url: z.strictObject({ url: image }) }),
+])
+
+const message = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('user'), content: z.union([z.string(), z.array(part).min(1)]) }),
+  z.strictObject({ role: z.enum(['system', 'assistant']), content: z.string() }),
+])
+
+const messages = z
+  .array(message)
+  .min(1)
+  .refine((all) => countImages(all) <= maxImages, `must contain at most ${maxImages} images`)
+
+const countImages = (all: readonly z.output<typeof message>[]): number =>
+  all
+    .flatMap(({ content }): readonly z.output<typeof part>[] => (typeof content === 'string' ? [] : content))
+    .filter(({ type }) => type === 'image_url').length
+
+const chatInput = z.strictObject({
+  messages: messages.describe('The conversation, ending with the new message. Images need a model that accepts them.'),
+  model: z.string().min(1).optional().describe('The model. Default: the first one that GET chat returns.'),
+  mode: z.enum(['staged', 'agent']).optional().describe('Overrides chat.mode.'),
+  agent: z.string().optional().describe("The agent to act as. Default: the credential's agent."),
+  only: z
+    .array(z.string().min(1).max(200))
+    .max(maxPatterns)
+    .optional()
+    .describe("Restricts the agent's tools to these (`server.tool`, `*` is a wildcard). Default: all of them."),
+})
+
+/** Chat with the help of tools. */
+export const chatRoutes = (chat: DashboardChat): readonly Route[] => [
+  userRoute('GET', 'chat', 'The chat models', {
+    answer: chatView,
+    run: () => chat.view(),
+  }),
+  userRoute('POST', 'chat', 'Answers a conversation with the help of tools; streams events', {
+    stream: true,
+    body: chatInput,
+    async run({ user, caller, body, signal, response }, { watch }) {
+      watch(user, response)
+      await chat.answer(body, { caller, signal, response })
+      return answered
+    },
+  }),
+]

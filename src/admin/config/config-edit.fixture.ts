@@ -1,5 +1,5 @@
 import type { ConfigEditRecord, DiffLine, EditProposal } from '../contract.ts'
-import type { ConfigEditService } from '../service.ts'
+import type { ConfigEditService } from './config-edit.ts'
 
 const file = '/home/ada/projects/app/toolway.yaml'
 

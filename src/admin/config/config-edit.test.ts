@@ -8,7 +8,7 @@ import { createRedactor } from '../../audit/redact/redactor.ts'
 import { loadConfig } from '../../config/load.ts'
 import type { Caller } from '../../core/call.ts'
 import type { AdminContext } from '../context.ts'
-import { createConfigEditAdmin } from './config-edit.ts'
+import { ConfigEdits, createConfigEditAdmin } from './config-edit.ts'
 
 test('V9: the definition of a server says why it cannot be edited', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-definition-'))
@@ -23,7 +23,8 @@ test('V9: the definition of a server says why it cannot be edited', async () => 
   const loaded = await loadConfig(source)
   const redactor = createRedactor({ secrets: [], keys: [] })
   const context = { current: () => ({ loaded, redactor, secrets: [] }), source, auditKey: async () => 'k' }
-  const admin = createConfigEditAdmin(context as unknown as AdminContext)
+  const edits = new ConfigEdits(context as unknown as AdminContext)
+  const admin = createConfigEditAdmin(context as unknown as AdminContext, edits)
   const definitionOf = (name: string) => admin.serverDefinition(name)
   expect(await definitionOf('plain')).toMatchObject({ editable: { ok: true }, definition: { command: 'node' } })
   for (const name of ['merged', 'partly']) {
@@ -45,7 +46,8 @@ test('V9: the command of a server is shown with quotes that a shell understands'
   const loaded = { config: { mcpServers: { it: { command: 'sh', args: ['-c', 'echo "$HOME"'] } } } }
   const redactor = createRedactor({ secrets: [], keys: [] })
   const context = { current: () => ({ loaded, redactor, secrets: [] }), auditKey: async () => 'k' }
-  const admin = createConfigEditAdmin(context as unknown as AdminContext)
+  const edits = new ConfigEdits(context as unknown as AdminContext)
+  const admin = createConfigEditAdmin(context as unknown as AdminContext, edits)
   expect((await admin.serverDefinition('it')).target).toBe(`sh -c 'echo "$HOME"'`)
 })
 
@@ -59,9 +61,10 @@ test('V9: an edit of a file that is already invalid says so', async () => {
   const redactor = createRedactor({ secrets: [], keys: [] })
   const current = () => ({ loaded, redactor, secrets: [] })
   const context = { current, source, auditKey: async () => 'k', clock: createManualClock() }
-  const admin = createConfigEditAdmin(context as unknown as AdminContext)
+  const edits = new ConfigEdits(context as unknown as AdminContext)
+  const admin = createConfigEditAdmin(context as unknown as AdminContext, edits)
   const edit = { changes: [{ path: ['mcpServers', 'files'], value: { command: 'node' } }] }
-  await expect(admin.loadedWith(edit)).rejects.toThrow(/file is invalid without this edit/)
+  await expect(edits.loadedWith(edit)).rejects.toThrow(/file is invalid without this edit/)
   await expect(admin.testServers({} as Caller, edit, AbortSignal.timeout(5_000))).rejects.toThrow(
     /file is invalid without this edit/,
   )
@@ -78,7 +81,8 @@ test('V9: an edit that takes too long to check is refused, while everything else
   const redactor = createRedactor({ secrets: [], keys: [] })
   const current = () => ({ loaded, redactor, secrets: [] })
   const context = { current, source, auditKey: async () => 'k', clock }
-  await using admin = createConfigEditAdmin(context as unknown as AdminContext)
+  await using edits = new ConfigEdits(context as unknown as AdminContext)
+  const admin = createConfigEditAdmin(context as unknown as AdminContext, edits)
   const server = (name: number) => `  "${name}": { command: node, args: [a, b, c] }\n`
   await writeFile(path, `mcpServers:\n${Array.from({ length: 20_000 }, (_, index) => server(index)).join('')}`)
   const edit = { changes: [{ path: ['version'], value: 1 }] }

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml'
+import * as z from 'zod'
 import type { ShownLine } from '../../catalog/pins/definition-diff.ts'
 import type { FoundFile } from '../../clients/client-files.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
@@ -24,24 +25,21 @@ import type {
   FoundServerView,
   ReloadEvent,
   ServerDefinitionView,
+  ServerForm,
   ServerTest,
 } from '../contract.ts'
-import type { ConfigEditService } from '../service.ts'
+import { adminRoute, type Route } from '../router.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 import { clientServers, type EditSummary } from './add-servers.ts'
 import { redactConfig, reloadEventOf, targetOf } from './config.ts'
 import { ConfigEditor, EditConflict, type Proposal } from './config-editor.ts'
 import { createEditHistory, type RecordedEdit } from './edit-history.ts'
 import { createRegistryClient } from './registry.ts'
+import * as schema from './schema.ts'
 import { SecretMask } from './secret-mask.ts'
 import { ServerTester } from './test-servers.ts'
 
-export interface ConfigEditAdmin extends ConfigEditService, AsyncDisposable {
-  /** The configuration with an edit. Rejects if it would be invalid. */
-  loadedWith(edit: ConfigEdit): Promise<NonNullable<Proposal['loaded']>>
-  /** The content of the file without secrets, and the hash of what is at a path. */
-  content(): Promise<{ readonly values: Readonly<Record<string, unknown>>; hashAt(path: Path): string }>
-}
+export type ConfigEditService = ReturnType<typeof createConfigEditAdmin>
 
 const maxTestedServers = 20
 
@@ -49,41 +47,41 @@ const maxTestedServers = 20
  * Edits of the configuration file for the admin API. The file and the history are shared by all workers on a machine;
  * a replica on another machine edits its own file.
  */
-export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
+export function createConfigEditAdmin(context: AdminContext, edits: ConfigEdits) {
   const { current, source, clock } = context
   const registryUrl = () => current().loaded.config.registry.url
-  const edits = new ConfigEdits(context)
   const tester = new ServerTester(context)
   return {
-    [Symbol.asyncDispose]: () => edits[Symbol.asyncDispose](),
-    configFile: () => edits.file(),
-    content: () => edits.content(),
-    async loadedWith(edit) {
-      const { loaded, problems } = await edits.propose(edit)
-      if (loaded && problems.length === 0) return loaded
-      throw wouldBeInvalid(problems)
-    },
-    previewEdit: async (edit) => proposalView(await edits.propose(edit), current().redactor.text),
-    applyEdit: (caller, edit, hash) => edits.apply(caller, edit, hash),
-    configEdits: () => edits.history(),
-    testServers: (caller, edit, signal) => testServers(context, edits, tester, { caller, edit, signal }),
-    async foundServers() {
+    configFile: (): Promise<ConfigFileView> => edits.file(),
+    /** Says what an edit would change. Writes nothing. */
+    previewEdit: async (edit: ConfigEdit): Promise<EditProposal> =>
+      proposalView(await edits.propose(edit), current().redactor.text),
+    /** Writes an edit and reloads. Rejects with a conflict if it would not write what the preview with `hash` showed. */
+    applyEdit: (caller: Caller, edit: ConfigEdit, hash?: string): Promise<AppliedEdit> =>
+      edits.apply(caller, edit, hash),
+    configEdits: (): Promise<ConfigEditRecord[]> => edits.history(),
+    /** Starts the servers that an edit adds or changes, once, and says what they offer. */
+    testServers: (caller: Caller, edit: ConfigEdit, signal: AbortSignal): Promise<readonly ServerTest[]> =>
+      testServers(context, edits, tester, { caller, edit, signal }),
+    /** The servers in the files of the MCP clients on the gateway's machine. */
+    async foundServers(): Promise<readonly FoundServerView[]> {
       if (!source) return []
       const known = new Set(Object.keys(current().loaded.config.mcpServers))
       const mask = new SecretMask(current().redactor, await context.auditKey())
       return (await clientServers(source)).flatMap((file) => foundViews(file, mask, known))
     },
-    serverForm() {
+    serverForm(): ServerForm {
       const url = registryUrl()
       return { ...serverFormSchema(), registry: url === undefined ? null : new URL(url).origin }
     },
+    /** Searches the MCP registry of the setting `registry.url`. Rejects if there is none. */
     searchRegistry: createRegistryClient(registryUrl, clock).search,
-    serverDefinition: (name) => definitionView(name, context, edits),
+    serverDefinition: (name: string): Promise<ServerDefinitionView> => definitionView(name, context, edits),
   }
 }
 
 /** The edits of this gateway's configuration file. */
-class ConfigEdits implements AsyncDisposable {
+export class ConfigEdits implements AsyncDisposable {
   readonly #context: AdminContext
   /** Checks edits, so that a long check does not delay calls. */
   readonly #thread: ReturnType<typeof createThreadClient>
@@ -104,7 +102,8 @@ class ConfigEdits implements AsyncDisposable {
     return { ...file, editable: editableOf(obstacle) }
   }
 
-  async content(): ReturnType<ConfigEditAdmin['content']> {
+  /** The content of the file without secrets, and the hash of what is at a path. */
+  async content(): Promise<{ readonly values: Readonly<Record<string, unknown>>; hashAt(path: Path): string }> {
     if (!this.#context.source) return { values: {}, hashAt: () => '' }
     const { values, hashAt } = await (await this.#open()).content()
     return { values: asRecord(values), hashAt }
@@ -124,6 +123,13 @@ class ConfigEdits implements AsyncDisposable {
         key: await this.#context.auditKey(),
       }),
     )
+  }
+
+  /** The configuration with an edit. Rejects if it would be invalid. */
+  async loadedWith(edit: ConfigEdit): Promise<NonNullable<Proposal['loaded']>> {
+    const { loaded, problems } = await this.propose(edit)
+    if (loaded && problems.length === 0) return loaded
+    throw wouldBeInvalid(problems)
   }
 
   async apply(caller: Caller, edit: ConfigEdit, hash: string | undefined): Promise<AppliedEdit> {
@@ -328,3 +334,57 @@ function changedServers({ paths, loaded }: Pick<Proposal, 'paths' | 'loaded'>): 
     }),
   )
 }
+
+/** Edits of the operator's own configuration file, and servers to add to it. */
+export const configEditRoutes = (admin: ConfigEditService): readonly Route[] => [
+  adminRoute('GET', 'config/file', 'The configuration file that edits change', {
+    answer: schema.configFileView,
+    run: () => admin.configFile(),
+  }),
+  adminRoute('POST', 'config/preview', 'What an edit of the configuration file would change; writes nothing', {
+    body: schema.configEdit,
+    answer: schema.editProposal,
+    run: ({ body }) => admin.previewEdit(body),
+  }),
+  adminRoute('POST', 'config/apply', 'Edits the configuration file and reloads it in all processes', {
+    body: schema.applyEdit,
+    answer: schema.appliedEdit,
+    run: ({ caller, body: { hash, ...body } }) => admin.applyEdit(caller, body, hash),
+  }),
+  adminRoute('GET', 'config/history', 'The latest edits of the configuration file, newest first', {
+    answer: z.array(schema.configEditRecord),
+    run: () => admin.configEdits(),
+  }),
+  adminRoute('POST', 'config/undo', 'Undoes an edit of the configuration file', {
+    body: schema.undoEdit,
+    answer: schema.appliedEdit,
+    run: ({ caller, body: { id, hash } }) => admin.applyEdit(caller, { undo: id }, hash),
+  }),
+  adminRoute('GET', 'config/servers/found', "Servers in the files of the MCP clients on the gateway's machine", {
+    answer: z.array(schema.foundServer),
+    run: () => admin.foundServers(),
+  }),
+  adminRoute(
+    'POST',
+    'config/servers/test',
+    'Starts the servers that an edit adds or changes, and says what they offer',
+    {
+      body: schema.configEdit,
+      answer: z.array(schema.serverTest),
+      run: ({ caller, body, signal }) => admin.testServers(caller, body, signal),
+    },
+  ),
+  adminRoute('GET', 'config/servers/form', 'What a form for a server needs: its JSON schema', {
+    answer: schema.serverForm,
+    run: () => admin.serverForm(),
+  }),
+  adminRoute('GET', 'config/registry', 'Servers in the MCP registry (registry.url) that match a text', {
+    query: schema.registryQuery,
+    answer: z.array(schema.registryServer),
+    run: ({ query, signal }) => admin.searchRegistry(query.search, signal),
+  }),
+  adminRoute('GET', 'servers/{name}/definition', 'A server as the configuration file defines it', {
+    answer: schema.serverDefinitionView,
+    run: ({ target }) => admin.serverDefinition(target),
+  }),
+]

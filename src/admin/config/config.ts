@@ -4,18 +4,20 @@ import { secretsInArgument, secretsInUrl, type TextSpan } from '../../audit/reda
 import type { Config } from '../../config/schema.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
+import type { Caller } from '../../core/call.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { commandLine } from '../../lib/message-text.ts'
 import { replaceSpans } from '../../lib/replace-spans.ts'
 import type { ReloadAttempt } from '../../runtime/reload.ts'
 import { type AdminContext, audited } from '../context.ts'
-import type { ReloadEvent } from '../contract.ts'
+import type { ConfigView, ReloadEvent } from '../contract.ts'
 import { reloadView } from '../overview/overview.ts'
-import type { AdminService } from '../service.ts'
+import { configView, reloadEvent } from '../overview/schema.ts'
+import { adminRoute, type Route } from '../router.ts'
 
-type ConfigAdmin = Pick<AdminService, 'config' | 'lastReload' | 'reload' | 'onReload'>
+export type ConfigService = ReturnType<typeof createConfigAdmin>
 
-export function createConfigAdmin(context: AdminContext): ConfigAdmin {
+export function createConfigAdmin(context: AdminContext) {
   const { current, reload, audit, clock } = context
   const { history } = reload
 
@@ -24,7 +26,7 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
   const lastReload = (): ReloadEvent | undefined => history.attempts[0] && shown(history.attempts[0])
 
   return {
-    config() {
+    config(): ConfigView {
       const { loaded, warnings, redactor } = current()
       return {
         files: loaded.files.map(({ path, dialect }) => ({ path, dialect })),
@@ -35,11 +37,12 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
       }
     },
     lastReload,
-    async reload(caller) {
+    async reload(caller: Caller): Promise<ReloadEvent> {
       await audited(audit, caller, { operation: 'reload_config' }, () => reload.now())
       return lastReload() ?? { at: clock.now(), ok: true, error: null, changes: [] }
     },
-    onReload: (listener) => history.onAttempt((attempt) => listener(shown(attempt))),
+    onReload: (listener: (event: ReloadEvent) => void): Disposable =>
+      history.onAttempt((attempt) => listener(shown(attempt))),
   }
 }
 
@@ -99,3 +102,14 @@ function redactUrl(text: string, isPublic: boolean): string {
 
 const mapped = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, show(value, key)]))
+
+export const configRoutes = (admin: ConfigService): readonly Route[] => [
+  adminRoute('GET', 'config', 'The effective configuration without secrets, and the reload history', {
+    answer: configView,
+    run: () => admin.config(),
+  }),
+  adminRoute('POST', 'config/reload', 'Reloads the configuration; an invalid one is not applied', {
+    answer: reloadEvent,
+    run: ({ caller }) => admin.reload(caller),
+  }),
+]

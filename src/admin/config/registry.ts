@@ -6,24 +6,9 @@ import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { failureReason } from '../../lib/failure-reason.ts'
 import { basicAuthOf } from '../../lib/url.ts'
+import type { RegistryServerView } from '../contract.ts'
 
-/** A server in a registry, with the ways to run or reach it. */
-export interface RegistryServer {
-  readonly name: string
-  readonly description: string
-  readonly version: string
-  readonly choices: readonly RegistryChoice[]
-}
-
-export interface RegistryChoice {
-  /** What is run or reached, such as `npm @example/weather 1.2.0`. */
-  readonly label: string
-  /** A name for the server in the configuration. */
-  readonly name: string
-  readonly definition: Readonly<Record<string, unknown>>
-  /** What a person has to fill in. */
-  readonly missing: readonly string[]
-}
+type RegistryChoice = RegistryServerView['choices'][number]
 
 const timeoutMs = 10_000
 const maxBytes = 4 * 1024 * 1024
@@ -31,18 +16,14 @@ const maxServers = 30
 const maxChoices = 8
 const maxRequests = 4
 
-export interface RegistryClient {
-  search(text: string, signal: AbortSignal): Promise<RegistryServer[]>
-}
-
 /**
  * Searches an MCP registry (GET /v0/servers). What it returns is untrusted: only known package types become commands,
  * and nothing that Toolway would expand, such as a reference to a variable or a file. Redirects are not followed.
  */
-export function createRegistryClient(url: () => string | undefined, clock: Clock): RegistryClient {
+export function createRegistryClient(url: () => string | undefined, clock: Clock) {
   let requests = 0
   return {
-    async search(text, signal) {
+    async search(text: string, signal: AbortSignal): Promise<RegistryServerView[]> {
       const base = url()
       if (base === undefined) throw invalidArguments('No registry is configured (registry.url).')
       if (requests >= maxRequests)
@@ -127,8 +108,8 @@ const serverEntry = z.object({
 const listed = z.object({ servers: z.array(z.unknown()) })
 
 /** The servers of a list. Entries in another format are left out. */
-function serversOf(list: unknown): RegistryServer[] {
-  const servers = new Map<string, RegistryServer>()
+function serversOf(list: unknown): RegistryServerView[] {
+  const servers = new Map<string, RegistryServerView>()
   for (const entry of list as readonly unknown[]) {
     const wrapped = z.object({ server: z.unknown() }).safeParse(entry)
     const parsed = serverEntry.safeParse(wrapped.data?.server ?? entry)

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { ProcessState } from '../../runtime/process-state.ts'
 import { chatText, postWithRetries } from '../../tools/sinks/webhook.ts'
 import { type AdminContext, audited } from '../context.ts'
-import type { InboxItem } from '../contract.ts'
-import type { InboxService } from '../service.ts'
+import type { InboxItem, InboxView } from '../contract.ts'
+import { adminRoute, type Route } from '../router.ts'
 import { createInbox, type Inbox, openDismissals } from './inbox.ts'
 import { approvalItemId, type InboxContext, inboxSources } from './inbox-sources.ts'
+import { inboxView } from './schema.ts'
 
 type OpenInboxOptions = InboxContext &
   Pick<InboxWebhookOptions, 'version' | 'clock' | 'log'> &
@@ -42,14 +44,17 @@ export function openInbox(options: OpenInboxOptions): Inbox {
   return { ...inbox, [Symbol.dispose]: () => opened.dispose() }
 }
 
-export const createInboxAdmin = ({ inbox, audit }: Pick<AdminContext, 'inbox' | 'audit'>): InboxService => ({
+export type InboxService = ReturnType<typeof createInboxAdmin>
+
+export const createInboxAdmin = ({ inbox, audit }: Pick<AdminContext, 'inbox' | 'audit'>) => ({
   inbox: inbox.view,
-  async dismissItem(caller, id) {
+  /** Hides an item until it changes. */
+  async dismissItem(caller: Caller, id: string): Promise<InboxView> {
     const action = { operation: 'dismiss_inbox_item', arguments: { id } }
     await audited(audit, caller, action, () => inbox.dismiss(id, caller.principal))
     return inbox.view()
   },
-  onInbox: (listener) => inbox.onChange(listener),
+  onInbox: (listener: (view: InboxView) => void): Disposable => inbox.onChange(listener),
 })
 
 interface InboxWebhookOptions {
@@ -119,3 +124,14 @@ export function createInboxWebhook(options: InboxWebhookOptions): Disposable {
     },
   }
 }
+
+export const inboxRoutes = (admin: InboxService): readonly Route[] => [
+  adminRoute('GET', 'inbox', 'Everything that needs a person, each item with its actions', {
+    answer: inboxView,
+    run: () => admin.inbox(),
+  }),
+  adminRoute('POST', 'inbox/{id}/dismiss', 'Hides an item until it changes', {
+    answer: inboxView,
+    run: ({ caller, target }) => admin.dismissItem(caller, target),
+  }),
+]

@@ -10,7 +10,7 @@ import type { SourceStatus } from '../../core/source-status.ts'
 import { createRejections } from '../../runtime/rejections.ts'
 import { ReloadHistory } from '../../runtime/reload.ts'
 import { changeKeyFile, keyFile } from '../../stores/key-file.ts'
-import { brokenChain } from '../audit/audit-queries.ts'
+import { brokenChain } from '../audit/audit.ts'
 import type { InboxEntry } from './inbox.ts'
 import { type InboxContext, inboxSources } from './inbox-sources.ts'
 

@@ -4,18 +4,22 @@ import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { createApiKey, type IssuedKey, listKeys, revokeApiKey, rotateApiKey } from '../../stores/api-keys.ts'
 import { keyFile } from '../../stores/key-file.ts'
 import { type AdminContext, audited } from '../context.ts'
-import type { KeysService } from '../service.ts'
+import type { CreateKey, IssuedKeyView, KeysView, RotateKey } from '../contract.ts'
+import { adminRoute, type Route } from '../router.ts'
+import * as schema from './schema.ts'
+
+export type KeysService = ReturnType<typeof createKeysAdmin>
 
 /**
  * Manages the API keys in the key file, which all processes that use the same state folder share. Secrets are never
  * audited or logged.
  */
-export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: AdminContext): KeysService {
+export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: AdminContext) {
   const keyContext = () => {
     const { auth, stores } = current().loaded.config
     return { configured: auth.keys, folder: stores.path, now: clock.now() }
   }
-  const keys: KeysService['keys'] = () => {
+  const keys = (): KeysView => {
     const { config } = current().loaded
     const { keys, problem = null } = listKeys(keyContext(), keyUsage.lastUses())
     return { keys, problem, file: keyFile(config.stores.path), agents: Object.keys(config.agents) }
@@ -35,14 +39,14 @@ export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: Ad
 
   return {
     keys,
-    async createKey(caller, { id, agents, admin, expiresInMs }) {
+    async createKey(caller: Caller, { id, agents, admin, expiresInMs }: CreateKey): Promise<IssuedKeyView> {
       const where = keyContext()
       const expires = expiresInMs === undefined ? null : new Date(where.now + expiresInMs).toISOString()
       const action = { operation: 'create_key', arguments: { id, agents, admin, expires } }
       const wanted = { id, agents, admin, lifetimeMs: expiresInMs }
       return issued(await change(caller, action, () => createApiKey(where, wanted)))
     },
-    async rotateKey(caller, id, { keepOldMs, created }) {
+    async rotateKey(caller: Caller, id: string, { keepOldMs, created }: RotateKey): Promise<IssuedKeyView> {
       const action = { operation: 'rotate_key', arguments: { id, keepOldMs } }
       const rotated = change(caller, action, () => rotateApiKey(keyContext(), id, keepOldMs, created))
       return issued(
@@ -52,9 +56,31 @@ export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: Ad
         }),
       )
     },
-    async revokeKey(caller, id) {
+    async revokeKey(caller: Caller, id: string): Promise<KeysView> {
       await change(caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(keyContext(), id))
       return keys()
     },
   }
 }
+
+/** API keys. Only admins may create them, so only admins can create keys with admin rights. */
+export const keysRoutes = (admin: KeysService): readonly Route[] => [
+  adminRoute('GET', 'keys', 'All API keys, without their secrets', {
+    answer: schema.keysView,
+    run: () => admin.keys(),
+  }),
+  adminRoute('POST', 'keys', 'Creates an API key and returns it once', {
+    body: schema.createKey,
+    answer: schema.issuedKeyView,
+    run: ({ caller, body }) => admin.createKey(caller, body),
+  }),
+  adminRoute('POST', 'keys/{id}/rotate', 'Gives a key a new secret and returns it once; the old one ends later', {
+    body: schema.rotateKey,
+    answer: schema.issuedKeyView,
+    run: ({ caller, target, body }) => admin.rotateKey(caller, target, body),
+  }),
+  adminRoute('POST', 'keys/{id}/revoke', 'Revokes a key with all its secrets', {
+    answer: schema.keysView,
+    run: ({ caller, target }) => admin.revokeKey(caller, target),
+  }),
+]

@@ -12,12 +12,13 @@ import {
   figuresOf as totalOf,
 } from '../../telemetry/stats/stats.ts'
 import type { AdminContext } from '../context.ts'
-import type { CallView, Figures, Series, Stats } from '../contract.ts'
-import type { AdminService } from '../service.ts'
+import type { CallView, Figures, Series, SeriesQuery, Stats, StatsQuery } from '../contract.ts'
 import { maySeeAllFigures } from '../tools/visibility.ts'
 
 /** Call statistics. Non-admins see only statistics about their own agent's calls. */
-export interface VisibleFigures extends Pick<AdminService, 'series' | 'stats'> {
+export interface VisibleFigures {
+  series(caller: Caller, query: SeriesQuery): Promise<Series>
+  stats(caller: Caller, query: StatsQuery): Promise<Stats>
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
   /** The start of the period that `of` covers. */

@@ -4,46 +4,48 @@ import { tokenAccount } from '../../core/tokens.ts'
 import { tokenAccountOfAll } from '../../runtime/generation-queries.ts'
 import type { AdminContext } from '../context.ts'
 import type { Overview, ReloadView, ServerHealth } from '../contract.ts'
+import { type Route, userRoute } from '../router.ts'
 import { maySeeAllFigures, visibleServers, visibleTools } from '../tools/visibility.ts'
 import type { VisibleFigures } from './figures.ts'
+import * as schema from './schema.ts'
+
+export interface OverviewService extends Pick<VisibleFigures, 'series' | 'stats'> {
+  overview(caller: Caller): Overview
+}
 
 /** The gateway's state. Non-admins see only what concerns their own agent. */
-export function createOverview(context: AdminContext, figures: VisibleFigures): (caller: Caller) => Overview {
+export function overviewFor(caller: Caller, context: AdminContext, figures: VisibleFigures): Overview {
   const { current, breakers, version, startedAt, worker } = context
-  return (caller) => {
-    const generation = current()
-    const servers = visibleServers(caller, generation)
-    const health: Record<ServerHealth, number> = {
-      healthy: 0,
-      degraded: 0,
-      unhealthy: 0,
-      'needs-auth': 0,
-      starting: 0,
-      stale: 0,
-      disabled: 0,
-    }
-    for (const { status } of servers) health[status.health]++
-    const failing = servers.filter(({ status }) => status.breaker !== 'closed')
-    return {
-      version,
-      startedAt,
-      endpoint: context.endpoint(),
-      worker: worker && { number: worker.number, of: worker.of },
-      calls: figures.lately(caller),
-      ...loadFor(caller, context),
-      tokens: caller.admin
-        ? tokenAccountOfAll(generation, caller.agent)
-        : tokenAccount(generation.catalog.view(caller)),
-      servers: health,
-      unhealthy: servers.filter(({ status }) => isUnhealthy(status.health)).length,
-      tools: visibleTools(caller, generation).length,
-      breakers: failing.map(({ name, status }) => ({
-        server: name,
-        state: status.breaker,
-        since: breakers.stateOf(name).since,
-      })),
-      reload: reloadView(context, caller.admin),
-    }
+  const generation = current()
+  const servers = visibleServers(caller, generation)
+  const health: Record<ServerHealth, number> = {
+    healthy: 0,
+    degraded: 0,
+    unhealthy: 0,
+    'needs-auth': 0,
+    starting: 0,
+    stale: 0,
+    disabled: 0,
+  }
+  for (const { status } of servers) health[status.health]++
+  const failing = servers.filter(({ status }) => status.breaker !== 'closed')
+  return {
+    version,
+    startedAt,
+    endpoint: context.endpoint(),
+    worker: worker && { number: worker.number, of: worker.of },
+    calls: figures.lately(caller),
+    ...loadFor(caller, context),
+    tokens: caller.admin ? tokenAccountOfAll(generation, caller.agent) : tokenAccount(generation.catalog.view(caller)),
+    servers: health,
+    unhealthy: servers.filter(({ status }) => isUnhealthy(status.health)).length,
+    tools: visibleTools(caller, generation).length,
+    breakers: failing.map(({ name, status }) => ({
+      server: name,
+      state: status.breaker,
+      since: breakers.stateOf(name).since,
+    })),
+    reload: reloadView(context, caller.admin),
   }
 }
 
@@ -71,3 +73,20 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
   const lastError = admin && error !== null ? current().redactor.text(error) : null
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
+
+export const overviewRoutes = (admin: OverviewService): readonly Route[] => [
+  userRoute('GET', 'overview', 'Summary of the gateway', {
+    answer: schema.overview,
+    run: ({ caller }) => admin.overview(caller),
+  }),
+  userRoute('GET', 'series', 'Statistics over time', {
+    query: schema.seriesQuery,
+    answer: schema.series,
+    run: ({ caller, query }) => admin.series(caller, query),
+  }),
+  userRoute('GET', 'stats', 'Statistics by agent, server, operation or tool', {
+    query: schema.statsQuery,
+    answer: schema.stats,
+    run: ({ caller, query }) => admin.stats(caller, query),
+  }),
+]

@@ -1,19 +1,23 @@
 import { reviewPin } from '../../catalog/pins/pin-review.ts'
 import { isOpen, type PinState, stateOf } from '../../catalog/pins/pin-state.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
+import type { Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { type AdminContext, audited } from '../context.ts'
-import type { PinDetail, PinView } from '../contract.ts'
-import type { PinsService } from '../service.ts'
+import type { ApprovedPins, PinDecisions, PinDetail, PinPage, PinsQuery, PinView } from '../contract.ts'
+import { adminRoute, type Route } from '../router.ts'
+import * as schema from './schema.ts'
+
+export type PinsService = ReturnType<typeof createPinsAdmin>
 
 /**
  * Pins in this process. A decision applies here at once, and within a second in other processes that share the state
  * folder. Replicas with a folder of their own need their own decision.
  */
-export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current' | 'audit'>): PinsService {
+export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current' | 'audit'>) {
   const find = (label: string) => {
     const { pins } = current()
     const found = pins.find(label)
@@ -30,7 +34,7 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
 
   /** Runs a decision about one definition that is kept for a pin. */
   const decide = async (
-    caller: Parameters<PinsService['approvePin']>[0],
+    caller: Caller,
     operation: 'approve_pins' | 'block_pin',
     { label, hash }: { readonly label: string; readonly hash: string },
     work: () => Promise<unknown>,
@@ -43,7 +47,7 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
   }
 
   return {
-    pins({ query = '', server, show, cursor, limit }) {
+    pins({ query = '', server, show, cursor, limit }: PinsQuery): PinPage {
       const { pins, mode } = { pins: current().pins, mode: current().pins.mode }
       const words = query.toLowerCase().split(/\s+/).filter(Boolean)
       const all = pins.list().map(viewOf)
@@ -62,9 +66,11 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
       return { mode, pins: page, total: matching.length, open: open.length, nextCursor }
     },
     pin: detail,
-    approvePin: (caller, label, hash) =>
+    /** Approves exactly the definition with this hash. */
+    approvePin: (caller: Caller, label: string, hash: string) =>
       decide(caller, 'approve_pins', { label, hash }, () => current().pins.approve({ label, hash })),
-    async approvePins(caller, definitions) {
+    /** Approves all these definitions or none: rejects with a conflict if a server has changed one of them. */
+    async approvePins(caller: Caller, definitions: PinDecisions['definitions']): Promise<ApprovedPins> {
       // By label and hash: `b.c` of server `a` and `c` of server `a.b` have the same label.
       const servers = new Map(
         current()
@@ -90,7 +96,8 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
       )
       return { approved: chosen.length }
     },
-    blockPin: (caller, label, hash) =>
+    /** Blocks the definition with this hash until it is approved. */
+    blockPin: (caller: Caller, label: string, hash: string) =>
       decide(caller, 'block_pin', { label, hash }, () => current().pins.block(label, hash)),
   }
 }
@@ -113,3 +120,30 @@ const shown = (definition: ReturnType<typeof reviewPin>[number]): PinDetail['def
   ...definition,
   findings: definition.findings.map((finding) => ({ ...finding, where: visible(finding.where) })),
 })
+
+export const pinsRoutes = (admin: PinsService): readonly Route[] => [
+  adminRoute('GET', 'pins', 'Pinned definitions of tools, prompts and instructions', {
+    query: schema.pinsQuery,
+    answer: schema.pinPage,
+    run: ({ query }) => admin.pins(query),
+  }),
+  adminRoute('GET', 'pins/{label}', 'One pin: its definitions, what changed and what the scanner found', {
+    answer: schema.pinDetail,
+    run: ({ target }) => admin.pin(target),
+  }),
+  adminRoute('POST', 'pins/approve', 'Approves several definitions, or none if one of them has changed since', {
+    body: schema.pinDecisions,
+    answer: schema.approvedPins,
+    run: ({ caller, body }) => admin.approvePins(caller, body.definitions),
+  }),
+  adminRoute('POST', 'pins/{label}/approve', 'Approves exactly one definition; it can be used at once', {
+    body: schema.pinDecision,
+    answer: schema.pinDetail,
+    run: ({ caller, target, body }) => admin.approvePin(caller, target, body.hash),
+  }),
+  adminRoute('POST', 'pins/{label}/block', 'Blocks a definition until it is approved', {
+    body: schema.pinDecision,
+    answer: schema.pinDetail,
+    run: ({ caller, target, body }) => admin.blockPin(caller, target, body.hash),
+  }),
+]

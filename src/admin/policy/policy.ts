@@ -1,21 +1,38 @@
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
+import * as z from 'zod'
 import { formSchema } from '../../config/editor-schema.ts'
 import type { Path } from '../../config/tree.ts'
+import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { createPolicy, type Policy } from '../../policy/decide.ts'
 import type { Change } from '../../policy/replay.ts'
 import type { ReplayProgress } from '../../runtime/policy-replay.ts'
-import type { AuditQueries } from '../audit/audit-queries.ts'
-import type { ConfigEditAdmin } from '../config/config-edit.ts'
+import type { AuditQueries } from '../audit/audit.ts'
+import { toolsQuery, whyQuery } from '../calls/schema.ts'
+import type { ConfigEdits } from '../config/config-edit.ts'
+import { configEdit } from '../config/schema.ts'
 import type { AdminContext } from '../context.ts'
-import type { ConfigEdit, PolicyPart, PolicyPreview, ReplayStreamEvent } from '../contract.ts'
-import type { PolicyService } from '../service.ts'
+import type {
+  ConfigEdit,
+  PolicyPart,
+  PolicyPreview,
+  PolicySettings,
+  ReplayStreamEvent,
+  ToolsQuery,
+  WhyParams,
+} from '../contract.ts'
+import { adminRoute, answered, type Route, userRoute } from '../router.ts'
+import * as catalog from '../tools/schema.ts'
+import type { ToolsService } from '../tools/tools.ts'
 import { withoutMetaTools } from '../tools/visibility.ts'
-import { agentsOf, asAgent } from './agents.ts'
+import { agentsOf, agentViews, asAgent, matrixOf, whyFor } from './agents.ts'
+import * as schema from './schema.ts'
+
+export type PolicyService = ReturnType<typeof createPolicyAdmin>
 
 /** Replays at a time in one process. They share the thread that searches the audit log. */
 const maxReplays = 2
@@ -28,10 +45,11 @@ const sliceMs = 10
 
 /** Shows the effect of a proposed policy, on the permissions of agents and on recorded calls. */
 export function createPolicyAdmin(
-  { current, clock }: AdminContext,
-  edits: ConfigEditAdmin,
+  context: AdminContext,
+  edits: Pick<ConfigEdits, 'loadedWith' | 'content' | 'file'>,
   auditQueries: Pick<AuditQueries, 'replay'>,
-): PolicyService {
+) {
+  const { current, clock } = context
   let replays = 0
 
   async function* replayPolicy(edit: ConfigEdit, days: number, signal: AbortSignal): AsyncGenerator<ReplayStreamEvent> {
@@ -75,12 +93,15 @@ export function createPolicyAdmin(
   }
 
   return {
-    async policySettings() {
+    agents: () => agentViews(context),
+    matrix: (query: ToolsQuery) => matrixOf(context, query),
+    why: (caller: Caller, params: WhyParams) => whyFor(context, caller, params),
+    async policySettings(): Promise<PolicySettings> {
       const { values, hashAt } = await edits.content()
-      const { path: file, editable } = await edits.configFile()
+      const { path: file, editable } = await edits.file()
       return { file, editable, parts: partsOf(values, hashAt), schemas: formSchemas() }
     },
-    async previewPolicy(edit) {
+    async previewPolicy(edit: ConfigEdit): Promise<PolicyPreview> {
       const { config } = await edits.loadedWith(edit)
       const generation = current()
       const { pins, loaded } = generation
@@ -183,3 +204,48 @@ function formSchemas(): Record<PolicyPart['kind'], Record<string, unknown>> {
     guards: { ...asRecord(server.guards) },
   }
 }
+
+export const policyRoutes = (admin: PolicyService & Pick<ToolsService, 'agentTools'>): readonly Route[] => [
+  adminRoute('GET', 'agents', 'The agents', {
+    answer: z.array(catalog.agentView),
+    run: () => admin.agents(),
+  }),
+  adminRoute('GET', 'agents/matrix', 'Which agent may use which tool', {
+    query: toolsQuery.omit({ sort: true }),
+    answer: catalog.matrix,
+    run: ({ query }) => admin.matrix(query),
+  }),
+  adminRoute('GET', 'agents/tools', "The tools of the request's agent, with their definitions", {
+    query: z.strictObject({ server: z.string().optional(), timeoutMs: z.coerce.number().int().min(0).optional() }),
+    answer: catalog.agentTools,
+    run: ({ caller, query }) => admin.agentTools(caller, query.server, query.timeoutMs),
+  }),
+  adminRoute('GET', 'policy', 'Agents, rules, limits and guards as the configuration file defines them', {
+    answer: schema.policySettings,
+    run: () => admin.policySettings(),
+  }),
+  adminRoute('POST', 'policy/preview', 'Which permissions an edit of the configuration would change', {
+    body: configEdit,
+    answer: schema.policyPreview,
+    run: ({ body }) => admin.previewPolicy(body),
+  }),
+  adminRoute(
+    'POST',
+    'policy/replay',
+    'Which recorded calls an edit would decide differently; streams progress, then the result (PolicyReplay)',
+    {
+      stream: true,
+      body: schema.replayRequest,
+      async run({ user, body: { edit, days }, signal, response }, { watch, stream }) {
+        watch(user, response)
+        await stream(response, admin.replayPolicy(edit, days, signal))
+        return answered
+      },
+    },
+  ),
+  userRoute('GET', 'why', 'Whether an agent may use a tool, and by which rule', {
+    query: whyQuery,
+    answer: catalog.whyView,
+    run: ({ caller, query }) => admin.why(caller, query),
+  }),
+]

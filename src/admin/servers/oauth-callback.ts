@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ToolwayError } from '../../core/errors.ts'
 import { plainPage } from '../../lib/html-page.ts'
 import { methodNotAllowed } from '../../serve/errors.ts'
-import type { AdminService } from '../service.ts'
 
 export const callbackPath = '/oauth/callback'
 
@@ -18,15 +17,12 @@ export const callbackOf = ({ headers }: IncomingMessage): URL =>
 export async function answerCallback(
   request: IncomingMessage,
   response: ServerResponse,
-  admin: AdminService,
+  signedIn: (params: URLSearchParams) => Promise<string>,
 ): Promise<void> {
   if (request.method !== 'GET') throw methodNotAllowed(request.method, 'GET')
   const { searchParams } = new URL(request.url ?? '', 'http://localhost')
   try {
-    const server = await admin.signedIn?.(searchParams)
-    if (server === undefined)
-      throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
-    redirect(response, `${pageOf(server)}?signIn=done`)
+    redirect(response, `${pageOf(await signedIn(searchParams))}?signIn=done`)
   } catch (thrown) {
     const { code, message, details } = ToolwayError.from(thrown)
     const { server, cause } = details

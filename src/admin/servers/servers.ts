@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Caller } from '../../core/call.ts'
@@ -8,19 +9,19 @@ import { costOf } from '../../core/tokens.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
+import type { ServerAction } from '../../runtime/cluster.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
 import { redactConfig, targetOf } from '../config/config.ts'
 import { type AdminContext, audited } from '../context.ts'
-import type { GrantView, ServerDetail, ServerOffer, ServerView } from '../contract.ts'
+import type { GrantView, RefreshedServers, ServerDetail, ServerOffer, ServerView, SignInView } from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
-import type { AdminService } from '../service.ts'
+import { adminRoute, type Route, userRoute } from '../router.ts'
+import * as schema from '../tools/schema.ts'
 import { visibleServers, visibleTools } from '../tools/visibility.ts'
+import { callbackOf } from './oauth-callback.ts'
 
-type ServersAdmin = Pick<
-  AdminService,
-  'servers' | 'server' | 'control' | 'refreshServers' | 'grants' | 'signIn' | 'signedIn' | 'signOut'
->
+export type ServersService = ReturnType<typeof createServersAdmin>
 
 /** How long a response waits for an action to finish. After that, clients poll the server's state. */
 const maxWaitMs = 15_000
@@ -29,7 +30,7 @@ const maxConnections = 100
 const maxRefreshing = 8
 const maxOffers = 500
 
-export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
+export function createServersAdmin(context: AdminContext, figures: VisibleFigures) {
   const { current, cluster, audit, oauth, clock } = context
   const serverOf = (name: string): UpstreamServer | undefined => current().servers.get(name)?.server
 
@@ -72,8 +73,9 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   }
 
   return {
-    servers: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
-    server(caller, name) {
+    servers: (caller: Caller): readonly ServerView[] =>
+      visibleServers(caller, current()).map((server) => viewOf(caller, server)),
+    server(caller: Caller, name: string): ServerDetail {
       const found = viewOf(caller, find(caller, name))
       const generation = current()
       return {
@@ -84,7 +86,8 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
         ...(caller.admin ? internals(name, generation) : hiddenInternals),
       }
     },
-    async control(caller, name, action) {
+    /** Resolves when the action is done, or after a maximum waiting time. */
+    async control(caller: Caller, name: string, action: ServerAction): Promise<ServerView> {
       find(caller, name)
       if (!serverOf(name)) throw isBuiltIn(name)
       if (current().loaded.config.mcpServers[name]?.disabled) {
@@ -95,7 +98,8 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       await audited(audit, caller, operation, () => settled(cluster.control(name, action)))
       return viewOf(caller, find(caller, name))
     },
-    async refreshServers(caller) {
+    /** Refreshes the lists of all servers that are turned on, a few at a time. Resolves as `control` does. */
+    async refreshServers(caller: Caller): Promise<RefreshedServers> {
       const { mcpServers } = current().loaded.config
       const isOn = ({ name, control }: UpstreamServer) => !mcpServers[name]?.disabled && !control.paused
       const all = visibleServers(caller, current()).flatMap(({ name }) => serverOf(name) ?? [])
@@ -117,7 +121,8 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       await settled(Promise.all(Array.from({ length: maxRefreshing }, refreshNext)))
       return { servers, failed, running }
     },
-    async signIn(caller, name, redirect) {
+    /** Starts an OAuth sign-in that ends with a redirect to `redirect`. */
+    async signIn(caller: Caller, name: string, redirect: URL): Promise<SignInView> {
       find(caller, name)
       const config = current().loaded.config.mcpServers[name]
       if (!config || !oauth) throw isBuiltIn(name)
@@ -126,7 +131,8 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       return { url }
     },
     grants: grantsOf,
-    async signOut(caller, name, principal) {
+    /** Deletes a server's OAuth grants, or that of one principal. Returns those that are left. */
+    async signOut(caller: Caller, name: string, principal?: string): Promise<readonly GrantView[]> {
       find(caller, name)
       if (!oauth) throw isBuiltIn(name)
       const action = {
@@ -139,7 +145,8 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       await settled(cluster.control(name, 'refresh')).catch(() => {})
       return grantsOf(name)
     },
-    async signedIn(params) {
+    /** Completes a sign-in with the query parameters from the redirect, and returns the server's name. */
+    async signedIn(params: URLSearchParams): Promise<string> {
       if (!oauth) throw invalidArguments('This gateway does not support signing in to servers.')
       const name = await oauth.finishHere(params)
       // Refresh the server's lists now: earlier attempts failed because the sign-in was missing.
@@ -198,3 +205,44 @@ function offersOf(caller: Caller, server: string, { catalog }: Generation): Serv
 }
 
 const isBuiltIn = (name: string) => invalidArguments(`${name} is built into Toolway and cannot be controlled.`)
+
+const serverActions: Readonly<Record<ServerAction, string>> = {
+  restart: "Restarts a server's process or connection",
+  enable: 'Enables a server',
+  disable: 'Disables a server: it lists nothing and rejects calls until it is enabled or restarted',
+  refresh: "Refreshes a server's tools, resources and prompts",
+}
+
+export const serversRoutes = (servers: ServersService): readonly Route[] => [
+  userRoute('GET', 'servers', 'All servers and their state', {
+    answer: z.array(schema.serverView),
+    run: ({ caller }) => servers.servers(caller),
+  }),
+  userRoute('GET', 'servers/{name}', 'One server: what it offers, its connections, history and output', {
+    answer: schema.serverDetail,
+    run: ({ caller, target }) => servers.server(caller, target),
+  }),
+  adminRoute('POST', 'refresh', 'Refreshes the tools, resources and prompts of all servers', {
+    answer: schema.refreshedServers,
+    run: ({ caller }) => servers.refreshServers(caller),
+  }),
+  ...Object.entries(serverActions).map(([action, summary]) =>
+    adminRoute('POST', `servers/{name}/${action}`, summary, {
+      answer: schema.serverView,
+      run: ({ caller, target }) => servers.control(caller, target, action as ServerAction),
+    }),
+  ),
+  adminRoute('GET', 'servers/{name}/grants', 'The OAuth grants that are stored for a server, without tokens', {
+    answer: z.array(schema.grantView),
+    run: ({ target }) => servers.grants(target),
+  }),
+  adminRoute('POST', 'servers/{name}/sign-out', "Deletes a server's OAuth grants; returns those that are left", {
+    body: schema.signOut,
+    answer: z.array(schema.grantView),
+    run: ({ caller, target, body }) => servers.signOut(caller, target, body.principal),
+  }),
+  adminRoute('POST', 'servers/{name}/sign-in', 'Starts an OAuth sign-in to a server; returns the URL to open', {
+    answer: schema.signInView,
+    run: ({ caller, target, request }) => servers.signIn(caller, target, callbackOf(request)),
+  }),
+]

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
-import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type LoginStore, maxLogins, maxLoginsOfOne } from '../../core/history.ts'
 import { jsonValue } from '../../json/parse-json.ts'
@@ -10,13 +10,9 @@ import { createSeal } from '../../lib/seal.ts'
 import { type Authenticate, type AuthIdentity, agentFor, hasSameRights } from '../../serve/auth/identity.ts'
 import type { Admit } from '../../serve/auth/throttle.ts'
 import { HttpError } from '../../serve/errors.ts'
-
-export interface AdminUser {
-  readonly caller: Caller
-  readonly identity: AuthIdentity
-  /** Authenticates the credential again. Rejects if it is no longer valid. */
-  reauthenticate(): Promise<AuthIdentity>
-}
+import type { SessionView } from '../contract.ts'
+import { sessionView } from '../overview/schema.ts'
+import { type AdminUser, publicRoute, type Route, userRoute } from '../router.ts'
 
 export type Credentials = ReturnType<typeof createCredentials>
 
@@ -245,4 +241,35 @@ function unsealed(id: string, text: string): Pick<Login, 'authorization' | 'iden
   const content: unknown = jsonValue(createSeal(id).open(text, binding) ?? 'null')
   if (!isRecord(content) || typeof content.authorization !== 'string') return undefined
   return { authorization: content.authorization, identity: content.identity as AuthIdentity }
+}
+
+/** Maximum size of a login request; large enough for the longest credential, encoded as JSON. */
+const maxBody = 64 * 1024
+
+/** Signing in and out. */
+export const sessionRoutes = (credentials: Credentials): readonly Route[] => [
+  userRoute('GET', 'session', 'The current user and their rights', {
+    answer: sessionView,
+    run: ({ user }) => viewSession(user),
+  }),
+  publicRoute('POST', 'session', 'Logs in with a credential and sets a cookie', {
+    body: z.strictObject({ token: z.string().min(1).describe('The token, an API key, or a JSON Web Token.') }),
+    maxBody,
+    answer: sessionView,
+    async run({ request, response, body }) {
+      const { user, cookie } = await credentials.logIn(request, body.token)
+      response.setHeader('Set-Cookie', cookie)
+      return viewSession(user)
+    },
+  }),
+  publicRoute('DELETE', 'session', 'Logs out and deletes the cookie', {
+    async run({ request, response }) {
+      response.setHeader('Set-Cookie', await credentials.logOut(request))
+    },
+  }),
+]
+
+const viewSession = ({ caller }: AdminUser): SessionView => {
+  const { principal, agent, authenticated, admin, agents } = caller
+  return { principal, agent, authenticated, admin, agents }
 }

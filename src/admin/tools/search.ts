@@ -1,19 +1,22 @@
 import type { Caller } from '../../core/call.ts'
 import { fuzzyScore } from '../../lib/similar-text.ts'
 import type { AdminContext } from '../context.ts'
-import type { SearchHit } from '../contract.ts'
+import type { SearchHit, SearchResult } from '../contract.ts'
 import { agentsOf } from '../policy/agents.ts'
-import type { SearchAdmin } from '../service.ts'
+import { type Route, userRoute } from '../router.ts'
+import { searchQuery, searchResult } from './schema.ts'
 import { visibleServers, visibleTools } from './visibility.ts'
 
 const maxHits = 20
 /** Shorter texts occur in the ids of too many calls. */
 const minIdLength = 4
 
+export type SearchService = ReturnType<typeof createSearch>
+
 /** Searches servers, tools, agents and recent calls that the caller may see. */
-export function createSearch({ current, calls }: AdminContext, mayList: CallsVisibleTo): SearchAdmin {
+export function createSearch({ current, calls }: AdminContext, mayList: CallsVisibleTo) {
   return {
-    search(caller, text) {
+    search(caller: Caller, text: string): SearchResult {
       const generation = current()
       const ranked: { readonly hit: SearchHit; readonly score: number }[] = []
       const offer = (kind: SearchHit['kind'], name: string, detail: string, among = name) => {
@@ -36,3 +39,11 @@ export function createSearch({ current, calls }: AdminContext, mayList: CallsVis
 }
 
 type CallsVisibleTo = (caller: Caller) => { readonly agent?: string }
+
+export const searchRoutes = (admin: SearchService): readonly Route[] => [
+  userRoute('GET', 'search', 'Finds servers, tools, agents and recent calls by name or id', {
+    query: searchQuery,
+    answer: searchResult,
+    run: ({ caller, query }) => admin.search(caller, query.q),
+  }),
+]

@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import type { Exposure, Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { refusalOf } from '../../core/decision.ts'
@@ -5,17 +6,20 @@ import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import { ownAgents } from '../../serve/auth/identity.ts'
+import type { CallsService } from '../calls/calls.ts'
 import { askable } from '../calls/perform.ts'
+import { toolsQuery } from '../calls/schema.ts'
 import type { AdminContext } from '../context.ts'
-import type { ToolOrder, ToolPermission, ToolView } from '../contract.ts'
+import type { AgentTools, ToolDetail, ToolOrder, ToolPage, ToolPermission, ToolsQuery, ToolView } from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
 import { agentsOf, asAgent } from '../policy/agents.ts'
-import type { AdminService } from '../service.ts'
+import { argumentsOf, type Route, userRoute } from '../router.ts'
+import * as schema from './schema.ts'
 import { selectTools, visibleTools } from './visibility.ts'
 
-type ToolsAdmin = Pick<AdminService, 'agentTools' | 'tools' | 'tool'>
+export type ToolsService = ReturnType<typeof createToolsAdmin>
 
-export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures): ToolsAdmin {
+export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures) {
   /** Finds a tool by any spelling of its name. For non-admins, the policy applies as it does to a call. */
   const find = async (caller: Caller, name: string): Promise<Served> => {
     const { catalog, policy } = current()
@@ -37,13 +41,13 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
   }
 
   return {
-    tools(caller, query) {
+    tools(caller: Caller, query: ToolsQuery): ToolPage {
       const generation = current()
       const all = visibleTools(caller, generation)
       const { tools, ...page } = selectTools(query.sort ? sorted(all, query.sort, generation) : all, query)
       return { tools: tools.map((tool) => viewOf(tool, generation)), ...page }
     },
-    async tool(caller, name) {
+    async tool(caller: Caller, name: string): Promise<ToolDetail> {
       const served = await find(caller, name)
       const generation = current()
       const { entry, definition } = served
@@ -55,7 +59,8 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
         calls: figures.of(caller, 'tool', `${entry.server}.${entry.name}`),
       }
     },
-    async agentTools(caller, server, timeoutMs) {
+    /** The tools of the caller's agent. Waits for servers that are starting. */
+    async agentTools(caller: Caller, server?: string, timeoutMs?: number): Promise<AgentTools> {
       const view = access.view(caller)
       await (server === undefined ? view.ready() : view.started(server, { timeoutMs }))
       const listed = (tools: readonly Served[]) =>
@@ -132,3 +137,26 @@ function permissions(caller: Caller, entry: Entry, generation: Generation): Tool
     return { agent, allowed, rule }
   })
 }
+
+export const toolsRoutes = (admin: ToolsService & Pick<CallsService, 'tryTool'>): readonly Route[] => [
+  userRoute('GET', 'tools', 'The tools, in the order in which they are served', {
+    query: toolsQuery,
+    answer: schema.toolPage,
+    run: ({ caller, query }) => admin.tools(caller, query),
+  }),
+  userRoute('GET', 'tools/{name}', 'One tool, its definition and who may use it', {
+    answer: schema.toolDetail,
+    run: ({ caller, target }) => admin.tool(caller, target),
+  }),
+  userRoute('POST', 'tools/{name}/call', 'Calls a tool as one of the agents that the credential may act as', {
+    body: z.strictObject({
+      arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
+      agent: z.string().optional().describe("The agent to act as. Default: the credential's agent."),
+      timeoutMs: z.int().min(1).optional().describe("The call's time limit. Default: as configured."),
+    }),
+    answer: schema.tryResult,
+    run({ caller, target, body, bytes, signal }) {
+      return admin.tryTool(caller, target, { ...body, arguments: argumentsOf(bytes) }, signal)
+    },
+  }),
+]

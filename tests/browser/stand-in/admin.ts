@@ -74,9 +74,11 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
 
   return {
     overview: () => overviewOf(scene, startedAt, now()),
-    series: (_, { from = now() - 3_600_000, to = now() }) =>
+    signIn: () => Promise.reject(noSignIn()),
+    signedIn: () => Promise.reject(noSignIn()),
+    series: async (_, { from = now() - 3_600_000, to = now() }) =>
       scene.name === 'empty' ? { from, to, stepMs: 10_000, points: [] } : seriesOf(from, to),
-    stats: (_, { by, from = startedAt, to = now() }) => statsOf(scene, by, from, to),
+    stats: async (_, { by, from = startedAt, to = now() }) => statsOf(scene, by, from, to),
     search: (_, text) => ({
       hits: [
         ...scene.servers.map(({ name, description }) => ({ kind: 'server' as const, name, detail: description })),
@@ -216,6 +218,8 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     onReload: () => ({ [Symbol.dispose]: () => {} }),
   }
 }
+
+const noSignIn = () => new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
 
 /** Every request fails. */
 export const createFailingAdmin = (admin: AdminService): AdminService =>

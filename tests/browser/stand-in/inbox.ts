@@ -1,5 +1,5 @@
 import type { ApprovalView, InboxItem, InboxView } from '../../../src/admin/contract.ts'
-import type { InboxService } from '../../../src/admin/service.ts'
+import type { InboxService } from '../../../src/admin/inbox/inbox-service.ts'
 import type { Scene } from './scene.ts'
 
 const items = (now: number): readonly InboxItem[] => [

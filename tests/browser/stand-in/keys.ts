@@ -1,5 +1,5 @@
 import type { KeyView } from '../../../src/admin/contract.ts'
-import type { KeysService } from '../../../src/admin/service.ts'
+import type { KeysService } from '../../../src/admin/keys/keys.ts'
 import { invalidArguments } from '../../../src/core/errors.ts'
 import type { Scene } from './scene.ts'
 

@@ -1,5 +1,5 @@
 import type { PinDetail } from '../../../src/admin/contract.ts'
-import type { PinsService } from '../../../src/admin/service.ts'
+import type { PinsService } from '../../../src/admin/pins/pins.ts'
 import { pinnedDefinitionOf, snapshotOf } from '../../../src/catalog/pins/definition-snapshot.ts'
 import { reviewPin } from '../../../src/catalog/pins/pin-review.ts'
 import { stateOf } from '../../../src/catalog/pins/pin-state.ts'

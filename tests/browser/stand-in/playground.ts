@@ -1,5 +1,5 @@
 import type { PromptView, ResourceView } from '../../../src/admin/contract.ts'
-import type { PlaygroundAdmin } from '../../../src/admin/service.ts'
+import type { PlaygroundService } from '../../../src/admin/playground/playground.ts'
 import { answerOf } from './answers.ts'
 
 const resources: readonly ResourceView[] = [
@@ -24,8 +24,8 @@ const prompts: readonly PromptView[] = [
 ]
 
 /** A fake playground: a tool reports progress, asks for a name, and answers with it. */
-export function createScenePlayground(empty: boolean, toolOf: (name: string) => string): PlaygroundAdmin {
-  const asked = new Map<string, (answer: Parameters<PlaygroundAdmin['playgroundAnswer']>[2]) => void>()
+export function createScenePlayground(empty: boolean, toolOf: (name: string) => string): PlaygroundService {
+  const asked = new Map<string, (answer: Parameters<PlaygroundService['playgroundAnswer']>[2]) => void>()
   let count = 0
   return {
     async playground(_, { operation, name, arguments: given, agent }, { signal, send }) {

@@ -1,4 +1,4 @@
-import type { PolicyService } from '../../../src/admin/service.ts'
+import type { PolicyService } from '../../../src/admin/policy/policy.ts'
 import { policyPreview, policyReplay } from '../../../src/admin/views.fixture.ts'
 import type { Scene } from './scene.ts'
 
@@ -13,7 +13,7 @@ const rules = {
 const agent = { type: 'object', properties: { allow: rules, deny: rules, perMinute: { type: 'number' } } }
 
 /** The policy of a scene. Every edit has the same effect. */
-export const createScenePolicy = ({ agents }: Scene): PolicyService => ({
+export const createScenePolicy = ({ agents }: Scene): Omit<PolicyService, 'agents' | 'matrix' | 'why'> => ({
   policySettings: async () => ({
     file: '/home/ada/projects/app/toolway.yaml',
     editable: { ok: true },

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { people } from '../../../src/admin/admin.fixture.ts'
-import { createAdminEndpoint } from '../../../src/admin/endpoint.ts'
+import { AdminEndpoint } from '../../../src/admin/endpoint.ts'
 import type { Chat } from '../../../src/core/chat.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { ToolwayError } from '../../../src/core/errors.ts'
@@ -44,7 +44,7 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneS
   const config = httpConfig({})
   const scene = createSceneAdmin(createScene(name, Date.now()), Date.now)
   const authenticate = people()
-  const endpoint = createAdminEndpoint({
+  const endpoint = new AdminEndpoint({
     ...{
       admin: name === 'failing' ? createFailingAdmin(scene) : scene,
       access: createTestAccess(),

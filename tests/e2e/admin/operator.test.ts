@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
-import { routes } from '../../../src/admin/routes.ts'
+import { adminRoutes, type RouteParts } from '../../../src/admin/routes.ts'
 import { notFound, resultText, serveBareHttp } from '../../fixtures/bare-server.ts'
 import { connect } from '../../fixtures/clients.ts'
 import { introduction } from '../../fixtures/line-server.ts'
@@ -46,7 +46,9 @@ describe('G10: what an operator sees', () => {
     const queries: Record<string, string> = { search: '?q=echo', stats: '?by=tool', why: '?agent=dev&tool=probe.echo' }
     // No registry is configured.
     const without = ['openapi.json', 'config/registry']
-    const readable = routes.filter(({ method, stream, path }) => method === 'GET' && !stream && !without.includes(path))
+    const readable = adminRoutes({} as RouteParts).filter(
+      ({ method, stream, path }) => method === 'GET' && !stream && !without.includes(path),
+    )
     expect(readable.length).toBeGreaterThan(14)
     for (const { path, answer } of readable) {
       const concrete = path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)

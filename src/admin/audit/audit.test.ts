@@ -9,7 +9,7 @@ import { listLanes, listSegments } from '../../audit/log-files.ts'
 import { openAuditLog } from '../../audit/write/audit-log.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
-import { createAuditQueries, createChainVerification } from './audit-queries.ts'
+import { AuditQueries, ChainVerification } from './audit.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -35,7 +35,7 @@ async function open() {
     audit.end({ ...who, call, ...ended })
   }
   const clock = createManualClock()
-  const queries = stack.use(createAuditQueries({ folder, flushed: () => audit.flushed(), clock }))
+  const queries = stack.use(new AuditQueries({ folder, flushed: () => audit.flushed(), clock }))
   return { folder, audit, record, queries, clock }
 }
 
@@ -60,7 +60,7 @@ test('invalid queries are explained, failures are not, and the worker survives b
   const { path } = stack.use(await temporaryFolder())
   await mkdir(join(path, '1'))
   await mkdir(join(path, 'index.sqlite'))
-  const broken = stack.use(createAuditQueries({ folder: path, flushed: async () => {}, clock: systemClock }))
+  const broken = stack.use(new AuditQueries({ folder: path, flushed: async () => {}, clock: systemClock }))
   await expect(broken.search({ limit: 1 })).rejects.toMatchObject({ code: 'INTERNAL' })
   expect((await queries.search({ limit: 1 })).rows).toHaveLength(1)
 })
@@ -84,7 +84,7 @@ test('F11: a modified log is detected, once for all callers', async () => {
   const { folder, record, audit, queries, clock } = await open()
   record('a')
   await audit.flushed()
-  const chain = createChainVerification({ queries, auditKey: async () => 'a key', clock, log: createKeptLog() })
+  const chain = new ChainVerification(queries, { auditKey: async () => 'a key', clock, log: createKeptLog() })
   expect(chain.chain().state).toBe('unknown')
   const checked = () => until(() => chain.chain().state !== 'checking', { what: 'the check' })
   expect([chain.verifyChain().state, chain.verifyChain().state]).toEqual(['checking', 'checking'])
@@ -110,7 +110,7 @@ test('F11, V7: while its result is read, the log is verified a minute after the 
   const { folder, record, audit, queries, clock } = await open()
   record('a')
   await audit.flushed()
-  const chain = createChainVerification({ queries, auditKey: async () => 'a key', clock, log: createKeptLog() })
+  const chain = new ChainVerification(queries, { auditKey: async () => 'a key', clock, log: createKeptLog() })
   const checked = () => until(() => chain.chain().state !== 'checking', { what: 'the check' })
   clock.advance(59_999)
   expect([chain.verified().state, chain.chain().state]).toEqual(['unknown', 'unknown'])
@@ -153,7 +153,7 @@ test('B10: the archive is searched first, and the page names its source', async 
     ask: async () => (up ? { hits: [found], next: 'pg.1.1.1' } : undefined) as never,
     status: () => ({ up, behindRecords: 3, behindSeconds: 1 }),
   }
-  const queries = stack.use(createAuditQueries({ folder, flushed: () => audit.flushed(), archive, clock }))
+  const queries = stack.use(new AuditQueries({ folder, flushed: () => audit.flushed(), archive, clock }))
   const first = await queries.search({ limit: 1 })
   expect(first).toMatchObject({
     source: 'postgres',
