@@ -1,5 +1,5 @@
 /** Loaded into the gateway with `--import`: counts the work of calls on orders from the parent process. */
-import { Session } from 'node:inspector/promises'
+import { type HeapProfiler, Session } from 'node:inspector/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promiseHooks } from 'node:v8'
@@ -30,6 +30,21 @@ async function functionsThatRan(): Promise<FunctionCounts> {
     })
 }
 
+type Allocations = HeapProfiler.SamplingHeapProfileNode
+
+/** The bytes that each function allocated itself; what native functions allocate is their caller's. */
+function bytesByFunction(head: Allocations): FunctionCounts {
+  const bytes = new Map<string, number>()
+  const add = ({ callFrame, selfSize, children }: Allocations, caller: string) => {
+    const { url, functionName } = callFrame
+    const name = isOurs(url) ? `${relative(source, fileURLToPath(url))}:${functionName}:0` : caller
+    bytes.set(name, (bytes.get(name) ?? 0) + selfSize)
+    for (const child of children) add(child, name)
+  }
+  add(head, 'node::0')
+  return [...bytes]
+}
+
 const orders: Readonly<Record<CounterOrder, () => unknown>> = {
   async 'count functions'() {
     inspector.connect()
@@ -49,6 +64,19 @@ const orders: Readonly<Record<CounterOrder, () => unknown>> = {
   },
   // The young generation is so large that nothing is collected: the heap has grown by all that was allocated.
   bytes: () => ({ bytes: process.memoryUsage().heapUsed - heapBefore, collections }),
+  async 'sample bytes'() {
+    inspector.connect()
+    await inspector.post('HeapProfiler.startSampling', {
+      samplingInterval: 128,
+      includeObjectsCollectedByMajorGC: true,
+      includeObjectsCollectedByMinorGC: true,
+    })
+  },
+  async 'bytes by function'() {
+    const { profile } = await inspector.post('HeapProfiler.stopSampling')
+    inspector.disconnect()
+    return bytesByFunction(profile.head)
+  },
   'count promises'() {
     promises = 0
     stopPromises = promiseHooks.onInit(() => promises++) as unknown as () => void

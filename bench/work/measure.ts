@@ -40,6 +40,8 @@ export interface CountedWork {
   readonly work: Work
   /** Each function and how often it ran. */
   readonly functions: ReadonlyMap<string, number>
+  /** How many bytes each function allocated. */
+  readonly bytes: ReadonlyMap<string, number>
 }
 
 const warmCalls = 3000
@@ -66,9 +68,14 @@ export async function countWork({ era, cached, server }: WorkScenario, folder: s
     const promises = await perCall(gateway, connection, promiseCalls, ['count promises', 'promises'])
     const bytes = await allocated(gateway, connection)
     const functions = await functionsPerCall(gateway, connection)
+    const bytesOf = await bytesPerCall(gateway, connection)
     const files = new Set([...functions.keys()].map((name) => name.split(':', 1)[0]))
     const invocations = [...functions.values()].reduce((sum, count) => sum + count, 0)
-    return { work: { files: files.size, functions: functions.size, invocations, promises, bytes }, functions }
+    return {
+      work: { files: files.size, functions: functions.size, invocations, promises, bytes },
+      functions,
+      bytes: bytesOf,
+    }
   } finally {
     connection.close()
   }
@@ -110,6 +117,13 @@ async function allocated(gateway: Listening, connection: Connection): Promise<nu
   }
   if (rounds.length === 0) throw new Error('garbage was collected in each round: the young generation is too small')
   return Math.round(Math.min(...rounds))
+}
+
+async function bytesPerCall(gateway: Listening, connection: Connection): Promise<Map<string, number>> {
+  await order(gateway, 'sample bytes')
+  await call(connection, allocatingCalls)
+  const sampled = await order<FunctionCounts>(gateway, 'bytes by function')
+  return new Map(sampled.map(([name, bytes]) => [name, Math.round(bytes / allocatingCalls)]))
 }
 
 /** How often each function runs in every call: what only some calls do, such as timers, is left out. */

@@ -5,6 +5,8 @@ export type CounterOrder =
   | 'stop counting functions'
   | 'count bytes'
   | 'bytes'
+  | 'sample bytes'
+  | 'bytes by function'
   | 'count promises'
   | 'promises'
 

@@ -6,24 +6,16 @@ import { runs } from '../../tests/fixtures/runs.ts'
 import type { AuditEnd } from '../core/audit.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { beginOf, endOf } from './audit.fixture.ts'
-import {
-  argumentsJson,
-  createNameQuoter,
-  eventBody,
-  maxArguments,
-  maxLine,
-  parseSealedLine,
-  sealLine,
-  zeroHash,
-} from './record.ts'
+import { argumentsJson, EventFormat, maxArguments, maxLine, parseSealedLine, sealLine, zeroHash } from './record.ts'
 
 const place = { seq: 7, time: new Date(0).toISOString(), prev: zeroHash }
 const same = (given: Record<string, unknown>): unknown => given
-const asItIs = createNameQuoter((text) => text)
+const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
+const format = new EventFormat(() => redact)
 const lineOf = (body: string) => Buffer.from(sealLine(body).line.trimEnd())
 
 test('F11: a record has the fields of its event, its phase, time, number and the hash before; all of it checks', () => {
-  const body = eventBody('after', endOf({ write: true, rule: 'agents.dev.allow', reason: 'why' }), asItIs)
+  const body = format.end(endOf({ write: true, rule: 'agents.dev.allow', reason: 'why' }))
   const opened = parseSealedLine(lineOf(body(place)))
   expect(opened).toMatchObject({ ok: true, record: { ...endOf({ write: true }), ...place, phase: 'after' } })
 })
@@ -38,7 +30,7 @@ test('V8, F11: a record with all of its fields is canonical', () => {
     findings: ['f'],
   } as const
   const event = endOf({ ...more, anonymous: true, address: '::1', parent: 'p', suppressed: 1, tokens: 1 })
-  const opened = parseSealedLine(lineOf(eventBody('after', event, asItIs)(place)))
+  const opened = parseSealedLine(lineOf(format.end(event)(place)))
   expect(opened).toMatchObject({ ok: true, record: { approval: 'once', approver: 'key:alice' } })
 })
 
@@ -51,7 +43,7 @@ test('F11: the line of any event is canonical and not longer than the limit', ()
     fc.property(text, text, text, fc.dictionary(fc.string(), fc.jsonValue()), (agent, tool, rule, given) => {
       const described = argumentsJson({ ...given, text: agent }, same)
       for (const event of [beginOf({ agent, tool, server: rule }), endOf({ agent, tool, rule, reason: tool })]) {
-        const line = lineOf(eventBody('before', event, asItIs, described)(place))
+        const line = lineOf(format.begin(event, described)(place))
         expect(parseSealedLine(line).ok).toBe(true)
         expect(line.length).toBeLessThan(maxLine)
       }
@@ -73,12 +65,11 @@ test('F11: even with every text at its worst a line stays within the limit', () 
     code: worst as 'TIMEOUT',
   }
   const described = argumentsJson({ text: '€'.repeat(maxArguments - 20) }, same)
-  expect(lineOf(eventBody('before', event, asItIs, described)(place)).length).toBeLessThan(maxLine)
+  expect(lineOf(format.begin(event, described)(place)).length).toBeLessThan(maxLine)
 })
 
 test('F11: long texts are cut, and two with the same beginning stay different', () => {
-  const of = (tool: string) =>
-    (jsonValue(eventBody('before', beginOf({ tool }), asItIs)(place)) as { tool: string }).tool
+  const of = (tool: string) => (jsonValue(format.begin(beginOf({ tool }))(place)) as { tool: string }).tool
   const start = 'x'.repeat(5000)
   expect(of(`${start}a`)).toHaveLength(2048)
   expect(of(`${start}a`)).not.toBe(of(`${start}b`))
@@ -98,8 +89,7 @@ test('F11: arguments nested as deeply as is allowed make a sound record, deeper 
   const nested = (depth: number) => ({ deep: jsonValue('['.repeat(depth) + ']'.repeat(depth)) as unknown })
   const described = [255, 256].map((depth) => argumentsJson(nested(depth), same) ?? '')
   expect(described[1]).toBe('"dropped"')
-  for (const text of described)
-    expect(parseSealedLine(lineOf(eventBody('before', beginOf(), asItIs, text)(place))).ok).toBe(true)
+  for (const text of described) expect(parseSealedLine(lineOf(format.begin(beginOf(), text)(place))).ok).toBe(true)
   expect(described[0]).toMatch(/^\{"deep":\[/)
 })
 
@@ -116,11 +106,45 @@ test('B6: where the redactor fails, or gives what cannot be written, nothing of 
 })
 
 describe('B6: names are redacted', () => {
-  const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
-  const written = (event: AuditEnd) => eventBody('after', event, createNameQuoter(redact))(place)
+  const written = (event: AuditEnd) => format.end(event)(place)
 
   test.each(['agent', 'asked', 'operation', 'principal', 'reason', 'rule', 'server', 'tool'] as const)('%s', (name) => {
     expect(jsonValue(written(endOf({ [name]: 'a hunter2 b' })))).toMatchObject({ [name]: 'a [redacted] b' })
+  })
+
+  test('again when the secrets have changed', () => {
+    let secret = 'hunter2'
+    const now = () => {
+      const current = secret
+      return (text: string) => text.replaceAll(current, '[redacted]')
+    }
+    let redactor = now()
+    const changing = new EventFormat(() => redactor)
+    const tool = () =>
+      (jsonValue(changing.end(endOf({ tool: 'a hunter2 and hunter3' }))(place)) as { tool: string }).tool
+    expect(tool()).toBe('a [redacted] and hunter3')
+    secret = 'hunter3'
+    redactor = now()
+    expect(tool()).toBe('a hunter2 and [redacted]')
+  })
+
+  test('F11: records about other subjects with the same tool are not mixed up', () => {
+    const written = (event: Partial<AuditEnd>) => jsonValue(format.end(endOf({ tool: 't', ...event }))(place))
+    for (const event of [
+      { agent: 'a' },
+      { agent: 'b' },
+      { principal: 'p' },
+      { address: '::1' },
+      { anonymous: true },
+    ] as const)
+      expect(written(event)).toMatchObject(event)
+    for (const event of [
+      { server: 'one' },
+      { server: 'two' },
+      { write: true },
+      { operation: 'read_resource' },
+    ] as const)
+      expect(written(event)).toMatchObject(event)
   })
 
   test('before they are cut, so that no half of a secret is left', () => {
@@ -133,7 +157,7 @@ describe('B6: names are redacted', () => {
     const failing = () => {
       throw new Error('no')
     }
-    expect(jsonValue(eventBody('after', endOf({ tool: 'hunter2' }), createNameQuoter(failing))(place))).toMatchObject({
+    expect(jsonValue(new EventFormat(() => failing).end(endOf({ tool: 'hunter2' }))(place))).toMatchObject({
       tool: 'dropped',
       decision: 'ALLOW',
     })
@@ -150,7 +174,7 @@ test('B7: records of refused calls are short, also for long arguments and names'
   })
   expect(argumentsJson({ text: 'short' }, same, true)).toBe('{"text":"short"}')
   const event = beginOf({ tool: 'x'.repeat(9_000), brief: true })
-  const record = jsonValue(eventBody('before', event, asItIs)(place)) as { tool: string }
+  const record = jsonValue(format.begin(event)(place)) as { tool: string }
   expect(record.tool).toHaveLength(512)
   expect(record).not.toHaveProperty('brief')
 })

@@ -9,13 +9,13 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import type { AuditBegin, AuditEnd } from '../core/audit.ts'
+import type { AuditBegin, AuditEnd, AuditSubject } from '../core/audit.ts'
 import { archiveNames } from '../core/audit-archive.ts'
 import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { canonical, defaultMaxDepth, TooLong } from '../json/canonical-json.ts'
 import { parseJson } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { memoize } from '../lib/memoize.ts'
+import { setBounded } from '../lib/memoize.ts'
 
 export interface ChainedRecord {
   /** ISO 8601 in UTC, with milliseconds. */
@@ -260,79 +260,145 @@ export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
 export type RecordBody = (position: RecordPosition) => string
 
-type QuoteName = (name: string, maxLength: number) => string
-
-/** Creates a function that redacts, truncates and quotes names. Results are cached, because names repeat. */
-export function createNameQuoter(redact: (text: string) => string): QuoteName {
-  const quoteShort = memoize((clean) => JSON.stringify(clean))
-  return (name, maxLength) => {
-    // If the redactor fails, drop the name but write the rest of the record.
-    let clean = 'dropped'
-    try {
-      // Redact before truncating, because half a secret would not be recognised.
-      clean = redact(name)
-    } catch {}
-    return clean.length <= maxText ? quoteShort(clean) : JSON.stringify(bounded(clean, maxLength))
-  }
-}
-
 /** Max characters for names that are often long: rule names, and tool names, which may be URIs. */
 const maxRule = 1024
 const maxTool = 2048
 /** Max number of listed attempts. The configuration never allows more. */
 const maxAttempts = 32
+/** How many names, and how many subjects, are remembered as they are written. */
+const maxRemembered = 4096
 
-/** The body of an event record. Writes members in canonical order to avoid sorting; `described` is canonical JSON. */
-export function eventBody(
-  phase: 'before' | 'after',
-  event: AuditBegin | AuditEnd,
-  quote: QuoteName,
-  described?: string,
-): RecordBody {
-  const how: Partial<AuditEnd> = phase === 'after' ? (event as AuditEnd) : beginning
-  const name = (lead: string, text: string | undefined, maxLength = maxText) =>
-    text === undefined ? '' : lead + quote(text, event.brief ? maxText : maxLength)
-  return ({ time, seq, prev }) =>
-    `{${event.address === undefined ? '' : `"address":${plain(event.address)},`}` +
-    `"agent":${quote(event.agent, maxText)}` +
-    (event.anonymous ? ',"anonymous":true' : '') +
-    (how.approval === undefined ? '' : `,"approval":"${how.approval}"`) +
-    name(',"approver":', how.approver) +
-    (described === undefined ? '' : `,"arguments":${described}`) +
-    name(',"asked":', how.asked) +
-    (how.attempts === undefined ? '' : `,"attempts":${JSON.stringify(how.attempts.slice(-maxAttempts))}`) +
-    number(',"available":', how.available) +
-    `,"call":${plain(event.call)}` +
-    (how.code === undefined ? '' : `,"code":${plain(how.code)}`) +
-    (how.decision === undefined ? '' : `,"decision":"${how.decision}"`) +
-    name(',"detail":', how.detail) +
-    (how.findings === undefined ? '' : `,"findings":${JSON.stringify(how.findings)}`) +
-    number(',"is_error":', how.is_error) +
-    (event.kind === undefined ? '' : `,"kind":"${event.kind}"`) +
-    number(',"latency_ms":', how.latency_ms) +
-    `,"operation":${quote(event.operation, maxText)}` +
-    (event.parent === undefined ? '' : `,"parent":${plain(event.parent)}`) +
-    `,"phase":"${phase}","prev":"${prev}","principal":${quote(event.principal, maxText)}` +
-    name(',"reason":', how.reason) +
-    number(',"requested":', how.requested) +
-    number(',"returned":', how.returned) +
-    name(',"rule":', how.rule, maxRule) +
-    `,"seq":${seq}` +
-    name(',"server":', event.server) +
-    number(',"suppressed":', how.suppressed) +
-    name(',"target":', event.target) +
-    `,"time":"${time}"` +
-    number(',"tokens":', how.tokens) +
-    name(',"tool":', event.tool, maxTool) +
-    `,"write":${event.write}}`
+type Redact = (text: string) => string
+
+/**
+ * Writes the bodies of event records: members in canonical order, to avoid sorting. Names are redacted, truncated and
+ * quoted. Remembers the result, since names repeat, and what the records about one subject have in common.
+ */
+export class EventFormat {
+  readonly #redactor: () => Redact
+  #redact: Redact | undefined
+  readonly #names = new Map<string, string>()
+  readonly #subjects = new Map<string, WrittenSubject>()
+
+  /** `redactor` returns the present function, a new one whenever the secrets changed. */
+  constructor(redactor: () => Redact) {
+    this.#redactor = redactor
+  }
+
+  /** The body of the record before an operation; `described` is canonical JSON. */
+  begin(event: AuditBegin, described?: string): RecordBody {
+    const about = this.#subjectOf(event)
+    return ({ time, seq, prev }) =>
+      `${about.who}${described === undefined ? '' : `,"arguments":${described}`},"call":${plain(event.call)}` +
+      `${about.kind}${about.operation}${parentOf(event)},"phase":"before","prev":"${prev}"${about.principal}` +
+      `,"seq":${seq}${about.server}${this.#name(event, ',"target":', event.target)},"time":"${time}"${about.tool}`
+  }
+
+  /** The body of the record after an operation. */
+  end(event: AuditEnd): RecordBody {
+    const about = this.#subjectOf(event)
+    const name = (lead: string, text: string | undefined, maxLength?: number) =>
+      text === undefined ? '' : this.#name(event, lead, text, maxLength)
+    return ({ time, seq, prev }) =>
+      about.who +
+      (event.approval === undefined ? '' : `,"approval":"${event.approval}"`) +
+      name(',"approver":', event.approver) +
+      name(',"asked":', event.asked) +
+      (event.attempts === undefined ? '' : `,"attempts":${JSON.stringify(event.attempts.slice(-maxAttempts))}`) +
+      (event.available === undefined ? '' : `,"available":${event.available}`) +
+      `,"call":${plain(event.call)}` +
+      (event.code === undefined ? '' : `,"code":${plain(event.code)}`) +
+      `,"decision":"${event.decision}"` +
+      name(',"detail":', event.detail) +
+      (event.findings === undefined ? '' : `,"findings":${JSON.stringify(event.findings)}`) +
+      `,"is_error":${event.is_error}${about.kind},"latency_ms":${JSON.stringify(event.latency_ms)}` +
+      `${about.operation}${parentOf(event)},"phase":"after","prev":"${prev}"${about.principal}` +
+      name(',"reason":', event.reason) +
+      (event.requested === undefined ? '' : `,"requested":${event.requested}`) +
+      (event.returned === undefined ? '' : `,"returned":${event.returned}`) +
+      name(',"rule":', event.rule, maxRule) +
+      `,"seq":${seq}${about.server}` +
+      (event.suppressed === undefined ? '' : `,"suppressed":${event.suppressed}`) +
+      name(',"target":', event.target) +
+      `,"time":"${time}"` +
+      (event.tokens === undefined ? '' : `,"tokens":${event.tokens}`) +
+      about.tool
+  }
+
+  #subjectOf(event: AuditSubject): WrittenSubject {
+    const redact = this.#redactor()
+    if (redact !== this.#redact) {
+      this.#redact = redact
+      this.#names.clear()
+      this.#subjects.clear()
+    }
+    const { address, agent, anonymous, kind, operation, principal, server, tool, write } = event
+    const key = tool ?? operation
+    const known = this.#subjects.get(key)
+    if (known && isSameSubject(known.subject, event)) return known
+    const written = {
+      subject: event,
+      who:
+        (address === undefined ? '{' : `{"address":${plain(address)},`) +
+        `"agent":${this.#quote(agent, maxText)}${anonymous ? ',"anonymous":true' : ''}`,
+      kind: kind === undefined ? '' : `,"kind":"${kind}"`,
+      operation: `,"operation":${this.#quote(operation, maxText)}`,
+      principal: `,"principal":${this.#quote(principal, maxText)}`,
+      server: this.#name(event, ',"server":', server),
+      tool: `${this.#name(event, ',"tool":', tool, maxTool)},"write":${write}}`,
+    }
+    if (key.length <= maxText) setBounded(this.#subjects, key, written, maxRemembered)
+    return written
+  }
+
+  #name({ brief }: AuditSubject, lead: string, text: string | undefined, maxLength = maxText): string {
+    return text === undefined ? '' : lead + this.#quote(text, brief ? maxText : maxLength)
+  }
+
+  #quote(name: string, maxLength: number): string {
+    const known = this.#names.get(name)
+    if (known !== undefined) return known
+    // If the redactor fails, drop the name but write the rest of the record.
+    let clean = 'dropped'
+    try {
+      // Redact before truncating, because half a secret would not be recognised.
+      clean = this.#redact?.(name) ?? clean
+    } catch {}
+    const quoted = JSON.stringify(bounded(clean, maxLength))
+    if (name.length <= maxText && clean.length <= maxText) setBounded(this.#names, name, quoted, maxRemembered)
+    return quoted
+  }
 }
 
-const beginning = {}
+/** The parts of a record that depend on its subject only, and the subject that they were written for. */
+interface WrittenSubject {
+  readonly subject: AuditSubject
+  /** The address and the agent. */
+  readonly who: string
+  readonly kind: string
+  readonly operation: string
+  readonly principal: string
+  readonly server: string
+  /** The tool, and whether the operation writes. */
+  readonly tool: string
+}
+
+/** Whether records about two subjects with one tool differ only in their calls. */
+const isSameSubject = (one: AuditSubject, other: AuditSubject): boolean =>
+  one.agent === other.agent &&
+  one.principal === other.principal &&
+  one.anonymous === other.anonymous &&
+  one.address === other.address &&
+  one.operation === other.operation &&
+  one.kind === other.kind &&
+  one.server === other.server &&
+  one.tool === other.tool &&
+  one.write === other.write &&
+  one.brief === other.brief
+
+const parentOf = ({ parent }: AuditSubject): string => (parent === undefined ? '' : `,"parent":${plain(parent)}`)
 
 const plain = (text: string): string => JSON.stringify(bounded(text))
-
-const number = (lead: string, value: number | boolean | undefined): string =>
-  value === undefined ? '' : lead + JSON.stringify(value)
 
 /** The recorded arguments as canonical JSON. Undefined if none are recorded; `"dropped"` if the redactor fails. */
 export function argumentsJson(

@@ -29,7 +29,7 @@ export async function audited<T>(config: Config, change: Change, work: () => Pro
     key: await keptAuditKey(stores.path),
     marks: marksFolder(stores.path, audit.path),
     describe: redactor.value,
-    redact: redactor.text,
+    redactor: () => redactor.text,
     version,
     clock: systemClock,
     log: silentLog,

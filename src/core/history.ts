@@ -47,14 +47,11 @@ export interface StoredCall {
   readonly steps: readonly StoredStep[]
 }
 
-export interface StoredStep {
-  readonly name: string
-  /** The time from the start of the call to the start of the step. */
-  readonly startMs: number
-  /** The duration. Null while the step is running. */
-  readonly ms: number | null
-  readonly error: string | null
-}
+/**
+ * A step of a call, as it is stored: the time from the start of the call to the start of the step, and its duration,
+ * which is null if it did not end.
+ */
+export type StoredStep = readonly [name: string, startMs: number, ms: number | null, error: string | null]
 
 /** Selects calls. `from` is inclusive, `to` exclusive. */
 export interface HistoryFilter {

@@ -3,6 +3,7 @@ import { jsonValue } from './parse-json.ts'
 /** The maximum nesting of messages. Real ones have fewer than 40 levels; recursive parsers fail at thousands. */
 export const maxDepth = 256
 
+const SPACE = 0x20
 const QUOTE = 0x22
 const COLON = 0x3a
 export const COMMA = 0x2c
@@ -141,6 +142,7 @@ export function eachMember(
   from: number,
   skip: (keyStart: number, keyEnd: number, start: number) => number,
 ): number {
+  const { length } = bytes
   if (bytes[from] !== OPEN_OBJECT) return none
   let at = skipSpace(bytes, from + 1)
   if (bytes[at] === CLOSE_OBJECT) return at + 1
@@ -148,14 +150,15 @@ export function eachMember(
     if (bytes[at] !== QUOTE) return none
     const keyEnd = skipString(bytes, words, at + 1)
     if (keyEnd === none) return none
-    const colon = skipSpace(bytes, keyEnd)
-    if (bytes[colon] !== COLON) return none
-    const end = skip(at, keyEnd, skipSpace(bytes, colon + 1))
-    if (end === none) return none
-    at = skipSpace(bytes, end)
+    const start = skipColon(bytes, keyEnd)
+    if (start === none) return none
+    at = skip(at, keyEnd, start)
+    if (at === none) return none
+    if (at < length && (bytes[at] as number) <= SPACE) at = skipSpace(bytes, at)
+    if (at >= length) return none
     if (bytes[at] === CLOSE_OBJECT) return at + 1
-    if (bytes[at] !== COMMA) return none
-    at = skipSpace(bytes, at + 1)
+    if (bytes[at++] !== COMMA) return none
+    if (at < length && (bytes[at] as number) <= SPACE) at = skipSpace(bytes, at)
   }
 }
 
@@ -229,8 +232,10 @@ export function extentOf(bytes: Buffer): JsonExtent {
       at = after - 1
     } else if (byte === COLON) {
       members++
-      if (open === 1 && spells(bytes, key, keyEnd, 'params')) params = at + 1
-      else if (open === 2 && params > 0 && paramsEnd === 0 && spells(bytes, key, keyEnd, 'arguments')) args = at + 1
+      const length = keyEnd - key
+      if (open === 1 && length === 8 && spells(bytes, key, keyEnd, 'params')) params = at + 1
+      else if (open === 2 && params > 0 && paramsEnd === 0 && length === 11 && spells(bytes, key, keyEnd, 'arguments'))
+        args = at + 1
     } else if (byte === COMMA) {
       digits = 0
       if (open === 1 && params > 0 && paramsEnd === 0) paramsEnd = at
@@ -250,9 +255,9 @@ export function extentOf(bytes: Buffer): JsonExtent {
 
 function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
   if (from === 0 || to === 0) return undefined
-  const start = skipSpace(bytes, from)
+  const start = (bytes[from] as number) > SPACE ? from : skipSpace(bytes, from)
   let end = to
-  while (end > start && (bytes[end - 1] as number) <= 0x20) end--
+  while (end > start && (bytes[end - 1] as number) <= SPACE) end--
   return [start, end]
 }
 
@@ -264,7 +269,10 @@ export function countMembers(value: unknown): number {
     for (const item of value) count += countMembers(item)
     return count
   }
-  for (const key in value) count += 1 + countMembers((value as Record<string, unknown>)[key])
+  for (const key in value) {
+    const member = (value as Record<string, unknown>)[key]
+    count += typeof member === 'object' ? 1 + countMembers(member) : 1
+  }
   return count
 }
 
@@ -332,11 +340,15 @@ export function skipValue(bytes: Buffer, words: Int32Array, from: number, outsid
 
     for (;;) {
       if (depth === outside) return at
-      at = skipSpace(bytes, at)
-      const next = at < end ? (bytes[at] as number) : 0
+      let next = at < end ? (bytes[at] as number) : 0
+      if (next !== 0 && next <= SPACE) {
+        at = skipSpace(bytes, at)
+        next = at < end ? (bytes[at] as number) : 0
+      }
       const closer = closers[depth - 1] as number
       if (next === COMMA) {
-        at = skipSpace(bytes, at + 1)
+        at++
+        if (at < end && (bytes[at] as number) <= SPACE) at = skipSpace(bytes, at)
         if (closer === CLOSE_OBJECT) at = skipKey(bytes, words, at)
         if (at === none) return none
         break
@@ -362,10 +374,16 @@ export function skipSpace(bytes: Buffer, from: number): number {
 /** Skips a key, its colon and the space before its value. */
 function skipKey(bytes: Buffer, words: Int32Array, from: number): number {
   if (from >= bytes.length || bytes[from] !== QUOTE) return none
-  let at = skipString(bytes, words, from + 1)
-  if (at === none) return none
-  at = skipSpace(bytes, at)
-  return at < bytes.length && bytes[at] === COLON ? skipSpace(bytes, at + 1) : none
+  const at = skipString(bytes, words, from + 1)
+  return at === none ? none : skipColon(bytes, at)
+}
+
+/** Skips the colon after a key, and the space around it. */
+function skipColon(bytes: Buffer, from: number): number {
+  let at = bytes[from] === COLON ? from : skipSpace(bytes, from)
+  if (bytes[at++] !== COLON) return none
+  if (at < bytes.length && (bytes[at] as number) <= SPACE) at = skipSpace(bytes, at)
+  return at
 }
 
 function skipScalar(bytes: Buffer, at: number, first: number): number {

@@ -151,7 +151,7 @@ export async function openProcessState(
       key: await keptAuditKey(stores.path),
       marks: marksFolder(stores.path, config.audit.path),
       describe: (args) => current().describe(args),
-      redact,
+      redactor: () => current().redactName,
       version,
       clock,
       log,

@@ -221,7 +221,7 @@ export function readEnvelope(bytes: Buffer): Envelope | undefined {
   const found: Envelope = { notes: { isError: false, special: false, blocks: 0 } }
   let others: Set<string> | undefined
   const end = eachMember(bytes, words, skipSpace(bytes, 0), (from, to, start) => {
-    const key = names.find((name) => spells(bytes, from, to, name)) ?? decoded(bytes, from, to)
+    const key = nameAt(bytes, from, to) ?? decoded(bytes, from, to)
     const isResult = key === 'result' && bytes[start] === OPEN_OBJECT
     const after = isResult ? skipResult(bytes, words, start, found.notes) : skipValue(bytes, words, start, 1)
     if (after === none || others?.has(key)) return none
@@ -236,14 +236,18 @@ export function readEnvelope(bytes: Buffer): Envelope | undefined {
   return end !== none && skipSpace(bytes, end) === bytes.length ? found : undefined
 }
 
+/** The name of a member of a message; undefined for any other. */
+function nameAt(bytes: Buffer, from: number, to: number): Name | undefined {
+  for (const name of names) if (to - from === name.length + 2 && spells(bytes, from, to, name)) return name
+  return undefined
+}
+
 function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {
   let seen = 0
   return eachMember(bytes, words, from, (keyStart, keyEnd, start) => {
     const odd = hasEscape(bytes, keyStart, keyEnd)
     const name = odd ? decoded(bytes, keyStart, keyEnd) : undefined
-    const index = resultMembers.findIndex((known) =>
-      name === undefined ? spells(bytes, keyStart, keyEnd, known) : known === name,
-    )
+    const index = name === undefined ? resultMemberAt(bytes, keyStart, keyEnd) : resultMembers.indexOf(name)
     const bit = index < 0 ? 0 : 1 << index
     if (seen & bit) notes.repeated ??= resultMembers[index] as string
     seen |= bit
@@ -258,6 +262,15 @@ const blockLists: readonly string[] = ['content', 'contents', 'messages']
 
 /** The members of a result that Toolway reads. */
 const resultMembers: readonly string[] = ['isError', ...blockLists, ...special]
+
+/** The index of a member name without escapes in `resultMembers`, or -1. */
+function resultMemberAt(bytes: Buffer, from: number, to: number): number {
+  for (let index = 0; index < resultMembers.length; index++) {
+    const known = resultMembers[index] as string
+    if (to - from === known.length + 2 && spells(bytes, from, to, known)) return index
+  }
+  return -1
+}
 
 /** Skips an array and counts its elements. */
 function skipBlocks(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {

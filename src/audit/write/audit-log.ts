@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { dayMs } from '../../lib/duration.ts'
-import { argumentsJson, createNameQuoter, eventBody, signerOf, type Unrecorded } from '../record.ts'
+import { argumentsJson, EventFormat, signerOf, type Unrecorded } from '../record.ts'
 import { type AppendedRecord, createRecorder } from './recorder.ts'
 import type { KilledProcess } from './recover.ts'
 import { type FileSystem, nodeFileSystem } from './segment-file.ts'
@@ -20,8 +20,8 @@ export interface AuditLogOptions {
   readonly key: Buffer | string
   /** Returns the arguments in the form in which they are recorded. If it throws, they are dropped. */
   describe(args: Record<string, unknown>): unknown
-  /** Redacts a name. Called for each name in every record, so cache the results. If it throws, the name is dropped. */
-  redact?(name: string): string
+  /** The present redactor of names: a new function whenever the secrets change. If it throws, the name is dropped. */
+  redactor?(): (name: string) => string
   readonly clock: Clock
   readonly log: Log
   readonly version?: string
@@ -58,6 +58,8 @@ export interface AuditLog extends Audit, AsyncDisposable {
 /** When a caller should retry an operation that changed nothing. Toolway retries writing to the log more often. */
 const harmlessAgain = { retryAfterMs: 1_000 }
 
+const unchanged = (name: string): string => name
+
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { sync, unrecordedReads, retainMs } = options
   const recorder = createRecorder({
@@ -73,7 +75,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     holds: unrecordedReads === 'allow' && sync !== 'all',
   })
   const { outage } = recorder
-  const quote = createNameQuoter(options.redact ?? ((text) => text))
+  const format = new EventFormat(options.redactor ?? (() => unchanged))
 
   const unavailable = (sentence: string, details: ErrorDetails) =>
     new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'the log is closed'}).`, details)
@@ -103,7 +105,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return {
     begin: (event: AuditBegin) => {
       const described = argumentsJson(event.arguments, options.describe, event.brief)
-      const appended = recorder.record(eventBody('before', event, quote, described), event.write ? 'should' : 'may')
+      const appended = recorder.record(format.begin(event, described), event.write ? 'should' : 'may')
       const refused = event.write || unrecordedReads === 'refuse'
       if (appended) return recorder.lastSyncFailed && refused && sync !== 'none' ? durable(appended) : undefined
       outage.countMissed(refused ? 'refused' : 'reads')
@@ -112,7 +114,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     },
     end: (event: AuditEnd) => {
       const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'
-      const appended = recorder.record(eventBody('after', event, quote), weight)
+      const appended = recorder.record(format.end(event), weight)
       if (appended && !mustBeOnDisk(event)) return undefined
       if (appended) return appended.commit.wait(appended.seq).catch(() => unrecorded(event))
       outage.countMissed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')

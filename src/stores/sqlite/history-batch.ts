@@ -17,8 +17,7 @@ export const callColumns = [
   'cache',
 ] as const
 
-type StepRow = readonly [name: string, startMs: number, ms: number | null, error: string | null]
-type CallRow = readonly [...(string | number | null)[], steps: readonly StepRow[]]
+type CallRow = readonly [...(string | number | null)[], steps: readonly StoredStep[]]
 type TallyRow = readonly [string, string, string, string, number, readonly number[], readonly number[]]
 
 /**
@@ -30,12 +29,10 @@ export function encodeBatch({ tallies, calls, captures }: HistoryBatch): string 
     const numbers = tallyNumbers.map((number) => counts[number])
     return [agent, server, operation, name, at, numbers, latencies]
   })
-  const callRows = calls.map(
-    ({ id, parent, at, ms, agent, principal, operation, server, name, outcome, code, cache, steps }): CallRow => [
-      ...[id, parent, at, ms, agent, principal, operation, server, name, outcome, code, cache],
-      steps.map((step): StepRow => [step.name, step.startMs, step.ms, step.error]),
-    ],
-  )
+  const callRows = calls.map((call): CallRow => {
+    const { id, parent, at, ms, agent, principal, operation, server, name, outcome, code, cache, steps } = call
+    return [id, parent, at, ms, agent, principal, operation, server, name, outcome, code, cache, steps]
+  })
   return JSON.stringify([tallyRows, callRows, captures])
 }
 
@@ -49,17 +46,7 @@ export function decodeBatch(text: string): HistoryBatch {
     })),
     calls: callRows.map((row) => ({
       ...(Object.fromEntries(callColumns.map((column, index) => [column, row[index]])) as unknown as StoredCall),
-      steps: decodeSteps(row.at(-1) as readonly StepRow[]),
+      steps: row.at(-1) as readonly StoredStep[],
     })),
   }
 }
-
-/** A call's steps as they are stored; empty if there are none. */
-export const stepsText = (steps: readonly StoredStep[]): string =>
-  steps.length === 0 ? '' : JSON.stringify(steps.map(({ name, startMs, ms, error }) => [name, startMs, ms, error]))
-
-export const parseSteps = (text: string): readonly StoredStep[] =>
-  text === '' ? [] : decodeSteps(jsonValue(text) as readonly StepRow[])
-
-const decodeSteps = (rows: readonly StepRow[]): readonly StoredStep[] =>
-  rows.map(([name, startMs, ms, error]) => ({ name, startMs, ms, error }))

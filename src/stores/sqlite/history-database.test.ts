@@ -66,7 +66,7 @@ const tally = (changes: Partial<Tally> & { readonly ms?: number } = {}): Tally =
 const call = (changes: Partial<StoredCall> = {}): StoredCall => ({
   ...{ id: 'c1', parent: null, at: start, ms: 10, agent: 'dev', principal: 'key:dev', operation: 'call_tool' },
   ...{ server: 'files', name: 'read', outcome: 'answered', code: null, cache: null },
-  steps: [{ name: 'attempt', startMs: 1, ms: 9, error: null }],
+  steps: [['attempt', 1, 9, null]],
   ...changes,
 })
 

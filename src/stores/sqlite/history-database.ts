@@ -31,10 +31,11 @@ import {
   tallySteps,
 } from '../../core/history.ts'
 import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
+import { jsonValue } from '../../json/parse-json.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
 import { inTransaction } from '../../lib/sqlite.ts'
 import { openSqliteFile, type SqliteFileOptions } from '../../lib/sqlite-file.ts'
-import { callColumns, parseSteps, stepsText } from './history-batch.ts'
+import { callColumns } from './history-batch.ts'
 
 export interface HistoryDatabaseOptions extends Pick<SqliteFileOptions, 'path' | 'say' | 'busyMs'> {
   readonly keepMs: number
@@ -253,7 +254,7 @@ function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
     `INSERT OR REPLACE INTO calls (${callColumns.join(', ')}, steps) VALUES (${placeholders}, ?)`,
   )
   for (const call of calls) {
-    add.run(...callColumns.map((column) => call[column]), stepsText(call.steps))
+    add.run(...callColumns.map((column) => call[column]), call.steps.length === 0 ? '' : JSON.stringify(call.steps))
   }
 }
 
@@ -328,7 +329,9 @@ function callsWhere(
   order: string,
 ): readonly StoredCall[] {
   const rows = database.prepare(`SELECT * FROM calls WHERE ${where} ${order}`).all(...values)
-  return rows.map(({ steps, ...row }) => ({ ...row, steps: parseSteps(steps as string) }) as unknown as StoredCall)
+  return rows.map(
+    ({ steps, ...row }) => ({ ...row, steps: steps === '' ? [] : jsonValue(steps as string) }) as unknown as StoredCall,
+  )
 }
 
 /** Removes what is too old. If the file is still too large, removes calls first: statistics take far less room. */

@@ -55,7 +55,7 @@ test('V12: names are stored without secrets; the steps of a call with their dura
   tell({ agent: 's3cret', outcome: { kind: 'failed', code: 's3cret' }, trail: { steps } })
   await recorder.flush()
   expect(JSON.stringify(batches)).not.toContain('s3cret')
-  expect(batches[0]?.calls[0]?.steps).toEqual([{ name: 'attempt', startMs: 2, ms: 8, error: 'no ***' }])
+  expect(batches[0]?.calls[0]?.steps).toEqual([['attempt', 2, 8, 'no ***']])
 })
 
 test('V6: calls that wait to be written are bounded per agent and in all; every call is counted', async () => {
@@ -96,7 +96,7 @@ test('V12: restored calls come with their timeline, after those of this process'
     (_, n): StoredCall => ({
       ...{ id: `old${n}`, parent: null, at: clock.now() - n - 1, ms: 1, agent: 'dev', principal: 'p' },
       ...{ operation: 'call_tool', server: 'files', name: 'read', outcome: 'answered', code: null, cache: null },
-      steps: [{ name: 'attempt', startMs: 1, ms: 2, error: null }],
+      steps: [['attempt', 1, 2, null]],
     }),
   )
   const store = {
