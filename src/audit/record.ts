@@ -297,29 +297,27 @@ export class EventFormat {
   /** The body of the record after an operation. */
   end(event: AuditEnd): RecordBody {
     const about = this.#subjectOf(event)
-    const name = (lead: string, text: string | undefined, maxLength?: number) =>
-      text === undefined ? '' : this.#name(event, lead, text, maxLength)
     return ({ time, seq, prev }) =>
       about.who +
       (event.approval === undefined ? '' : `,"approval":"${event.approval}"`) +
-      name(',"approver":', event.approver) +
-      name(',"asked":', event.asked) +
+      (event.approver === undefined ? '' : this.#name(event, ',"approver":', event.approver)) +
+      (event.asked === undefined ? '' : this.#name(event, ',"asked":', event.asked)) +
       (event.attempts === undefined ? '' : `,"attempts":${JSON.stringify(event.attempts.slice(-maxAttempts))}`) +
       (event.available === undefined ? '' : `,"available":${event.available}`) +
       `,"call":${plain(event.call)}` +
       (event.code === undefined ? '' : `,"code":${plain(event.code)}`) +
       `,"decision":"${event.decision}"` +
-      name(',"detail":', event.detail) +
+      (event.detail === undefined ? '' : this.#name(event, ',"detail":', event.detail)) +
       (event.findings === undefined ? '' : `,"findings":${JSON.stringify(event.findings)}`) +
       `,"is_error":${event.is_error}${about.kind},"latency_ms":${JSON.stringify(event.latency_ms)}` +
       `${about.operation}${parentOf(event)},"phase":"after","prev":"${prev}"${about.principal}` +
-      name(',"reason":', event.reason) +
+      (event.reason === undefined ? '' : this.#name(event, ',"reason":', event.reason)) +
       (event.requested === undefined ? '' : `,"requested":${event.requested}`) +
       (event.returned === undefined ? '' : `,"returned":${event.returned}`) +
-      name(',"rule":', event.rule, maxRule) +
+      (event.rule === undefined ? '' : this.#name(event, ',"rule":', event.rule, maxRule)) +
       `,"seq":${seq}${about.server}` +
       (event.suppressed === undefined ? '' : `,"suppressed":${event.suppressed}`) +
-      name(',"target":', event.target) +
+      (event.target === undefined ? '' : this.#name(event, ',"target":', event.target)) +
       `,"time":"${time}"` +
       (event.tokens === undefined ? '' : `,"tokens":${event.tokens}`) +
       about.tool

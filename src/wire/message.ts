@@ -221,7 +221,7 @@ export function readEnvelope(bytes: Buffer): Envelope | undefined {
   const found: Envelope = { notes: { isError: false, special: false, blocks: 0 } }
   let others: Set<string> | undefined
   const end = eachMember(bytes, words, skipSpace(bytes, 0), (from, to, start) => {
-    const key = nameAt(bytes, from, to) ?? decoded(bytes, from, to)
+    const key = names[indexOfName(bytes, from, to, names)] ?? decoded(bytes, from, to)
     const isResult = key === 'result' && bytes[start] === OPEN_OBJECT
     const after = isResult ? skipResult(bytes, words, start, found.notes) : skipValue(bytes, words, start, 1)
     if (after === none || others?.has(key)) return none
@@ -236,10 +236,13 @@ export function readEnvelope(bytes: Buffer): Envelope | undefined {
   return end !== none && skipSpace(bytes, end) === bytes.length ? found : undefined
 }
 
-/** The name of a member of a message; undefined for any other. */
-function nameAt(bytes: Buffer, from: number, to: number): Name | undefined {
-  for (const name of names) if (to - from === name.length + 2 && spells(bytes, from, to, name)) return name
-  return undefined
+/** The index of the name without escapes at this position in a list, or -1. */
+function indexOfName(bytes: Buffer, from: number, to: number, list: readonly string[]): number {
+  for (let index = 0; index < list.length; index++) {
+    const name = list[index] as string
+    if (to - from === name.length + 2 && spells(bytes, from, to, name)) return index
+  }
+  return -1
 }
 
 function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {
@@ -247,7 +250,7 @@ function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: Resul
   return eachMember(bytes, words, from, (keyStart, keyEnd, start) => {
     const odd = hasEscape(bytes, keyStart, keyEnd)
     const name = odd ? decoded(bytes, keyStart, keyEnd) : undefined
-    const index = name === undefined ? resultMemberAt(bytes, keyStart, keyEnd) : resultMembers.indexOf(name)
+    const index = name === undefined ? indexOfName(bytes, keyStart, keyEnd, resultMembers) : resultMembers.indexOf(name)
     const bit = index < 0 ? 0 : 1 << index
     if (seen & bit) notes.repeated ??= resultMembers[index] as string
     seen |= bit
@@ -262,15 +265,6 @@ const blockLists: readonly string[] = ['content', 'contents', 'messages']
 
 /** The members of a result that Toolway reads. */
 const resultMembers: readonly string[] = ['isError', ...blockLists, ...special]
-
-/** The index of a member name without escapes in `resultMembers`, or -1. */
-function resultMemberAt(bytes: Buffer, from: number, to: number): number {
-  for (let index = 0; index < resultMembers.length; index++) {
-    const known = resultMembers[index] as string
-    if (to - from === known.length + 2 && spells(bytes, from, to, known)) return index
-  }
-  return -1
-}
 
 /** Skips an array and counts its elements. */
 function skipBlocks(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {

@@ -4,7 +4,7 @@ import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { argumentsJson, EventFormat, signerOf, type Unrecorded } from '../record.ts'
-import { type AppendedRecord, createRecorder } from './recorder.ts'
+import { type AppendedRecord, AuditRecorder } from './recorder.ts'
 import type { KilledProcess } from './recover.ts'
 import { type FileSystem, nodeFileSystem } from './segment-file.ts'
 
@@ -62,7 +62,7 @@ const unchanged = (name: string): string => name
 
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { sync, unrecordedReads, retainMs } = options
-  const recorder = createRecorder({
+  const recorder = new AuditRecorder({
     files: nodeFileSystem,
     version: 'unknown',
     segmentBytes: 64 * 1024 * 1024,

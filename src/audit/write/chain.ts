@@ -35,132 +35,152 @@ export interface ChainOptions {
   lost(records: number): void
 }
 
-export type RecordChain = ReturnType<typeof createChain>
-
 /** The hash chain of one lane. A failed write leaves it unchanged. */
-export function createChain(options: ChainOptions) {
-  const { lane, resumption, signer, files, clock } = options
-  const folder = join(options.folder, lane)
-  let { seq, hash } = resumption
-  let segment: Segment | undefined
-  let abandoned = resumption.segment !== undefined && resumption.needsNewSegment
-  let previous: SegmentRecord['previous'] = resumption.segment && endOf(resumption.segment)
-  let written: ChainEnd = { seq, hash }
-  let held = ''
+export class RecordChain {
+  readonly #options: ChainOptions
+  readonly #folder: string
+  readonly #timeOf = isoTime()
+  #seq: number
+  #hash: string
+  #segment: Segment | undefined
+  #isAbandoned: boolean
+  #previous: SegmentRecord['previous']
+  #written: ChainEnd
+  #held = ''
 
-  const timeNow = isoTime()
-  const next = (): RecordPosition => ({ time: timeNow(clock.now()), seq: seq + 1, prev: hash })
-
-  const hold = (body: string) => {
-    const sealed = sealLine(body)
-    held += sealed.line
-    seq++
-    hash = sealed.hash
-    return seq
-  }
-
-  /** Rolls back to the last written record and reports held records as lost. */
-  const drop = (promised: number) => {
-    held = ''
-    ;({ seq, hash } = written)
-    if (promised > 0) options.lost(promised)
-  }
-
-  const writeTo = (target: Segment, promised: number) => {
-    try {
-      appendLine(files, target, held)
-    } catch (error) {
-      drop(promised)
-      throw error
+  constructor(options: ChainOptions) {
+    const { seq, hash, segment, needsNewSegment } = options.resumption
+    this.#options = options
+    this.#folder = join(options.folder, options.lane)
+    this.#seq = seq
+    this.#hash = hash
+    this.#written = { seq, hash }
+    this.#isAbandoned = segment !== undefined && needsNewSegment
+    this.#previous = segment && endOf(segment)
+    if (segment && !needsNewSegment) {
+      this.#segment = openSegment(options.files, this.#folder, segment)
+      options.opened(this.#segment)
     }
-    held = ''
-    written = { seq, hash }
+  }
+
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** The last record in the file. Held records come after it. */
+  get written(): ChainEnd {
+    return this.#written
+  }
+
+  /**
+   * Appends a record and returns its number. Rethrows file system errors. A held record is written together with the
+   * next record that is not held, or by `write`, because one large write is cheaper than many.
+   */
+  append(body: RecordBody, later?: 'held'): number {
+    const now = this.#options.clock.now()
+    const segment = this.#current(now)
+    const text = body(this.#next(now))
+    return later ? this.#hold(text) : this.#put(segment, text)
+  }
+
+  appendControl(fields: ControlFields): number {
+    const now = this.#options.clock.now()
+    return this.#putControl(this.#current(now), fields, now)
   }
 
   /** Writes the held records. If that throws, they are lost. */
-  const write = () => {
-    if (segment && held !== '') writeTo(segment, seq - written.seq)
+  write(): void {
+    if (this.#segment && this.#held !== '') this.#writeTo(this.#segment, this.#seq - this.#written.seq)
   }
 
-  const put = (target: Segment, body: string) => {
-    const promised = seq - written.seq
-    const number = hold(body)
-    writeTo(target, promised)
-    return number
+  abandon(): void {
+    if (!this.#segment) return
+    this.#drop(this.#seq - this.#written.seq)
+    this.#retire(this.#segment)
+    this.#isAbandoned = true
   }
 
-  const putOwn = (target: Segment, fields: object) => {
-    const record = { ...fields, ...next(), lane, key: signer.id }
-    return put(target, canonical({ ...record, signature: signer.sign(record) }))
+  /** Starts a new segment if the current one is old and not empty, even if there is no record to write. */
+  rotateIfOld(): void {
+    if (this.#segment && this.#seq > firstSeqOf(this.#segment.file)) this.#current(this.#options.clock.now())
   }
 
-  const retire = (old: Segment) => {
-    previous = endOf(old)
-    old.done = true
-    segment = undefined
+  #next(now: number): RecordPosition {
+    return { time: this.#timeOf(now), seq: this.#seq + 1, prev: this.#hash }
+  }
+
+  #hold(body: string): number {
+    const { line, hash } = sealLine(body)
+    this.#held += line
+    this.#hash = hash
+    return ++this.#seq
+  }
+
+  /** Rolls back to the last written record and reports held records as lost. */
+  #drop(promised: number): void {
+    this.#held = ''
+    this.#seq = this.#written.seq
+    this.#hash = this.#written.hash
+    if (promised > 0) this.#options.lost(promised)
+  }
+
+  #writeTo(segment: Segment, promised: number): void {
+    try {
+      appendLine(this.#options.files, segment, this.#held)
+    } catch (error) {
+      this.#drop(promised)
+      throw error
+    }
+    this.#held = ''
+    this.#written = { seq: this.#seq, hash: this.#hash }
+  }
+
+  #put(segment: Segment, body: string): number {
+    const promised = this.#seq - this.#written.seq
+    const seq = this.#hold(body)
+    this.#writeTo(segment, promised)
+    return seq
+  }
+
+  #putControl(segment: Segment, fields: object, now: number): number {
+    const { lane, signer } = this.#options
+    const record = { ...fields, ...this.#next(now), lane, key: signer.id }
+    return this.#put(segment, canonical({ ...record, signature: signer.sign(record) }))
+  }
+
+  #retire(segment: Segment): void {
+    this.#previous = endOf(segment)
+    segment.done = true
+    this.#segment = undefined
+  }
+
+  #current(now: number): Segment {
+    const { segmentBytes, segmentMs } = this.#options
+    if (this.#segment?.spoiled) this.abandon()
+    const segment = this.#segment
+    if (!segment) return this.#begin(this.#isAbandoned ? 'abandoned' : 'first', now)
+    if (segment.bytes + this.#held.length >= segmentBytes) return this.#begin('size', now)
+    return isOld(segment.openedMs, now, segmentMs) ? this.#begin('age', now) : segment
   }
 
   /** Starts a new segment. Creates it with its first record before retiring the old one. */
-  const begin = (reason: SegmentRecord['reason']): Segment => {
-    write()
-    const fresh = openSegment(files, folder, { file: segmentFileName(seq + 1), openedMs: clock.now() })
+  #begin(reason: SegmentRecord['reason'], now: number): Segment {
+    const { files, opened } = this.#options
+    this.write()
+    const old = this.#segment
+    const fresh = openSegment(files, this.#folder, { file: segmentFileName(this.#seq + 1), openedMs: now })
     try {
-      putOwn(fresh, { operation: 'segment', reason, previous: segment ? endOf(segment) : previous })
+      this.#putControl(fresh, { operation: 'segment', reason, previous: old ? endOf(old) : this.#previous }, now)
     } catch (error) {
       files.closeSync(fresh.fd)
       files.unlinkSync(fresh.path)
       throw error
     }
-    if (segment) retire(segment)
-    abandoned = false
-    segment = fresh
-    options.opened(fresh)
+    if (old) this.#retire(old)
+    this.#isAbandoned = false
+    this.#segment = fresh
+    opened(fresh)
     return fresh
-  }
-
-  const current = (): Segment => {
-    if (segment?.spoiled) abandon()
-    if (!segment) return begin(abandoned ? 'abandoned' : 'first')
-    if (segment.bytes + held.length >= options.segmentBytes) return begin('size')
-    if (isOld(segment.openedMs, clock.now(), options.segmentMs)) return begin('age')
-    return segment
-  }
-
-  const abandon = () => {
-    if (!segment) return
-    drop(seq - written.seq)
-    retire(segment)
-    abandoned = true
-  }
-
-  if (resumption.segment && !resumption.needsNewSegment) {
-    segment = openSegment(files, folder, resumption.segment)
-    options.opened(segment)
-  }
-
-  return {
-    get seq() {
-      return seq
-    },
-    /** The last record in the file. Held records come after it. */
-    get written() {
-      return written
-    },
-    /**
-     * Appends a record and returns its number. Rethrows file system errors. A held record is written together with the
-     * next record that is not held, or by `write`, because one large write is cheaper than many.
-     */
-    append: (body: RecordBody, later?: 'held'): number => {
-      const target = current()
-      return later ? hold(body(next())) : put(target, body(next()))
-    },
-    write,
-    appendControl: (fields: ControlFields): number => putOwn(current(), fields),
-    abandon,
-    /** Starts a new segment if the current one is old and not empty, even if there is no record to write. */
-    rotateIfOld: (): void => {
-      if (segment && seq > firstSeqOf(segment.file)) current()
-    },
   }
 }
 

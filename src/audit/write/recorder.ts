@@ -1,10 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { createSeenTime } from '../../core/seen-time.ts'
+import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { hourMs } from '../../lib/duration.ts'
 import { isMissing, publicKeyFile, readIfExists } from '../log-files.ts'
 import { bounded, type RecordBody, type Unrecorded, type Verifier, verifiersOf } from '../record.ts'
 import type { ControlFields } from './chain.ts'
+import type { KilledProcess } from './recover.ts'
 import { applyRetention } from './retention.ts'
 import { FileModifiedError, type FileSystem, type GroupCommit, writeFully } from './segment-file.ts'
 import { type AuditWriter, lockFreeLane, openWriter, recordStart, type WriterOptions } from './writer.ts'
@@ -36,50 +37,97 @@ const checkpointMs = 60_000
 const syncMs = 1000
 /** The interval between attempts to write less important records during an outage. */
 const retryIntervalMs = 100
+/** Sync, checkpoint and retention. */
+const maxTimers = 3
 
 /** Owns this process's writer: opens it, reopens it after a failure, and appends to it. */
-export function createRecorder(options: RecorderOptions) {
-  const { folder, clock, log, files } = options
-  const outage = createOutage(clock, log)
-  const seen = createSeenTime(clock, options.retainMs, options.segmentMs)
-  let writer: AuditWriter | undefined
-  let closed = false
-  let lastSyncFailed = false
+export class AuditRecorder implements AsyncDisposable {
+  readonly #options: RecorderOptions
+  readonly #seen: SeenTime
+  readonly #timers = new Map<'sync' | 'checkpoint' | 'retention', Disposable>()
+  readonly outage: Outage
+  #writer: AuditWriter | undefined
+  #closed = false
+  #retaining: Promise<void>
   /** The number of events since the last signed record. */
-  let unsigned = 0
-  let triedMs = Number.NEGATIVE_INFINITY
-  const timers = new Map<string, Disposable>()
+  #unsigned = 0
+  #triedMs = Number.NEGATIVE_INFINITY
+  #writesSoon = false
+  /** Whether the last sync failed, so that a written record may not be on disk. */
+  lastSyncFailed = false
+  readonly killed: KilledProcess | undefined
 
-  const once = (name: string, ms: number, run: () => void) => {
-    if (closed || timers.has(name)) return
-    const timer = clock.after(ms, () => {
-      timers.delete(name)
-      run()
-    })
-    timers.set(name, timer)
+  constructor(options: RecorderOptions) {
+    const { clock, log } = options
+    this.#options = options
+    this.outage = new Outage(clock, log)
+    this.#seen = createSeenTime(clock, options.retainMs, options.segmentMs)
+    try {
+      this.#writer = this.#open()
+    } catch (error) {
+      // Start even on a full disk. `unrecordedReads` then decides whether reads run; writes are refused.
+      if (!isFull(error)) throw error
+      this.outage.begin(error)
+    }
+    this.killed = this.#writer?.found.killed
+    this.#retaining = this.#retain()
   }
 
-  const failed = (of: AuditWriter, error: unknown, records: number) => {
-    lastSyncFailed = true
-    outage.unsynced(error, records)
-    // Close the writer: only reopening the log shows what is left of it.
-    if (error instanceof FileModifiedError && writer === of) leave()
+  get writer(): AuditWriter | undefined {
+    return this.#writer
   }
 
-  const leave = () => {
-    writer?.close()
-    writer = undefined
+  /** Writes a record. Undefined if that failed; the caller then counts it with `outage.countMissed`. */
+  record(body: RecordBody, priority: RecordPriority): AppendedRecord | undefined {
+    if (this.#closed) return undefined
+    const isPressing = priority === 'must' || (priority === 'should' && this.#writer?.reserve.held)
+    if (this.outage.active && !isPressing) {
+      const now = this.#options.clock.monotonic()
+      if (now - this.#triedMs < retryIntervalMs) return undefined
+      this.#triedMs = now
+    }
+    try {
+      this.#writer ??= this.#open()
+      const writer = this.#writer
+      const seq = this.#place(writer, body, priority)
+      if (this.outage.active && writer.reserve.held && !this.lastSyncFailed) this.outage.end()
+      if (++this.#unsigned >= checkpointEvery) this.#checkpoint()
+      if (this.#timers.size < maxTimers) this.#wrote()
+      return { seq, commit: writer.commit }
+    } catch (error) {
+      this.#fail(error)
+      // The folder is gone, so close the writer. If a sync is running, the sync itself detects the missing folder.
+      if (isMissing(error) && !this.#writer?.commit.busy) this.#leave()
+      return undefined
+    }
   }
 
-  const open = (): AuditWriter => {
-    publishKey(folder, options.signer, files, log)
-    const opened = openWriter(lockFreeLane(folder), {
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    for (const timer of this.#timers.values()) timer[Symbol.dispose]()
+    await this.#retaining
+    this.#checkpoint('final')
+    await this.#flush()
+    this.#leave()
+  }
+
+  #open(): AuditWriter {
+    const options = this.#options
+    publishKey(options.folder, options.signer, options.files, options.log)
+    const opened: AuditWriter = openWriter(lockFreeLane(options.folder), {
       ...options,
-      lost: (records) => outage.countMissed('reads', records),
-      failed: (...what) => failed(opened, ...what),
+      lost: (records) => this.outage.countMissed('reads', records),
+      failed: (error, records) => {
+        this.lastSyncFailed = true
+        this.outage.begin(error)
+        this.outage.countMissed('unsynced', records)
+        // Close the writer: only reopening the log shows what is left of it.
+        if (error instanceof FileModifiedError && this.#writer === opened) this.#leave()
+      },
       synced: () => {
-        lastSyncFailed = false
-        if (opened.reserve.held) outage.end()
+        this.lastSyncFailed = false
+        if (opened.reserve.held) this.outage.end()
       },
     })
     try {
@@ -88,143 +136,108 @@ export function createRecorder(options: RecorderOptions) {
       opened.close()
       throw error
     }
-    unsigned = 0
-    wrote()
+    this.#unsigned = 0
+    this.#wrote()
     return opened
   }
 
-  const wrote = () => {
-    once('sync', syncMs, () => void flush())
-    if (unsigned > 0) once('checkpoint', checkpointMs, () => checkpoint())
+  #leave(): void {
+    this.#writer?.close()
+    this.#writer = undefined
   }
 
-  const flush = async () => {
-    try {
-      await writer?.flush()
-    } catch (error) {
-      outage.begin(error)
-    }
-  }
-
-  let soon = false
-  const writeSoon = () => {
-    if (soon) return
-    soon = true
-    setImmediate(() => {
-      soon = false
-      try {
-        writer?.chain.write()
-      } catch (error) {
-        outage.begin(error)
-      }
+  #once(name: 'sync' | 'checkpoint' | 'retention', ms: number, run: () => void): void {
+    if (this.#closed || this.#timers.has(name)) return
+    const timer = this.#options.clock.after(ms, () => {
+      this.#timers.delete(name)
+      run()
     })
+    this.#timers.set(name, timer)
   }
 
-  const checkpoint = (end?: 'final') => {
-    if (!writer || (unsigned === 0 && !end)) return
+  #wrote(): void {
+    this.#once('sync', syncMs, () => void this.#flush())
+    if (this.#unsigned > 0) this.#once('checkpoint', checkpointMs, () => this.#checkpoint())
+  }
+
+  async #flush(): Promise<void> {
     try {
-      writer.chain.appendControl({ operation: 'checkpoint', final: end && true })
-      unsigned = 0
-      wrote()
+      await this.#writer?.flush()
     } catch (error) {
-      outage.begin(error)
+      this.outage.begin(error)
     }
   }
 
-  const put = ({ chain, reserve }: AuditWriter, body: RecordBody, held?: 'held'): number => {
+  #checkpoint(end?: 'final'): void {
+    if (!this.#writer || (this.#unsigned === 0 && !end)) return
+    try {
+      this.#writer.chain.appendControl({ operation: 'checkpoint', final: end && true })
+      this.#unsigned = 0
+      this.#wrote()
+    } catch (error) {
+      this.outage.begin(error)
+    }
+  }
+
+  /** Appends a record. Only `must` records may use the reserve; all others fail until it is restored. */
+  #place(writer: AuditWriter, body: RecordBody, priority: RecordPriority): number {
+    if (priority !== 'must') {
+      if (!writer.reserve.restore()) throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
+      if (priority === 'should' || !this.#options.holds || this.outage.active) return this.#put(writer, body)
+      if (!this.#writesSoon) {
+        this.#writesSoon = true
+        setImmediate(() => this.#writeHeld())
+      }
+      return this.#put(writer, body, 'held')
+    }
+    try {
+      return this.#put(writer, body)
+    } catch (error) {
+      if (!this.#releaseReserve(writer, error)) throw error
+      return this.#put(writer, body)
+    }
+  }
+
+  #put({ chain, reserve }: AuditWriter, body: RecordBody, held?: 'held'): number {
     // If the reserve is in use, the gap record waits: the remaining space is for the ends of writes.
-    const gap = reserve.held ? outage.gap() : undefined
-    if (gap) {
-      chain.appendControl(gap)
-      outage.reported()
+    if (this.outage.hasGap && reserve.held) {
+      chain.appendControl(this.outage.gap())
+      this.outage.reported()
     }
     return chain.append(body, held)
   }
 
-  /** Appends a record. Only `must` records may use the reserve; all others fail until it is restored. */
-  const place = (into: AuditWriter, body: RecordBody, weight: RecordPriority): number => {
-    if (weight !== 'must') {
-      if (!into.reserve.restore()) throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
-      if (weight === 'should' || !options.holds || outage.active) return put(into, body)
-      writeSoon()
-      return put(into, body, 'held')
-    }
+  #writeHeld(): void {
+    this.#writesSoon = false
     try {
-      return put(into, body)
+      this.#writer?.chain.write()
     } catch (error) {
-      if (!releaseReserve(into, error)) throw error
-      return put(into, body)
+      this.#fail(error)
     }
+  }
+
+  #fail(error: unknown): void {
+    if (!this.outage.active) this.#triedMs = this.#options.clock.monotonic()
+    this.outage.begin(error)
   }
 
   /** Frees the disk reserve, but only if the error is due to a full disk. Returns whether it did. */
-  const releaseReserve = (of: AuditWriter, error: unknown): boolean => {
-    if (!isFull(error) || !of.reserve.release()) return false
-    outage.begin(error)
+  #releaseReserve(writer: AuditWriter, error: unknown): boolean {
+    if (!isFull(error) || !writer.reserve.release()) return false
+    this.outage.begin(error)
     return true
   }
 
-  /** Writes a record. Undefined if that failed; the caller then counts it with `outage.countMissed`. */
-  const record = (body: RecordBody, weight: RecordPriority): AppendedRecord | undefined => {
-    if (closed) return undefined
-    const now = clock.monotonic()
-    const pressing = weight === 'must' || (weight === 'should' && writer?.reserve.held)
-    if (outage.active && !pressing && now - triedMs < retryIntervalMs) return undefined
-    if (!pressing) triedMs = now
-    try {
-      writer ??= open()
-      const seq = place(writer, body, weight)
-      if (writer.reserve.held && !lastSyncFailed) outage.end()
-      unsigned++
-      if (unsigned >= checkpointEvery) checkpoint()
-      wrote()
-      return { seq, commit: writer.commit }
-    } catch (error) {
-      outage.begin(error)
-      // The folder is gone, so close the writer. If a sync is running, the sync itself detects the missing folder.
-      if (isMissing(error) && writer && !writer.commit.busy) leave()
-      return undefined
-    }
-  }
-
-  const retain = async () => {
-    await applyRetention({ ...options, seen, own: () => writer, releaseReserve })
-    const ms = Math.min(hourMs, Math.max(options.segmentMs, syncMs))
-    once('retention', ms, () => {
-      retaining = retain()
+  async #retain(): Promise<void> {
+    await applyRetention({
+      ...this.#options,
+      seen: this.#seen,
+      own: () => this.#writer,
+      releaseReserve: (writer, error) => this.#releaseReserve(writer, error),
     })
-  }
-
-  try {
-    writer = open()
-  } catch (error) {
-    // Start even on a full disk. `unrecordedReads` then decides whether reads run; writes are refused.
-    if (!isFull(error)) throw error
-    outage.begin(error)
-  }
-  const killed = writer?.found.killed
-  let retaining = retain()
-
-  return {
-    killed,
-    get writer() {
-      return writer
-    },
-    outage,
-    /** Whether the last sync failed, so that a written record may not be on disk. */
-    get lastSyncFailed() {
-      return lastSyncFailed
-    },
-    record,
-    [Symbol.asyncDispose]: async () => {
-      if (closed) return
-      closed = true
-      for (const timer of timers.values()) timer[Symbol.dispose]()
-      await retaining
-      checkpoint('final')
-      await flush()
-      leave()
-    },
+    this.#once('retention', Math.min(hourMs, Math.max(this.#options.segmentMs, syncMs)), () => {
+      this.#retaining = this.#retain()
+    })
   }
 }
 
@@ -250,48 +263,55 @@ function publishKey(folder: string, key: Verifier, files: FileSystem, log: Log):
 
 const none: Unrecorded = { refused: 0, reads: 0, denials: 0, writes: 0, unsynced: 0 }
 
-function createOutage(clock: Clock, log: Log) {
-  let sinceMs: number | undefined
+/** Whether the log cannot be written, and what is missing in it. */
+class Outage {
+  active = false
+  count = 0
+  /** The error message for the current outage. Empty if there is none. */
+  error = ''
+  /** The number of missing records that have not been reported in a gap record yet. */
+  unrecorded = none
+  #sinceMs: number | undefined
+  readonly #clock: Clock
+  readonly #log: Log
 
-  const outage = {
-    active: false,
-    count: 0,
-    /** The error message for the current outage. Empty if there is none. */
-    error: '',
-    /** The number of missing records that have not been reported in a gap record yet. */
-    unrecorded: none,
-    begin(thrown: unknown): void {
-      outage.error = thrown instanceof Error ? thrown.message : String(thrown)
-      sinceMs ??= clock.now()
-      if (outage.active) return
-      outage.active = true
-      outage.count++
-      log.error({ err: thrown }, 'audit records cannot be written; refusing write calls until the log works again')
-    },
-    end(): void {
-      if (!outage.active) return
-      outage.active = false
-      outage.error = ''
-      sinceMs = undefined
-      log.info({}, 'the audit log is writable again')
-    },
-    unsynced(thrown: unknown, records: number): void {
-      outage.begin(thrown)
-      outage.countMissed('unsynced', records)
-    },
-    countMissed(what: keyof Unrecorded, records = 1): void {
-      outage.unrecorded = { ...outage.unrecorded, [what]: outage.unrecorded[what] + records }
-    },
-    /** The gap record that must be written before any other record. Undefined if there is nothing to report. */
-    gap(): ControlFields | undefined {
-      const { unrecorded, error } = outage
-      if (unrecorded === none) return undefined
-      const since = new Date(sinceMs ?? clock.now()).toISOString()
-      return { operation: 'gap', reason: 'unrecorded', error: bounded(error), since, unrecorded }
-    },
-    reported(): void {
-      outage.unrecorded = none
-    },
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock
+    this.#log = log
   }
-  return outage
+
+  begin(thrown: unknown): void {
+    this.error = thrown instanceof Error ? thrown.message : String(thrown)
+    this.#sinceMs ??= this.#clock.now()
+    if (this.active) return
+    this.active = true
+    this.count++
+    this.#log.error({ err: thrown }, 'audit records cannot be written; refusing write calls until the log works again')
+  }
+
+  end(): void {
+    if (!this.active) return
+    this.active = false
+    this.error = ''
+    this.#sinceMs = undefined
+    this.#log.info({}, 'the audit log is writable again')
+  }
+
+  countMissed(what: keyof Unrecorded, records = 1): void {
+    this.unrecorded = { ...this.unrecorded, [what]: this.unrecorded[what] + records }
+  }
+
+  /** Whether missing records must be reported before any other record is written. */
+  get hasGap(): boolean {
+    return this.unrecorded !== none
+  }
+
+  gap(): ControlFields {
+    const since = new Date(this.#sinceMs ?? this.#clock.now()).toISOString()
+    return { operation: 'gap', reason: 'unrecorded', error: bounded(this.error), since, unrecorded: this.unrecorded }
+  }
+
+  reported(): void {
+    this.unrecorded = none
+  }
 }

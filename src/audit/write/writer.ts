@@ -6,7 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { makeFolder } from '../../lib/atomic-write.ts'
 import { listLanes } from '../log-files.ts'
 import type { Signer } from '../record.ts'
-import { createChain, type RecordChain } from './chain.ts'
+import { RecordChain } from './chain.ts'
 import { headFile, lastKnownHead, openHead, openMark } from './head.ts'
 import { recoverLane } from './recover.ts'
 import { createGroupCommit, type FileSystem, writeFully } from './segment-file.ts'
@@ -67,7 +67,7 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
       options.failed(error, records)
     },
   })
-  const chain: RecordChain = createChain({ ...options, lane: name, resumption, opened: commit.track })
+  const chain: RecordChain = new RecordChain({ ...options, lane: name, resumption, opened: commit.track })
   opening.defer(commit.close)
   const resources = opening.move()
   return {
