@@ -4,7 +4,7 @@ import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { argumentsJson, EventFormat, signerOf, type Unrecorded } from '../record.ts'
-import { type AppendedRecord, AuditRecorder } from './recorder.ts'
+import { AuditRecorder } from './recorder.ts'
 import type { KilledProcess } from './recover.ts'
 import { type FileSystem, nodeFileSystem } from './segment-file.ts'
 
@@ -96,8 +96,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
 
   /** Waits until a record is on disk. After a failed sync, an operation starts only once its record is on disk. */
-  const durable = ({ seq, commit }: AppendedRecord) =>
-    commit.wait(seq).catch(() => {
+  const durable = (seq: number) =>
+    recorder.synced(seq).catch(() => {
       outage.countMissed('refused')
       throw notBegun()
     })
@@ -105,18 +105,18 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return {
     begin: (event: AuditBegin) => {
       const described = argumentsJson(event.arguments, options.describe, event.brief)
-      const appended = recorder.record(format.begin(event, described), event.write ? 'should' : 'may')
+      const seq = recorder.record(format.begin(event, described), event.write ? 'should' : 'may')
       const refused = event.write || unrecordedReads === 'refuse'
-      if (appended) return recorder.lastSyncFailed && refused && sync !== 'none' ? durable(appended) : undefined
+      if (seq !== undefined) return recorder.lastSyncFailed && refused && sync !== 'none' ? durable(seq) : undefined
       outage.countMissed(refused ? 'refused' : 'reads')
       if (refused) throw notBegun()
       return undefined
     },
     end: (event: AuditEnd) => {
       const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'
-      const appended = recorder.record(format.end(event), weight)
-      if (appended && !mustBeOnDisk(event)) return undefined
-      if (appended) return appended.commit.wait(appended.seq).catch(() => unrecorded(event))
+      const seq = recorder.record(format.end(event), weight)
+      if (seq !== undefined)
+        return mustBeOnDisk(event) ? recorder.synced(seq).catch(() => unrecorded(event)) : undefined
       outage.countMissed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
       return unrecorded(event)
     },

@@ -7,7 +7,7 @@ import { bounded, type RecordBody, type Unrecorded, type Verifier, verifiersOf }
 import type { ControlFields } from './chain.ts'
 import type { KilledProcess } from './recover.ts'
 import { applyRetention } from './retention.ts'
-import { FileModifiedError, type FileSystem, type GroupCommit, writeFully } from './segment-file.ts'
+import { FileModifiedError, type FileSystem, writeFully } from './segment-file.ts'
 import { type AuditWriter, lockFreeLane, openWriter, recordStart, type WriterOptions } from './writer.ts'
 
 export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' | 'synced'> {
@@ -25,11 +25,6 @@ export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' |
  * up.
  */
 export type RecordPriority = 'may' | 'should' | 'must'
-
-export interface AppendedRecord {
-  readonly seq: number
-  readonly commit: GroupCommit
-}
 
 const checkpointEvery = 1024
 const checkpointMs = 60_000
@@ -77,8 +72,8 @@ export class AuditRecorder implements AsyncDisposable {
     return this.#writer
   }
 
-  /** Writes a record. Undefined if that failed; the caller then counts it with `outage.countMissed`. */
-  record(body: RecordBody, priority: RecordPriority): AppendedRecord | undefined {
+  /** Writes a record and returns its number. Undefined if that failed; the caller then counts it with `countMissed`. */
+  record(body: RecordBody, priority: RecordPriority): number | undefined {
     if (this.#closed) return undefined
     const isPressing = priority === 'must' || (priority === 'should' && this.#writer?.reserve.held)
     if (this.outage.active && !isPressing) {
@@ -88,18 +83,22 @@ export class AuditRecorder implements AsyncDisposable {
     }
     try {
       this.#writer ??= this.#open()
-      const writer = this.#writer
-      const seq = this.#place(writer, body, priority)
-      if (this.outage.active && writer.reserve.held && !this.lastSyncFailed) this.outage.end()
+      const seq = this.#place(this.#writer, body, priority)
+      if (this.outage.active && this.#writer.reserve.held && !this.lastSyncFailed) this.outage.end()
       if (++this.#unsigned >= checkpointEvery) this.#checkpoint()
       if (this.#timers.size < maxTimers) this.#wrote()
-      return { seq, commit: writer.commit }
+      return seq
     } catch (error) {
       this.#fail(error)
       // The folder is gone, so close the writer. If a sync is running, the sync itself detects the missing folder.
       if (isMissing(error) && !this.#writer?.commit.busy) this.#leave()
       return undefined
     }
+  }
+
+  /** Resolves when the record that was just written is on disk. */
+  synced(seq: number): Promise<void> {
+    return this.#writer?.commit.wait(seq) ?? Promise.resolve()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -200,9 +199,9 @@ export class AuditRecorder implements AsyncDisposable {
 
   #put({ chain, reserve }: AuditWriter, body: RecordBody, held?: 'held'): number {
     // If the reserve is in use, the gap record waits: the remaining space is for the ends of writes.
-    if (this.outage.hasGap && reserve.held) {
+    if (this.outage.unrecorded !== none && reserve.held) {
       chain.appendControl(this.outage.gap())
-      this.outage.reported()
+      this.outage.unrecorded = none
     }
     return chain.append(body, held)
   }
@@ -301,17 +300,9 @@ class Outage {
     this.unrecorded = { ...this.unrecorded, [what]: this.unrecorded[what] + records }
   }
 
-  /** Whether missing records must be reported before any other record is written. */
-  get hasGap(): boolean {
-    return this.unrecorded !== none
-  }
-
+  /** The record that must be written before any other record. */
   gap(): ControlFields {
     const since = new Date(this.#sinceMs ?? this.#clock.now()).toISOString()
     return { operation: 'gap', reason: 'unrecorded', error: bounded(this.error), since, unrecorded: this.unrecorded }
-  }
-
-  reported(): void {
-    this.unrecorded = none
   }
 }

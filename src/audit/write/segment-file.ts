@@ -57,8 +57,6 @@ export interface GroupCommitOptions {
   failed(error: unknown, records: number): void
 }
 
-export type GroupCommit = ReturnType<typeof createGroupCommit>
-
 /** Group commit: runs one sync at a time. Records that arrive during a sync share the next one. */
 export function createGroupCommit({ files, from, position, synced, failed }: GroupCommitOptions) {
   let waiters: (PromiseWithResolvers<void> & { readonly seq: number })[] = []
