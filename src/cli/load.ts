@@ -2,13 +2,8 @@ import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { Log } from '../core/log.ts'
 import { createLog } from '../telemetry/log.ts'
+import type { CommonOptions } from './command-table.ts'
 import type { Shell } from './kit.ts'
-
-export interface CommonOptions {
-  readonly config?: readonly string[]
-  readonly json?: boolean
-  readonly log?: string
-}
 
 /** Loads the configuration from the named files, or from the default locations. */
 export const load = ({ env, cwd }: Shell, { config }: CommonOptions, whileRunning = false): Promise<LoadedConfig> =>

@@ -3,8 +3,9 @@ import { locate } from '../config/locate.ts'
 import type { Config } from '../config/schema.ts'
 import { labelledLog } from '../core/log.ts'
 import type { Gateway, GatewayOptions } from '../runtime/gateway-api.ts'
+import type { CommonOptions } from './command-table.ts'
 import type { Shell } from './kit.ts'
-import { adjusted, type CommonOptions, load, openLog } from './load.ts'
+import { adjusted, load, openLog } from './load.ts'
 import { type CommandGateway, findForCommand, type OfflineOptions } from './running-gateway.ts'
 
 interface Watching extends Pick<GatewayOptions, 'print' | 'shared'> {

@@ -19,8 +19,9 @@ import type { Why } from '../policy/explanation.ts'
 import type { Gateway } from '../runtime/gateway-api.ts'
 import { version } from '../runtime/package-paths.ts'
 import { keptToken } from '../stores/secret-file.ts'
+import type { GatewayAddressOptions } from './command-table.ts'
 import { CommandError, createOutput, exit, type Output, type Shell, shortPath, UsageError } from './kit.ts'
-import { type CommonOptions, load } from './load.ts'
+import { load } from './load.ts'
 
 export class NoGateway extends CommandError {
   constructor(message: string) {
@@ -61,13 +62,8 @@ export async function announced(config: Config) {
 
 export type RunningGateway = Awaited<ReturnType<typeof runningGateway>>
 
-export interface RunningGatewayOptions extends CommonOptions {
-  readonly host?: string
-  readonly port?: number
-}
-
 /** The running gateway that a command's options mean: that of the state folder, unless they name another address. */
-export async function findRunningGateway(shell: Shell, options: RunningGatewayOptions): Promise<RunningGateway> {
+export async function findRunningGateway(shell: Shell, options: GatewayAddressOptions): Promise<RunningGateway> {
   const { config } = await load(shell, options)
   const { host = config.server.host, port = config.server.port } = options
   const isNamed = options.host !== undefined || options.port !== undefined

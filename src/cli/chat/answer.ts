@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest, ChatStage } from '../../core/chat.ts'
-import { createOutput, createProgress, type ExitCode, exit, type Shell, type Stream } from '../kit.ts'
+import { createOutput, createProgress, type Shell, type Stream } from '../kit.ts'
 import { cut, oneLine, printable } from '../table.ts'
 import type { personAt } from './person.ts'
 
@@ -44,11 +44,11 @@ export async function answerOnce(
   context: ChatContext,
   messages: readonly ChatMessage[],
   form: 'text' | 'document' | 'events',
-): Promise<ExitCode> {
+): Promise<void> {
   const { interrupted } = shell
   if (form === 'text') {
     await printAnswer(shell, context, messages, interrupted)
-    return exit.ok
+    return
   }
   const { id, content, end, calls } = await requestAnswer(context, messages, interrupted, (event, id) => {
     if (form === 'events') shell.stdout.write(`${JSON.stringify({ id, ...event })}\n`)
@@ -57,7 +57,6 @@ export async function answerOnce(
     const { kind, handed, ...rest } = end ?? {}
     createOutput(shell, true).value({ id, content, ...rest, calls })
   }
-  return exit.ok
 }
 
 export async function printAnswer(

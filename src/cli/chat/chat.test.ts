@@ -5,9 +5,10 @@ import type { ChatEvent, ChatRequest } from '../../core/chat.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../json/json.ts'
 import { aborted, call, createTestChat, endOf, result, usual } from '../../serve/openai/chat.fixture.ts'
+import type { OptionsOf } from '../command-table.ts'
 import { folder } from '../folder.fixture.ts'
 import { recordedShell, type Surroundings, toolway } from '../kit.fixture.ts'
-import { type ChatCommandOptions, talk } from './chat.ts'
+import { talk } from './chat.ts'
 
 type Script = Parameters<typeof createTestChat>[0]
 
@@ -15,7 +16,7 @@ type Script = Parameters<typeof createTestChat>[0]
 function start(
   script: Script,
   message: string | undefined,
-  options: Partial<ChatCommandOptions> = {},
+  options: Partial<OptionsOf<'chat'>> = {},
   more: Surroundings = {},
 ) {
   const chat = createTestChat(script)
@@ -43,7 +44,7 @@ const lastWords = ({ messages }: ChatRequest) => [says(`You said ${messages.at(-
 describe('S6: toolway chat, one message', () => {
   test('the answer is on stdout, the tools that ran on stderr', async () => {
     const { code, stdout, stderr, chat } = start(() => usual, 'Hi', { agent: 'dev', mode: 'agent', only: ['files.*'] })
-    expect(await code).toBe(0)
+    expect(await code).toBeUndefined()
     expect(stdout()).toBe('Hello wörld\n')
     expect(stderr()).toBe('✓ files__read {"path":"/a"} 12 ms\n')
     expect(chat.asked[0]).toMatchObject({
@@ -67,7 +68,7 @@ describe('S6: toolway chat, one message', () => {
       () => [call('c1'), result('c1', 'no such\nfile', true), endOf({ reason: 'length', notes: ['Raw results.'] })],
       'Hi',
     )
-    expect(await code).toBe(0)
+    expect(await code).toBeUndefined()
     expect(stderr()).toBe(
       '✗ files__read {"path":"/a"} 12 ms no such file\nnote: The answer was cut off at the length limit.\nnote: Raw results.\n',
     )
@@ -159,7 +160,7 @@ describe('S6: toolway chat, a conversation', () => {
     press('three\r')
     await shows('You said three.')
     press('/exit\r')
-    expect(await code).toBe(0)
+    expect(await code).toBeUndefined()
     const system = { role: 'system', content: 'Be brief.' }
     expect(chat.asked.map(({ messages }) => messages)).toEqual([
       [system, { role: 'user', content: 'one' }],
@@ -193,7 +194,7 @@ describe('S6: toolway chat, a conversation', () => {
     press('\u0003')
     await expect.poll(() => chat.open).toBe(0)
     press('\u0003')
-    expect(await code).toBe(0)
+    expect(await code).toBeUndefined()
     expect(chat.asked[1]?.messages).toEqual([{ role: 'user', content: 'two' }])
   })
 
@@ -213,7 +214,7 @@ describe('S6: toolway chat, a conversation', () => {
     press('two\r')
     await shows('You said two.')
     press('\u0004')
-    expect(await code).toBe(0)
+    expect(await code).toBeUndefined()
   })
 
   test('SIGTERM ends it', async () => {
@@ -249,7 +250,7 @@ describe('approval', () => {
       press('nope\r')
       await shows('[{"action":"accept","content":{"approve":true}},{"action":"decline"}]')
       if (message === undefined) press('\u0004')
-      expect(await code).toBe(0)
+      expect(await code).toBeUndefined()
     },
   )
 

@@ -4,25 +4,17 @@ import type { Chat, ChatMessage } from '../../core/chat.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import type { Gateway } from '../../runtime/gateway-api.ts'
+import type { OptionsOf } from '../command-table.ts'
 import { report } from '../failure.ts'
-import { createOutput, type ExitCode, exit, isInteractive, type Shell, UsageError } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
+import { createOutput, isInteractive, type Shell, UsageError } from '../kit.ts'
 import { openBriefly } from '../open.ts'
 import { answerOnce, type ChatContext, type ChatPreferences, printAnswer } from './answer.ts'
 import { type AskPerson, personAt } from './person.ts'
 
-export interface ChatCommandOptions extends CommonOptions, Pick<ChatPreferences, 'model' | 'mode' | 'only'> {
-  readonly agent?: string
-  readonly system?: string
-  /** False with --no-tools. */
-  readonly tools: boolean
-  /** Whether --json prints events as they arrive instead of one document at the end. */
-  readonly stream?: boolean
-  readonly wait: number
-}
+type ChatCommandOptions = OptionsOf<'chat'>
 
 /** Answers one message, or starts a conversation at the terminal. */
-export async function chat(shell: Shell, words: readonly string[], options: ChatCommandOptions): Promise<ExitCode> {
+export async function chat(shell: Shell, words: readonly string[], options: ChatCommandOptions): Promise<void> {
   const message = await readMessage(shell, words, options)
   await using gateway = await openBriefly(shell, options)
   // Await here, because the gateway is closed when this function returns.
@@ -34,7 +26,7 @@ export async function talk(
   gateway: Pick<Gateway, 'localAs'> & { readonly chat?: Chat | undefined },
   message: string | undefined,
   options: ChatCommandOptions,
-): Promise<ExitCode> {
+): Promise<void> {
   const { model, mode, only, tools, system } = options
   const chat = requireModel(gateway.chat, model)
   const caller = gateway.localAs(options.agent)
@@ -90,7 +82,7 @@ async function converse(
   shell: Shell,
   begin: (question: AskPerson) => ChatContext,
   system: readonly ChatMessage[],
-): Promise<ExitCode> {
+): Promise<void> {
   const { stdin, stderr, interrupted } = shell
   const { note, paintNote } = createOutput(shell)
   using lines = createInterface({ input: stdin, output: stderr, terminal: true, signal: interrupted })
@@ -129,7 +121,7 @@ async function converse(
   }
   stderr.write('\n')
   interrupted.throwIfAborted()
-  return exit.ok
+  return
 
   /** Returns the conversation with the answer appended or, if answering failed, without the last message. */
   async function answer(messages: ChatMessage[]): Promise<ChatMessage[]> {

@@ -13,7 +13,8 @@ import { serverName } from '../../config/schema/mcp-servers.ts'
 import { keyPath } from '../../config/tree.ts'
 import { plainName } from '../../config/validate.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
-import { createOutput, type ExitCode, editText, exit, type Shell, UsageError } from '../kit.ts'
+import type { OptionsOf } from '../command-table.ts'
+import { createOutput, editText, type Shell, UsageError } from '../kit.ts'
 import {
   appliedAutomatically,
   type ConfigFile,
@@ -27,23 +28,13 @@ import {
 } from './config-file.ts'
 import { noteOf } from './import-notes.ts'
 
-interface AddOptions extends EditConfigOptions {
-  readonly env?: readonly string[]
-  readonly header?: readonly string[]
-  readonly transport?: 'http' | 'sse' | 'stdio'
-  readonly force?: boolean
-  readonly allow?: readonly string[]
-}
+type AddOptions = OptionsOf<'add'>
 
-export const addServer = (
-  shell: Shell,
-  name: string,
-  words: readonly string[],
-  options: AddOptions,
-): Promise<ExitCode> => retryIfChanged(() => tryToAdd(shell, name, words, options))
+export const addServer = (shell: Shell, name: string, words: readonly string[], options: AddOptions): Promise<void> =>
+  retryIfChanged(() => tryToAdd(shell, name, words, options))
 
 /** Prints nothing before the file is written, because it may be called again. */
-async function tryToAdd(shell: Shell, name: string, words: readonly string[], options: AddOptions): Promise<ExitCode> {
+async function tryToAdd(shell: Shell, name: string, words: readonly string[], options: AddOptions): Promise<void> {
   const { json, dryRun, force } = options
   requireValidName(name)
   const definition = definitionOf(words, options)
@@ -70,7 +61,7 @@ async function tryToAdd(shell: Shell, name: string, words: readonly string[], op
   if (json) {
     const { secrets } = prepared
     output.value({ file: file.path, name, lost, left, secrets, waiting: server.waiting, agents, replaced, written })
-    return exit.ok
+    return
   }
   const how = replaced ? `Replaced ${name} in` : `Added ${name} to`
   if (written) output.print(`${how} ${file.named}. ${appliedAutomatically}`)
@@ -90,7 +81,6 @@ async function tryToAdd(shell: Shell, name: string, words: readonly string[], op
   if (written && server.waiting.length === 0) {
     output.note(`Try it: ${shell.command} doctor --server ${name}${config}`)
   }
-  return exit.ok
 }
 
 /** Settings that the command line can set. */
@@ -199,10 +189,10 @@ async function requireValid(file: ConfigFile, name: string, draft: string): Prom
   }
 }
 
-export const removeServer = (shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> =>
+export const removeServer = (shell: Shell, name: string, options: EditConfigOptions): Promise<void> =>
   retryIfChanged(() => tryToRemove(shell, name, options))
 
-async function tryToRemove(shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> {
+async function tryToRemove(shell: Shell, name: string, options: EditConfigOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   const file = await openConfig(shell, options)
   const { named, path, text } = file
@@ -224,5 +214,4 @@ async function tryToRemove(shell: Shell, name: string, options: EditConfigOption
     output.print(`Removed ${name} from ${named}. ${appliedAutomatically}`)
     if (left.length > 0) output.note(`Its secrets are still in ${left.join(', ')}.`)
   }
-  return exit.ok
 }

@@ -1,23 +1,16 @@
 import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../../admin/contract.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import { findRunningGateway, poll, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
+import type { GatewayAddressOptions, OptionsOf } from '../command-table.ts'
+import { createOutput, type Output, type Shell, UsageError } from '../kit.ts'
+import { findRunningGateway, poll, type RunningGateway } from '../running-gateway.ts'
 import { printable, took } from '../table.ts'
 
-interface ListOptions extends RunningGatewayOptions {
-  readonly follow?: boolean
-}
-
-interface AllowOptions extends RunningGatewayOptions {
-  readonly session?: boolean
-}
-
-interface DenyOptions extends RunningGatewayOptions {
-  readonly reason?: string
-}
-
 /** Lists the calls that wait for a person in the running gateway (V8). */
-export async function listApprovals(shell: Shell, options: ListOptions, clock: Clock = systemClock): Promise<ExitCode> {
+export async function listApprovals(
+  shell: Shell,
+  options: OptionsOf<'approvals list'>,
+  clock: Clock = systemClock,
+): Promise<void> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
   if (options.follow) return follow(gateway, shell, output, clock)
@@ -25,13 +18,12 @@ export async function listApprovals(shell: Shell, options: ListOptions, clock: C
   if (options.json) output.value({ approvals })
   else if (approvals.length === 0) output.note('No calls are waiting for approval.')
   else for (const approval of approvals) print(approval, output, clock)
-  return exit.ok
 }
 
-export const allowApproval = (shell: Shell, id: string, options: AllowOptions): Promise<ExitCode> =>
+export const allowApproval = (shell: Shell, id: string, options: OptionsOf<'approvals allow'>): Promise<void> =>
   answer(shell, id, options, { decision: options.session ? 'session' : 'once' })
 
-export const denyApproval = (shell: Shell, id: string, options: DenyOptions): Promise<ExitCode> =>
+export const denyApproval = (shell: Shell, id: string, options: OptionsOf<'approvals deny'>): Promise<void> =>
   answer(shell, id, options, { decision: 'deny', reason: options.reason })
 
 const fetchApprovals = ({ get }: RunningGateway) => get<readonly ApprovalView[]>('approvals')
@@ -40,7 +32,7 @@ const fetchApprovals = ({ get }: RunningGateway) => get<readonly ApprovalView[]>
 const followMs = 1_000
 
 /** Prints each approval once, until interrupted. */
-async function follow(gateway: RunningGateway, shell: Shell, output: Output, clock: Clock): Promise<ExitCode> {
+async function follow(gateway: RunningGateway, shell: Shell, output: Output, clock: Clock): Promise<void> {
   let seen: ReadonlySet<string> = new Set()
   const fetch = () => fetchApprovals(gateway)
   for await (const approvals of poll(fetch, followMs, { shell, output, clock })) {
@@ -50,7 +42,6 @@ async function follow(gateway: RunningGateway, shell: Shell, output: Output, clo
     }
     seen = new Set(approvals.map(({ id }) => id))
   }
-  return exit.ok
 }
 
 /** One approval with all its arguments: a person must see what they approve. */
@@ -63,12 +54,7 @@ function print(approval: ApprovalView, { print, paint }: Output, clock: Clock): 
   if (!mayAnswer) print(paint('dim', '  another person must answer (approvals.by)'))
 }
 
-async function answer(
-  shell: Shell,
-  id: string,
-  options: RunningGatewayOptions,
-  given: AnswerApproval,
-): Promise<ExitCode> {
+async function answer(shell: Shell, id: string, options: GatewayAddressOptions, given: AnswerApproval): Promise<void> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
   const found = (await fetchApprovals(gateway)).filter((one) => one.id.startsWith(id))
@@ -85,5 +71,4 @@ async function answer(
   const done = { once: 'Allowed', session: 'Allowed for this session:', deny: 'Denied' }[decision]
   if (options.json) output.value(answered)
   else output.note(`${done} ${printable(`${server}.${tool}`)}.`)
-  return exit.ok
 }

@@ -6,22 +6,14 @@ import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { type KeptGrant, type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
-import { createOutput, type ExitCode, exit, isInteractive, type Output, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load, openLog } from '../load.ts'
+import type { OptionsOf } from '../command-table.ts'
+import { createOutput, isInteractive, type Output, type Shell, UsageError } from '../kit.ts'
+import { load, openLog } from '../load.ts'
 
-interface AuthOptions extends CommonOptions {
-  readonly list?: boolean
-  readonly logout?: boolean
-  /** False with --no-browser. */
-  readonly browser: boolean
-  /** Whether to read the redirect address from stdin even if stdin is not a terminal. */
-  readonly paste?: boolean
-  readonly principal?: string
-  readonly timeout: number
-}
+type AuthOptions = OptionsOf<'auth'>
 
 /** Signs in to a server with OAuth, deletes its grant, or lists the grants. */
-export async function auth(shell: Shell, name: string | undefined, options: AuthOptions): Promise<ExitCode> {
+export async function auth(shell: Shell, name: string | undefined, options: AuthOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   const loaded = await load(shell, options)
   const log = openLog(shell, options.log ?? 'error')
@@ -30,7 +22,6 @@ export async function auth(shell: Shell, name: string | undefined, options: Auth
   else if (name === undefined) throw unnamed(loaded, shell.command)
   else if (options.logout) await signOut(oauth, name, options, output)
   else await signInTo(oauth, name, serverOf(loaded, name), shell, options, output)
-  return exit.ok
 }
 
 async function signInTo(

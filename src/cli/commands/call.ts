@@ -6,6 +6,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import type { Content, Result, ResultBody } from '../../core/result.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { argumentsOption, readArguments } from '../arguments.ts'
+import type { OptionsOf } from '../command-table.ts'
 import {
   createOutput,
   createProgress,
@@ -15,19 +16,15 @@ import {
   type ProgressLine,
   type Shell,
 } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
 import { openForCommand } from '../open.ts'
-import type { OfflineOptions } from '../running-gateway.ts'
 import { printable, sizeText } from '../table.ts'
 
-interface CallOptions extends CommonOptions, OfflineOptions {
-  readonly args?: string
-  readonly out?: string
-  readonly timeout?: number
-  readonly wait: number
-}
-
-export async function callTool(shell: Shell, name: string, words: string[], options: CallOptions): Promise<ExitCode> {
+export async function callTool(
+  shell: Shell,
+  name: string,
+  words: string[],
+  options: OptionsOf<'call'>,
+): Promise<ExitCode> {
   const base = await argumentsOption(options.args, shell)
   await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)

@@ -8,8 +8,8 @@ import { isFile } from '../../config/locate.ts'
 import { systemClock } from '../../core/clock.ts'
 import { stateHome } from '../../core/home.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
-import { createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
+import type { CommonOptions } from '../command-table.ts'
+import { createOutput, type Shell, shortPath, UsageError } from '../kit.ts'
 
 interface ClientState {
   readonly client: ClientKind
@@ -22,13 +22,10 @@ interface ClientState {
   readonly problem: string | null
 }
 
-export async function listClients(shell: Shell, options: CommonOptions): Promise<ExitCode> {
+export async function listClients(shell: Shell, options: CommonOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   const clients = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))
-  if (options.json) {
-    output.value({ clients })
-    return exit.ok
-  }
+  if (options.json) return output.value({ clients })
   const { paint } = output
   output.table<ClientState>(clients, [
     { title: 'CLIENT', value: ({ client }) => client, whole: true },
@@ -42,7 +39,6 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
     { title: 'FILE', value: ({ file }) => shortPath(file, shell), style: (cell) => paint('dim', cell) },
   ])
   output.note(`\`${shell.command} connect CLIENT\` connects a client to Toolway.`)
-  return exit.ok
 }
 
 /** Whether and how one of this user's clients is connected. */

@@ -14,8 +14,8 @@ import { locate } from '../../config/locate.ts'
 import { ConfigError, problemText } from '../../config/problems.ts'
 import { isWithin } from '../../config/tree.ts'
 import { homeOf } from '../../core/home.ts'
+import type { CommonOptions } from '../command-table.ts'
 import { editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
 
 export interface EditConfigOptions extends CommonOptions {

@@ -7,14 +7,11 @@ import { systemClock } from '../../core/clock.ts'
 import { osUser } from '../../core/home.ts'
 import { keptAuditKey } from '../../stores/secret-file.ts'
 import { audited } from '../audited.ts'
-import { createOutput, type ExitCode, exit, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
+import type { CommonOptions, OptionsOf } from '../command-table.ts'
+import { createOutput, type Shell, UsageError } from '../kit.ts'
+import { load } from '../load.ts'
 import { printLines } from '../print-diff.ts'
 import { appliedAutomatically } from './config-file.ts'
-
-interface UndoOptions extends CommonOptions {
-  readonly dryRun?: boolean
-}
 
 async function open(shell: Shell, options: CommonOptions) {
   const { config, secrets } = await load(shell, options)
@@ -34,7 +31,7 @@ async function open(shell: Shell, options: CommonOptions) {
 }
 
 /** Lists the edits of the configuration file that were made in the dashboard or through the admin API. */
-export async function listEdits(shell: Shell, options: CommonOptions): Promise<ExitCode> {
+export async function listEdits(shell: Shell, options: CommonOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   const { history } = await open(shell, options)
   const edits = await history.list()
@@ -49,11 +46,10 @@ export async function listEdits(shell: Shell, options: CommonOptions): Promise<E
       { title: 'CHANGED', value: ({ paths, undoes }) => `${undoes === undefined ? '' : 'undid '}${paths.join(', ')}` },
     ])
   }
-  return exit.ok
 }
 
 /** Undoes an edit of the configuration file: the given one, or the last. */
-export async function undoEdit(shell: Shell, id: string | undefined, options: UndoOptions): Promise<ExitCode> {
+export async function undoEdit(shell: Shell, id: string | undefined, options: OptionsOf<'config undo'>): Promise<void> {
   const output = createOutput(shell, options.json)
   const { config, editor, history } = await open(shell, options)
   const edit = id === undefined ? (await history.list())[0] : await history.find(id)
@@ -72,7 +68,6 @@ export async function undoEdit(shell: Shell, id: string | undefined, options: Un
   })
   if (options.json) output.value({ undone: edit.id, written: done !== undefined })
   else if (done) output.print(`Undid the edit of ${edit.paths.join(', ')}. ${appliedAutomatically}`)
-  return exit.ok
 }
 
 const asUsage = <T>(work: () => Promise<T>): Promise<T> =>

@@ -9,6 +9,7 @@ import { readServers, type ServerDefinition } from '../../config/import/read-ser
 import type { LoadedConfig } from '../../config/load.ts'
 import { homeOf } from '../../core/home.ts'
 import { keptToken } from '../../stores/secret-file.ts'
+import type { OptionsOf } from '../command-table.ts'
 import {
   confirm,
   createOutput,
@@ -21,32 +22,24 @@ import {
   shortPath,
   UsageError,
 } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
+import { load } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
 import { clientNamed, connectionsOf, fileOf, hostEnvironment, listClients } from './client-state.ts'
 import { noMove, planMove, type ServerMove } from './move-servers.ts'
 
-interface ConnectOptions extends CommonOptions {
-  readonly stdio?: boolean
-  readonly http?: boolean
-  readonly agent?: string
-  readonly withToken?: boolean
-  readonly project?: boolean
-  readonly replace?: boolean
-  readonly remove?: boolean
-  readonly undo?: boolean
-  readonly force?: boolean
-  readonly yes?: boolean
-  readonly dryRun?: boolean
-}
+type ConnectOptions = OptionsOf<'connect'>
 
 /** Connects a client to Toolway or disconnects it; without a client, lists the clients. */
-export async function connect(shell: Shell, name: string | undefined, options: ConnectOptions): Promise<ExitCode> {
-  if (name === undefined) return listClients(shell, options)
+export async function connect(
+  shell: Shell,
+  name: string | undefined,
+  options: ConnectOptions,
+): Promise<ExitCode | undefined> {
+  if (name === undefined) return void (await listClients(shell, options))
   if (options.stdio && options.http) throw new UsageError('--stdio and --http cannot be used together.')
   const output = createOutput(shell, options.json)
   const file = await fileOf(clientNamed(name), hostEnvironment(shell), options.project ? 'project' : 'user')
-  if (options.undo) return undo(shell, file, options.force === true, output)
+  if (options.undo) return void (await undo(shell, file, options.force === true, output))
   const edit = options.remove ? await disconnected(file, shell) : await connected(file, shell, options)
   const changes = edit.after !== edit.before.text
   if (!options.json) preview(edit, changes, output, shell)
@@ -54,7 +47,7 @@ export async function connect(shell: Shell, name: string | undefined, options: C
     changes && !options.dryRun && (await confirmed(shell, options, edit)) ? await write(edit, shell) : undefined
   if (options.json) output.value({ ...asJson(edit), written: written !== undefined, backup: written?.backup ?? null })
   else if (written) printResult(edit, written, output, shell)
-  return changes && !options.dryRun && !written ? exit.failed : exit.ok
+  return changes && !options.dryRun && !written ? exit.failed : undefined
 }
 
 /** Writes both files. Our configuration is written first, so that a server is always in at least one of them. */
@@ -116,16 +109,12 @@ const asJson = ({ file, way, entry, move }: Edit) => ({
 })
 
 /** Restores a client's file exactly as it was before the client was connected. */
-async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, output: Output): Promise<ExitCode> {
+async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, output: Output): Promise<void> {
   const { restored, forced, kept } = await connectionsOf(shell).undo(client, path, force)
-  if (output.json) {
-    output.value({ client, file: path, undone: true, restored, forced, kept: kept ?? null })
-    return exit.ok
-  }
+  if (output.json) return output.value({ client, file: path, undone: true, restored, forced, kept: kept ?? null })
   const file = shortPath(path, shell)
   output.print(restored ? `Restored ${file} for ${clientLabels[client]}.` : `Removed ${file}: it did not exist before.`)
   if (forced) output.warn(`Changes made since then were discarded${kept ? `, but a copy is in ${kept}` : ''}.`)
-  return exit.ok
 }
 
 interface Edit {

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { SecretStorage } from '../../admin/config/prepare-import.ts'
 import { type ClientFile, clientFiles } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
@@ -9,21 +8,14 @@ import { type NewReference, referenceText } from '../../config/interpolate.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
 import { pluralize } from '../../lib/message-text.ts'
+import type { OptionsOf } from '../command-table.ts'
 import { confirm, createOutput, type ExitCode, exit, isInteractive, type Shell, shortPath, UsageError } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
 import { hostEnvironment } from './client-state.ts'
 import { fileToWrite, planServers } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
-interface ImportOptions extends CommonOptions {
-  readonly into?: string
-  readonly dryRun?: boolean
-  readonly yes?: boolean
-  readonly secrets: SecretStorage
-}
-
 /** Adds the servers from a file in any supported format to our configuration. */
-export async function importServers(shell: Shell, file: string, options: ImportOptions): Promise<ExitCode> {
+export async function importServers(shell: Shell, file: string, options: OptionsOf<'import'>): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { json, dryRun, secrets } = options
   const named = fileToWrite('--into', options.into, options)
@@ -93,7 +85,7 @@ async function confirmed(
   shell: Shell,
   named: string,
   references: readonly NewReference[],
-  { yes, json }: ImportOptions,
+  { yes, json }: OptionsOf<'import'>,
 ): Promise<boolean> {
   const mayAsk = !json && isInteractive(shell)
   if (yes || (references.length === 0 && !mayAsk)) return true

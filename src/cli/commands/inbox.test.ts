@@ -88,7 +88,7 @@ test.each([{ json: true }, { json: false }])(
       clock.advance(2_000)
     }
     stop.abort()
-    expect(await following).toBe(0)
+    expect(await following).toBeUndefined()
     const lines = stdout().split('\n')
     if (json) {
       const items = lines.filter(Boolean).map((line) => JSON.parse(line) as InboxItem)

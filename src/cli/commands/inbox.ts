@@ -2,12 +2,9 @@ import type { InboxItem, InboxView } from '../../admin/contract.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { shellQuote } from '../../lib/message-text.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import { findRunningGateway, poll, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
-
-interface InboxOptions extends RunningGatewayOptions {
-  readonly follow?: boolean
-}
+import type { OptionsOf } from '../command-table.ts'
+import { createOutput, type Output, type Shell } from '../kit.ts'
+import { findRunningGateway, poll, type RunningGateway } from '../running-gateway.ts'
 
 /** What an item is printed with: the command as the user calls it, and the gateway's address. */
 interface PrintContext extends Output {
@@ -18,7 +15,7 @@ interface PrintContext extends Output {
 const pollMs = 2_000
 
 /** Shows what needs a person, as the running gateway reports it (V7). */
-export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = systemClock): Promise<ExitCode> {
+export async function inbox(shell: Shell, options: OptionsOf<'inbox'>, clock: Clock = systemClock): Promise<void> {
   const output = createOutput(shell, options.json)
   const gateway = await findRunningGateway(shell, options)
   const context = { ...output, command: shell.command, url: gateway.url }
@@ -26,11 +23,10 @@ export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = 
   const view = await gateway.get<InboxView>('inbox')
   if (options.json) output.value(view)
   else print(view, context)
-  return exit.ok
 }
 
 /** Prints each item once, and again when it changes, until interrupted. With --json, one line per item. */
-async function follow(gateway: RunningGateway, shell: Shell, context: PrintContext, clock: Clock): Promise<ExitCode> {
+async function follow(gateway: RunningGateway, shell: Shell, context: PrintContext, clock: Clock): Promise<void> {
   let known = new Map<string, string>()
   const fetch = () => gateway.get<InboxView>('inbox')
   for await (const { items } of poll(fetch, pollMs, { shell, output: context, clock })) {
@@ -41,7 +37,6 @@ async function follow(gateway: RunningGateway, shell: Shell, context: PrintConte
     }
     known = new Map(items.map((item) => [item.id, textOf(item)]))
   }
-  return exit.ok
 }
 
 /** Without numbers: a count that grows, such as that of refused requests, does not print an item again. */

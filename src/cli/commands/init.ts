@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { asWritten, type PreparedImport, prepareImport, type SecretStorage } from '../../admin/config/prepare-import.ts'
+import { asWritten, type PreparedImport, prepareImport } from '../../admin/config/prepare-import.ts'
 import { starter, starterWith } from '../../admin/config/starter.ts'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
@@ -7,6 +7,7 @@ import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/
 import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import { pluralize } from '../../lib/message-text.ts'
+import type { OptionsOf } from '../command-table.ts'
 import {
   confirm,
   createOutput,
@@ -18,22 +19,12 @@ import {
   shortPath,
   UsageError,
 } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
 import { clientNamed, hostEnvironment } from './client-state.ts'
 import { fileToWrite, readConfigFile, refuseInvalid, writeConfig } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
-interface InitOptions extends CommonOptions {
-  readonly output?: string
-  readonly force?: boolean
-  readonly yes?: boolean
-  readonly dryRun?: boolean
-  readonly from?: readonly string[]
-  readonly secrets: SecretStorage
-}
-
 /** Writes a configuration with the servers from all clients on this machine, or a starter if there are none. */
-export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
+export async function init(shell: Shell, options: OptionsOf<'init'>): Promise<ExitCode | undefined> {
   const { force, json, dryRun } = options
   const file = fileToWrite('--output', options.output, options)
   if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} must end in .yaml.`)
@@ -55,7 +46,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   if (dryRun) {
     if (json) output.value(asJson(path, found, prepared, { dryRun: true, text }))
     else for (const line of text.trimEnd().split('\n')) output.print(line)
-    return exit.ok
+    return
   }
   if (!json && !options.yes && prepared.added.length > 0 && isInteractive(shell)) {
     if (!(await confirm(shell, `Write ${file}?`))) return exit.failed
@@ -69,7 +60,6 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
     if (stateNote !== undefined) output.note(stateNote)
     if (prepared.added.length > 0) noteOf(prepared, output, options.secrets)
   }
-  return exit.ok
 }
 
 /** Saves a backup, because the replaced file may be the only copy of the user's servers. */
@@ -78,7 +68,7 @@ async function keepOld(before: FileSnapshot, path: string, { note }: Output): Pr
   note(`The old file was saved as ${path}.`)
 }
 
-async function foundFiles(shell: Shell, { from }: InitOptions): Promise<FoundFile[]> {
+async function foundFiles(shell: Shell, { from }: OptionsOf<'init'>): Promise<FoundFile[]> {
   const clients = from?.map(clientNamed)
   const found = await discover(hostEnvironment(shell), clients)
   if (clients && found.length === 0) {

@@ -14,8 +14,9 @@ import {
 import { keyFile, newApiKey } from '../../stores/key-file.ts'
 import { readLastUses } from '../../stores/key-usage.ts'
 import { audited } from '../audited.ts'
+import type { CommonOptions, OptionsOf } from '../command-table.ts'
 import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
+import { load } from '../load.ts'
 
 /** Lists the API keys in the configuration and in the key file. */
 export async function listKeys(shell: Shell, options: CommonOptions): Promise<ExitCode> {
@@ -77,7 +78,7 @@ function warnOfAgents(agents: readonly string[], config: Config, output: Output)
   }
 }
 
-export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<ExitCode> {
+export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   await changing(() =>
@@ -86,7 +87,6 @@ export async function revokeKey(shell: Shell, id: string, options: CommonOptions
   const file = relativeTo(keyFile(config.stores.path), shell.cwd)
   if (options.json) output.value({ id, revoked: true })
   else output.print(`Revoked ${id}. A running gateway that uses ${file} stops accepting it within a second.`)
-  return exit.ok
 }
 
 /** Reports a key that cannot be changed as wrong usage. */
@@ -97,12 +97,12 @@ const changing = <T>(work: () => Promise<T>): Promise<T> =>
       : thrown
   })
 
-interface RotateKeyOptions extends CommonOptions {
-  readonly keepOld: number
-}
-
 /** Gives a key a new secret. Only the key goes to stdout, so that scripts can read it. */
-export async function rotateKey(shell: Shell, id: string, options: RotateKeyOptions): Promise<ExitCode> {
+export async function rotateKey(
+  shell: Shell,
+  id: string,
+  options: OptionsOf<'keys rotate'>,
+): Promise<ExitCode | undefined> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const keepOldMs = options.keepOld
@@ -119,7 +119,6 @@ export async function rotateKey(shell: Shell, id: string, options: RotateKeyOpti
     return exit.failed
   }
   if (!output.json) output.note(`${once} ${old}`)
-  return exit.ok
 }
 
 function printIssued({ key, stored }: IssuedKey, more: object, output: Output, config: Config): void {
@@ -133,17 +132,14 @@ function printIssued({ key, stored }: IssuedKey, more: object, output: Output, c
 const isShown = ({ stdout }: Shell): Promise<boolean> =>
   new Promise((resolve) => stdout.write('', (error) => resolve(!error)))
 
-interface CreateKeyOptions extends CommonOptions {
-  readonly agent?: readonly string[]
-  readonly admin?: boolean
-  readonly expires?: number
-  readonly hashOnly?: boolean
-}
-
 const once = 'The key is shown only once; Toolway stores only its hash.'
 
 /** Creates an API key. Only the key goes to stdout, so that scripts can read it. */
-export async function createKey(shell: Shell, id: string, options: CreateKeyOptions): Promise<ExitCode> {
+export async function createKey(
+  shell: Shell,
+  id: string,
+  options: OptionsOf<'keys create'>,
+): Promise<ExitCode | undefined> {
   if (options.hashOnly && options.expires !== undefined) {
     throw new UsageError('Keys in the configuration do not expire.', 'Omit --expires or --hash-only.')
   }
@@ -180,5 +176,4 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     }
   }
   warnOfAgents(agents, config, output)
-  return exit.ok
 }

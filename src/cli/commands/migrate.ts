@@ -1,14 +1,11 @@
 import { ToolwayError } from '../../core/errors.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
 import { type MigrationResult, migrate } from '../../stores/postgres/migrations.ts'
-import { createOutput, type ExitCode, exit, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
+import type { OptionsOf } from '../command-table.ts'
+import { createOutput, type Shell, UsageError } from '../kit.ts'
+import { load } from '../load.ts'
 
-interface MigrateOptions extends CommonOptions {
-  readonly dryRun?: boolean
-}
-
-export async function migrateDatabase(shell: Shell, options: MigrateOptions): Promise<ExitCode> {
+export async function migrateDatabase(shell: Shell, options: OptionsOf<'migrate'>): Promise<void> {
   const { dryRun = false } = options
   const output = createOutput(shell, options.json)
   const { postgres: configured } = (await load(shell, options)).config.stores
@@ -23,7 +20,6 @@ export async function migrateDatabase(shell: Shell, options: MigrateOptions): Pr
   })
   if (options.json) output.value({ database: where, dryRun, ...done })
   else for (const line of linesOf(done, where, dryRun)) output.print(line)
-  return exit.ok
 }
 
 function linesOf({ to, applied }: MigrationResult, where: string, dryRun: boolean): string[] {

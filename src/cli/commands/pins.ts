@@ -9,13 +9,9 @@ import { systemClock } from '../../core/clock.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { audited } from '../audited.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load, openLog } from '../load.ts'
-
-interface PinsOptions extends CommonOptions {
-  readonly server?: string
-  readonly changed?: boolean
-}
+import type { CommonOptions, OptionsOf } from '../command-table.ts'
+import { createOutput, type Output, type Shell, UsageError } from '../kit.ts'
+import { load, openLog } from '../load.ts'
 
 /** The pins for this configuration, read from disk. */
 async function openPins(shell: Shell, options: CommonOptions) {
@@ -25,17 +21,14 @@ async function openPins(shell: Shell, options: CommonOptions) {
   return { ...readPins({ folder: config.stores.path, mode, clock: systemClock, log }), mode }
 }
 
-export async function listPins(shell: Shell, options: PinsOptions): Promise<ExitCode> {
+export async function listPins(shell: Shell, options: OptionsOf<'pins list'>): Promise<void> {
   const output = createOutput(shell, options.json)
   const { states, servers, notes, mode } = await openPins(shell, options)
   if (options.server !== undefined && !servers.includes(options.server)) throw unknownServer(options.server, servers)
   const of = <T extends { readonly server: string }>(all: readonly T[]) =>
     all.filter(({ server }) => options.server === undefined || server === options.server)
   const shown = of(states).filter((state) => !options.changed || isOpen(state))
-  if (options.json) {
-    output.value({ mode, pins: shown.map(asJson), servers: of(notes) })
-    return exit.ok
-  }
+  if (options.json) return output.value({ mode, pins: shown.map(asJson), servers: of(notes) })
   if (shown.length > 0) print(shown, output)
   else if (options.changed) output.note('Nothing is waiting for approval.')
   else output.note('Nothing is pinned yet: tools are pinned when a server is first listed.')
@@ -46,7 +39,6 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
       : `The pins for ${visible(server)} were lost on ${day(lostAt ?? 0)}; its definitions need approval again.`
     output.warn(`${about} Run \`${approve}\` to confirm it.`)
   }
-  return exit.ok
 }
 
 const asJson = ({ approvedAt, seenAt, ...state }: PinState) => ({
@@ -92,7 +84,7 @@ function unknownPin(label: string, states: readonly PinState[]): UsageError {
 }
 
 /** Shows the approved and the latest definition, their differences and the scanner's findings. */
-export async function showPin(shell: Shell, label: string, options: CommonOptions): Promise<ExitCode> {
+export async function showPin(shell: Shell, label: string, options: CommonOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   const pins = await openPins(shell, options)
   const found = pins.find(label)
@@ -103,10 +95,8 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   const findings = (snapshot: DefinitionSnapshot | undefined) =>
     snapshot?.definition ? scanAmong(pins.names(), { ...pin, server }, snapshot.definition) : []
   const current = [...pin.approved, ...pin.pending].find(({ hash }) => hash === pin.seen.hash)
-  if (options.json) {
-    output.value({ ...state, approved: pin.approved, pending: pin.pending, findings: findings(current) })
-    return exit.ok
-  }
+  if (options.json)
+    return output.value({ ...state, approved: pin.approved, pending: pin.pending, findings: findings(current) })
 
   const { print, section, paint } = output
   print(`${paint('bold', visible(label))}  ${state.state}`)
@@ -123,7 +113,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
     section('To approve exactly this definition', [command])
   }
   if (pin.pending.length === 0 && current) showFindings(current)
-  return exit.ok
+  return
 
   function showFindings(snapshot: DefinitionSnapshot): void {
     const lines = findings(snapshot).map(({ kind, severity, where, excerpt }) =>
@@ -136,12 +126,11 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
 const painted = ([mark, text]: MarkedLine, paint: Output['paint']): string =>
   mark === ' ' ? `  ${text}` : paint(mark === '+' ? 'green' : 'red', `${mark} ${text}`)
 
-interface ApproveOptions extends CommonOptions {
-  readonly all?: boolean
-  readonly hash?: string
-}
-
-export async function approvePins(shell: Shell, what: string | undefined, options: ApproveOptions): Promise<ExitCode> {
+export async function approvePins(
+  shell: Shell,
+  what: string | undefined,
+  options: OptionsOf<'pins approve'>,
+): Promise<void> {
   const output = createOutput(shell, options.json)
   const pins = await openPins(shell, options)
   const selection = selectionFor(what, options, pins)
@@ -149,21 +138,21 @@ export async function approvePins(shell: Shell, what: string | undefined, option
   const approved = await audited(config, { operation: 'approve_pins', arguments: { ...selection } }, () =>
     pins.approve(selection),
   )
-  if (options.json) {
-    output.value({ approved })
-    return exit.ok
-  }
+  if (options.json) return output.value({ approved })
   for (const { label, hash } of approved) output.print(`approved ${visible(label)} as ${hash.slice(0, 12)}`)
   if (approved.length === 0) output.note('Nothing to approve: the latest definition is already approved.')
   const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
   const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
-  if (left.length === 0) return exit.ok
+  if (left.length === 0) return
   const waiting = `Still waiting for approval under this name: ${pluralize(left.length, 'other definition')}`
   output.note(`${waiting}. See \`toolway pins show\`.`)
-  return exit.ok
 }
 
-function selectionFor(what: string | undefined, { all, hash }: ApproveOptions, pins: OfflinePins): Selection {
+function selectionFor(
+  what: string | undefined,
+  { all, hash }: OptionsOf<'pins approve'>,
+  pins: OfflinePins,
+): Selection {
   if ((what === undefined) === (all !== true)) {
     throw new UsageError(
       'Specify what to approve: server.tool, server.* or --all.',

@@ -3,22 +3,15 @@ import { loadConfig } from '../../config/load.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Change, Replayed } from '../../policy/replay.ts'
 import { type ReplayedPolicy, recordsInArchive, recordsInFolder, replayRecords } from '../../runtime/policy-replay.ts'
+import type { OptionsOf } from '../command-table.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
-import type { LogLocationOptions } from './audit/options.ts'
+import { load } from '../load.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
-
-interface ReplayOptions extends CommonOptions, LogLocationOptions {
-  readonly policy: string
-  readonly since?: string
-  readonly until?: string
-  readonly strict?: boolean
-}
 
 /** Applies a proposed policy to recorded calls and shows which decisions would change. */
 export async function replayPolicy(
   shell: Shell,
-  options: ReplayOptions,
+  options: OptionsOf<'policy replay'>,
   clock: Clock = systemClock,
 ): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
@@ -38,7 +31,7 @@ export async function replayPolicy(
 }
 
 /** The proposed configuration. If it has no servers, the current servers are added to it. */
-async function proposalOf(shell: Shell, options: ReplayOptions): Promise<ReplayedPolicy> {
+async function proposalOf(shell: Shell, options: OptionsOf<'policy replay'>): Promise<ReplayedPolicy> {
   const { config } = await loadConfig({ paths: [options.policy], env: shell.env, cwd: shell.cwd })
   if (Object.keys(config.mcpServers).length > 0) return { config, serversProposed: true }
   const { mcpServers } = (await load(shell, options)).config

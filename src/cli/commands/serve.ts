@@ -10,21 +10,16 @@ import { pluralize } from '../../lib/message-text.ts'
 import type { Gateway } from '../../runtime/gateway-api.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { currentWorker } from '../../runtime/workers/worker.ts'
+import type { OptionsOf } from '../command-table.ts'
 import { createOutput, type ExitCode, exit, type Output, type Paint, relativeTo, type Shell } from '../kit.ts'
-import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
+import { adjusted, load, openLog } from '../load.ts'
 import { limitMemory } from '../memory.ts'
 import { announce } from '../running-gateway.ts'
 
-interface ServeOptions extends CommonOptions {
-  readonly host?: string
-  readonly port?: number
-  readonly watch?: boolean
-  readonly workers?: number
-  readonly maxMemory?: number
-}
+type ServeOptions = OptionsOf<'serve'>
 
 /** Serves over HTTP until interrupted. */
-export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
+export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode | undefined> {
   const worker = currentWorker(shell.env)
   if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
   // Load the gateway only here: the primary process supervises workers without the gateway and stays small.
@@ -54,7 +49,6 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   await aborted(worker ? AbortSignal.any([worker.replaced, interrupted]) : interrupted)
   if (!worker) printStopping(shell, options)
   else if (!interrupted.aborted) await Promise.race([retire(leaveMs), aborted(interrupted)])
-  return exit.ok
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -192,19 +186,12 @@ export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
   )
 }
 
-interface StdioOptions extends CommonOptions {
-  readonly agent?: string
-  readonly watch?: boolean
-  readonly maxMemory?: number
-}
-
 /** Serves one client over stdin and stdout until it disconnects. Only protocol messages go to stdout. */
-export async function stdio(shell: Shell, options: StdioOptions): Promise<ExitCode> {
+export async function stdio(shell: Shell, options: OptionsOf<'stdio'>): Promise<void> {
   warnOfRoot(createOutput(shell, options.json))
   const { openWatching } = await import('../open.ts')
   await using gateway = await openWatching(shell, options)
   using _memory = limitMemory(systemClock, options.maxMemory)
-  if (shell.interrupted.aborted) return exit.ok
+  if (shell.interrupted.aborted) return
   await Promise.race([gateway.stdio(shell.stdin, shell.stdout, options.agent), once(shell.interrupted, 'abort')])
-  return exit.ok
 }

@@ -1,24 +1,19 @@
 import { systemClock } from '../../core/clock.ts'
 import { deadline, endWith } from '../../core/deadline.ts'
 import { type Health, isSilent, type ServerSummary, type SourceStatus } from '../../core/source-status.ts'
-import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
+import type { OptionsOf } from '../command-table.ts'
+import { createOutput, createProgress, type Output, type Shell } from '../kit.ts'
 import { openForCommand } from '../open.ts'
-import type { CommandGateway, OfflineOptions } from '../running-gateway.ts'
-
-interface ServersOptions extends CommonOptions, OfflineOptions {
-  readonly timeout: number
-}
+import type { CommandGateway } from '../running-gateway.ts'
 
 /** Connects to every server and shows its state. */
-export async function servers(shell: Shell, options: ServersOptions): Promise<ExitCode> {
+export async function servers(shell: Shell, options: OptionsOf<'servers'>): Promise<void> {
   const output = createOutput(shell, options.json)
   await using gateway = await openForCommand(shell, { ...options, wait: options.timeout })
   await refreshAll(gateway, options.timeout, shell)
   const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
   else print(summaries, output, `no response within ${options.timeout / 1000} s (--timeout). ${longer(shell)}`)
-  return exit.ok
 }
 
 /** Advice for servers that did not respond: the first start with `npx`, `uvx` or `docker` may take minutes. */

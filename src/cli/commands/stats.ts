@@ -3,23 +3,16 @@ import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { createBudgets } from '../../core/limits/budgets.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
-import { canErase, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
+import type { OptionsOf } from '../command-table.ts'
+import { canErase, createOutput, type Output, type Shell, UsageError } from '../kit.ts'
 import { load, openLog } from '../load.ts'
-import { findRunningGateway, type OfflineOptions, poll, type RunningGatewayOptions } from '../running-gateway.ts'
+import { findRunningGateway, poll } from '../running-gateway.ts'
 import { table } from '../table.ts'
 
-interface StatsOptions extends RunningGatewayOptions, OfflineOptions {
-  /** The grouping to show; undefined for all but tools (G9). */
-  readonly by?: By
-  /** The period to show, in milliseconds; undefined for everything that is kept. */
-  readonly last?: number
-  readonly output?: string
-  readonly watch?: boolean
-  readonly every: number
-}
+type StatsOptions = OptionsOf<'stats'>
 
 /** Shows the running gateway's statistics, or those that are kept in the state folder (G9). */
-export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<ExitCode> {
+export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<void> {
   if (options.watch && options.output !== undefined)
     throw new UsageError('--watch and --output cannot be used together.')
   const output = createOutput(shell, options.json)
@@ -31,7 +24,6 @@ export async function stats(shell: Shell, options: StatsOptions, clock: Clock = 
   }
   if (options.watch) await watch(fetch, options, shell, output, clock)
   else await once(await fetch(), options, shell, output)
-  return exit.ok
 }
 
 const defaultTables: readonly By[] = ['agent', 'server', 'operation', 'agent-operation']

@@ -10,19 +10,16 @@ import { isSilent } from '../../core/source-status.ts'
 import { costOf, exposures, tokensOf } from '../../core/tokens.ts'
 import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { properties } from '../arguments.ts'
-import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
+import type { OptionsOf } from '../command-table.ts'
+import { createOutput, createProgress, type Output, type Shell } from '../kit.ts'
 import { openForCommand } from '../open.ts'
-import type { CommandView, OfflineOptions } from '../running-gateway.ts'
+import type { CommandView } from '../running-gateway.ts'
 import { firstSentence, oneLine, printable, table } from '../table.ts'
 
-interface ToolsOptions extends CommonOptions, OfflineOptions {
-  readonly server?: string
-  readonly wait: number
-}
+type ToolsOptions = OptionsOf<'tools list'>
 
 /** Lists the tools under the names that clients see. */
-export async function listTools(shell: Shell, options: ToolsOptions): Promise<ExitCode> {
+export async function listTools(shell: Shell, options: ToolsOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)
@@ -45,7 +42,6 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   }
   const more = `Tools that are not shown to the agent (expose) but can be called by name: ${hidden}.`
   if (hidden > 0) output.note(output.paintNote('dim', more))
-  return exit.ok
 }
 
 /** Tools that cannot be called, and why. */
@@ -95,7 +91,7 @@ function printTools(tools: readonly Served[], output: Output): void {
 const flagsOf = ({ definition }: Served): readonly string[] =>
   (definition._meta?.['dev.toolway/flags'] ?? []) as string[]
 
-export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<ExitCode> {
+export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<void> {
   const output = createOutput(shell, options.json)
   await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)
@@ -113,7 +109,6 @@ export async function showTool(shell: Shell, name: string, options: ToolsOptions
       'Scanner findings',
       lines.map((line) => output.paint('red', line)),
     )
-  return exit.ok
 }
 
 /** What the scanner found in a flagged tool, one finding per line. */
@@ -167,12 +162,8 @@ function argumentsTable(params: ReturnType<typeof properties>, paint: Output['pa
   )
 }
 
-interface CostOptions extends ToolsOptions {
-  readonly top: number
-}
-
 /** Shows how much context the tools use, in each exposure mode, by server and by tool (B8). */
-export async function showCost(shell: Shell, options: CostOptions): Promise<ExitCode> {
+export async function showCost(shell: Shell, options: OptionsOf<'tools cost'>): Promise<void> {
   const output = createOutput(shell, options.json)
   await using gateway = await openForCommand(shell, options)
   const caller = gateway.localAs(options.agent)
@@ -182,10 +173,9 @@ export async function showCost(shell: Shell, options: CostOptions): Promise<Exit
   const cost = costFor(caller.agent, view, options)
   if (options.json) output.value(cost)
   else printCosts(cost, output)
-  return exit.ok
 }
 
-function costFor(agent: string, view: CommandView, { server, top }: CostOptions) {
+function costFor(agent: string, view: CommandView, { server, top }: OptionsOf<'tools cost'>) {
   const wanted = (tools: readonly Served[]) =>
     server === undefined ? tools : tools.filter(({ entry }) => entry.server === server)
   const inMode = (mode: Exposure) => {

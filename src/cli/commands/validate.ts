@@ -8,8 +8,9 @@ import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
+import type { CommonOptions } from '../command-table.ts'
 import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
+import { load } from '../load.ts'
 import { oneLine, table } from '../table.ts'
 
 /** Checks the configuration and shows how it was understood. */

@@ -2,19 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Why } from '../../policy/explanation.ts'
+import type { OptionsOf } from '../command-table.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
 import { openForCommand } from '../open.ts'
-import type { CommandGateway, OfflineOptions } from '../running-gateway.ts'
+import type { CommandGateway } from '../running-gateway.ts'
 import { oneLine } from '../table.ts'
 
-interface WhyOptions extends CommonOptions, OfflineOptions {
-  readonly wait: number
-  readonly anonymous?: boolean
-}
-
 /** Shows whether an agent may use a tool, which rule decides, and every rule that was considered. */
-export async function why(shell: Shell, agent: string, tool: string, options: WhyOptions): Promise<ExitCode> {
+export async function why(shell: Shell, agent: string, tool: string, options: OptionsOf<'why'>): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openForCommand(shell, options)
   const authenticated = await endWith(shell.interrupted, gateway.why(agent, tool))

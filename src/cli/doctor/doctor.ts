@@ -4,6 +4,7 @@ import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, probePlugins, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
+import type { OptionsOf } from '../command-table.ts'
 import {
   createOutput,
   createProgress,
@@ -15,8 +16,8 @@ import {
   shortPath,
   UsageError,
 } from '../kit.ts'
-import { type CommonOptions, openLog } from '../load.ts'
-import { askRunning, type OfflineOptions, type RunningGateway } from '../running-gateway.ts'
+import { openLog } from '../load.ts'
+import { askRunning, type RunningGateway } from '../running-gateway.ts'
 import { took } from '../table.ts'
 import { auditChecks, auditLockCheck } from './audit.ts'
 import {
@@ -42,15 +43,8 @@ import { portCheck } from './port.ts'
 import { agentCheck, serverChecks } from './servers.ts'
 import { postgresChecks, redisChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
 
-interface DoctorOptions extends CommonOptions, OfflineOptions {
-  readonly server?: string
-  /** For each server. */
-  readonly timeout: number
-  readonly strict?: boolean
-}
-
 /** Checks everything that a gateway needs; each problem comes with a remedy (B11). */
-export async function doctor(shell: Shell, options: DoctorOptions): Promise<ExitCode> {
+export async function doctor(shell: Shell, options: OptionsOf<'doctor'>): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const startedAt = performance.now()
   const context = await readContext(shell, options)
@@ -95,7 +89,7 @@ function checksFor(
   { servers: prober, running, plugins }: Probes,
   log: Log,
   shell: Shell,
-  { server: only, timeout: withinMs }: DoctorOptions,
+  { server: only, timeout: withinMs }: OptionsOf<'doctor'>,
 ): DoctorCheck[] {
   const { loaded } = context
   if (only !== undefined) requireServer(only, context)

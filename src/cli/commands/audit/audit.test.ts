@@ -107,7 +107,7 @@ describe('F11, B11: toolway audit', () => {
     log.write({ call: 'open', open: true })
     expect(await next(() => log.write({ call: 'b' }))).toEqual(['b'])
     interrupt.abort()
-    expect(await ended).toBe(0)
+    expect(await ended).toBeUndefined()
     expect(clock.pending).toBe(0)
   })
 

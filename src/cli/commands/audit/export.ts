@@ -17,20 +17,15 @@ import {
 } from '../../../core/audit-export.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../../kit.ts'
-import type { CommonOptions } from '../../load.ts'
-import type { FilterOptions, LogLocationOptions } from './options.ts'
+import type { OptionsOf } from '../../command-table.ts'
+import { createOutput, type Output, type Shell, UsageError } from '../../kit.ts'
 import { showingProgress } from './query.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
-export interface ExportOptions extends CommonOptions, LogLocationOptions, FilterOptions {
-  readonly format: 'jsonl' | 'csv'
-  readonly out?: string
-  readonly raw?: boolean
-}
+type ExportOptions = OptionsOf<'audit export'>
 
 /** Exports the records, oldest first; pauses while the reader is slow. */
-export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<ExitCode> {
+export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<void> {
   const { format, raw } = options
   if (raw && format === 'csv') throw new UsageError('--raw prints JSON lines; it needs --format jsonl.')
   const output = createOutput(shell, options.json)
@@ -38,13 +33,12 @@ export async function exportAudit(shell: Shell, options: ExportOptions, clock: C
   const write = (lines: Lines) => writeLines(lines, shell, options, output)
   if (options.postgres) {
     await askArchive(shell, options, (archive) => write(archiveLines(archive, filter, options)))
-    return exit.ok
+    return
   }
   const folder = await auditFolder(shell, options)
-  if (!hasRecords(folder, output, shell)) return exit.ok
+  if (!hasRecords(folder, output, shell)) return
   using search = await showingProgress(shell, (progress) => openCurrentSearch(folder, progress))
   await write(linesOf(search, { ...filter, order: 'oldest' }, options))
-  return exit.ok
 }
 
 function* linesOf(search: AuditSearch, query: AuditQuery, { format, raw }: ExportOptions): Generator<string> {

@@ -13,19 +13,9 @@ import { harmful, harmlessJson } from '../../../core/audit-export.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
-import {
-  createOutput,
-  createProgress,
-  type ExitCode,
-  exit,
-  type Output,
-  type Paint,
-  type Shell,
-  UsageError,
-} from '../../kit.ts'
-import type { CommonOptions } from '../../load.ts'
+import type { OptionsOf } from '../../command-table.ts'
+import { createOutput, createProgress, type Output, type Paint, type Shell, UsageError } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
-import type { FilterOptions, LogLocationOptions } from './options.ts'
 import {
   askArchive,
   auditFolder,
@@ -35,15 +25,12 @@ import {
   hasRecords,
 } from './select-log.ts'
 
-export interface QueryOptions extends CommonOptions, LogLocationOptions, FilterOptions {
-  readonly limit: number
-  readonly before?: string
-  readonly raw?: boolean
-  readonly local?: boolean
-}
-
 /** Prints the matching records, newest first: from PostgreSQL if it is configured, otherwise from the local log. */
-export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clock = systemClock): Promise<ExitCode> {
+export async function queryAudit(
+  shell: Shell,
+  options: OptionsOf<'audit query'>,
+  clock: Clock = systemClock,
+): Promise<void> {
   const { limit, before, raw = false } = options
   const output = createOutput(shell, options.json)
   const folder = await auditFolder(shell, options)
@@ -52,7 +39,7 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
     if (options.local) throw new UsageError("--local selects this machine's log and cannot be used with --postgres.")
     const page = await askArchive(shell, options, ({ search }) => search(query))
     print(archivePage(page, raw), raw, shell, output)
-    return exit.ok
+    return
   }
   const archive = await configuredArchive(shell, options)
   let hasLog = true
@@ -63,7 +50,6 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   }
   const page = await searchAudit({ local, ...fromArchive(options.local ? undefined : archive, output) }, query)
   if (hasLog || (options.json && !raw)) print(page, raw, shell, output, hasLog)
-  return exit.ok
 }
 
 /** The archive as a source. If it is unreachable, a note says that only the local log is searched. */

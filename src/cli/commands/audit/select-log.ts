@@ -7,12 +7,12 @@ import { ToolwayError } from '../../../core/errors.ts'
 import { durationUnits } from '../../../lib/duration.ts'
 import { createArchive } from '../../../stores/postgres/archive.ts'
 import { connectPostgres, displayAddress, postgresErrorReason } from '../../../stores/postgres/connection.ts'
+import type { AuditFilterOptions, LogPlaceOptions } from '../../command-table.ts'
 import { type Output, relativeTo, type Shell, UsageError } from '../../kit.ts'
-import { type CommonOptions, load } from '../../load.ts'
-import type { FilterOptions, LogLocationOptions } from './options.ts'
+import { load } from '../../load.ts'
 
 /** The log folder. `--path` takes precedence over the configuration. */
-export async function auditFolder(shell: Shell, options: CommonOptions & LogLocationOptions): Promise<string> {
+export async function auditFolder(shell: Shell, options: LogPlaceOptions): Promise<string> {
   if (options.path === undefined) return (await load(shell, options)).config.audit.path
   const folder = resolve(shell.cwd, options.path)
   if (statSync(folder, { throwIfNoEntry: false })?.isFile()) {
@@ -28,7 +28,7 @@ export function hasRecords(folder: string, output: Output, { cwd }: Shell): bool
   return false
 }
 
-export function filterOf(options: FilterOptions, nowMs: number): AuditFilter {
+export function filterOf(options: AuditFilterOptions, nowMs: number): AuditFilter {
   const { since, until, decision, errors, agent, principal, server, tool } = options
   const { reason, operation, code, call, parent, text } = options
   const filter = {
@@ -67,7 +67,7 @@ export interface ConfiguredArchive {
 /** The archive; undefined if none is configured, or if `--path` selects another log. */
 export async function configuredArchive(
   shell: Shell,
-  options: CommonOptions & LogLocationOptions,
+  options: LogPlaceOptions,
 ): Promise<ConfiguredArchive | undefined> {
   if (options.path !== undefined) return undefined
   const { postgres } = (await load(shell, options)).config.stores
@@ -85,7 +85,7 @@ export async function configuredArchive(
 /** Queries the archive for `--postgres`. If the archive is unavailable, fails instead of reading the local log. */
 export async function askArchive<T>(
   shell: Shell,
-  options: CommonOptions & LogLocationOptions,
+  options: LogPlaceOptions,
   question: (archive: Archive, where: string) => Promise<T>,
 ): Promise<T> {
   if (options.path !== undefined) throw new UsageError('--path names a log on disk and cannot be used with --postgres.')

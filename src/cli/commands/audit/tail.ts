@@ -7,27 +7,29 @@ import type { Archive, ArchiveArrival } from '../../../core/audit-archive.ts'
 import { harmlessJson, jsonLine } from '../../../core/audit-export.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell } from '../../kit.ts'
+import type { OptionsOf } from '../../command-table.ts'
+import { createOutput, type Output, type Shell } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
-import type { TailOptions } from './options.ts'
 import { rowLine } from './query.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
+type TailOptions = OptionsOf<'audit tail'>
+
 /** Prints the latest records. Reads the log files directly, without the index. */
-export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {
+export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<void> {
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
   if (options.postgres) {
     await askArchive(shell, options, (archive) => tailArchive(archive, filter, options, { output, clock, shell }))
-    return exit.ok
+    return
   }
   const folder = await auditFolder(shell, options)
-  if (!hasRecords(folder, output, shell) && !options.follow) return exit.ok
+  if (!hasRecords(folder, output, shell) && !options.follow) return
   const asLine = (row: OperationRow) => (options.json ? jsonLine(row) : rowLine(row, output.paint))
   const createView = options.raw ? () => recordsView(filter) : () => operationsView(filter, asLine)
   const { view, lines, positions } = await backlog(folder, options.lines, createView, options.follow === true)
   for (const line of lines) output.print(line)
-  if (!options.follow) return exit.ok
+  if (!options.follow) return
 
   for await (const records of followRecords({ folder, from: positions, clock, signal: shell.interrupted })) {
     for (const stored of records) {
@@ -35,7 +37,6 @@ export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock
       if (shown) output.print(shown.line)
     }
   }
-  return exit.ok
 }
 
 interface Shown {

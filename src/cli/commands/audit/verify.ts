@@ -8,6 +8,7 @@ import { marksFolder } from '../../../audit/write/head.ts'
 import { pluralize } from '../../../lib/message-text.ts'
 import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import { keptAuditKey } from '../../../stores/secret-file.ts'
+import type { OptionsOf } from '../../command-table.ts'
 import {
   createOutput,
   createProgress,
@@ -19,15 +20,12 @@ import {
   type Shell,
   UsageError,
 } from '../../kit.ts'
-import { type CommonOptions, load } from '../../load.ts'
+import { load } from '../../load.ts'
 import { oneLine } from '../../table.ts'
-import type { LogLocationOptions } from './options.ts'
 import { printJson } from './query.ts'
 import { askArchive, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
 
-export interface AuditVerifyOptions extends CommonOptions, LogLocationOptions {
-  readonly publicKey?: string
-}
+type AuditVerifyOptions = OptionsOf<'audit verify'>
 
 export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)

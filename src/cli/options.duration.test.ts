@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { durationMs } from './program.ts'
+import { durationMs } from './options.ts'
 
 test.each([
   ['500ms', 500],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lifetimeMs } from './program.ts'
+import { lifetimeMs } from './options.ts'
 
 test.each([
   ['30m', 1_800_000],
