@@ -147,7 +147,7 @@ export async function openProcessState(
       sync: config.audit.sync,
       unrecordedReads: config.audit.unrecordedReads,
       retainMs: config.audit.retain,
-      copied: archive?.shipped,
+      copied: archive && ((lane) => archive.shipped(lane)),
       key: await keptAuditKey(stores.path),
       marks: marksFolder(stores.path, config.audit.path),
       describe: (args) => current().describe(args),

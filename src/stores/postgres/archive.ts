@@ -12,8 +12,7 @@ import {
 } from '../../core/audit-archive.ts'
 import { type FilterConditionOptions, filterConditions, formatCursor, parseCursor } from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { isoOf, storable } from './append.ts'
-import { epochMs, type Postgres } from './connection.ts'
+import { epochMs, isoOf, type Postgres, storable } from './connection.ts'
 
 /** Time limit for a search. The server cancels it before the client gives up, which shows that the server is up. */
 const searchTimeoutMs = 4_000

@@ -3,12 +3,12 @@ import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { createSeenTime } from '../../core/seen-time.ts'
+import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { createArchive } from './archive.ts'
-import { connectMs, connectPostgres, postgresErrorReason } from './connection.ts'
+import { connectMs, connectPostgres, type Postgres, postgresErrorReason } from './connection.ts'
 import { requireTables } from './migrations.ts'
 import { removeExpired } from './retention.ts'
-import { createShipper } from './shipper.ts'
+import { Shipper } from './shipper.ts'
 
 export interface PostgresAuditStatus {
   readonly up: boolean
@@ -17,15 +17,6 @@ export interface PostgresAuditStatus {
   readonly behindRecords: number | undefined
   /** How long there have been records to copy; 0 if there are none. */
   readonly behindSeconds: number
-}
-
-/** A copy of all replicas' audit records (B10). The local log remains authoritative. */
-export interface PostgresAudit extends AsyncDisposable {
-  status(): PostgresAuditStatus
-  /** The number of the last record copied from a lane; 0 if unknown. */
-  shipped(lane: string): number
-  /** Queries all replicas' records, including the latest; undefined if PostgreSQL is unavailable. */
-  ask<T>(question: (archive: Archive) => Promise<T>): Promise<T | undefined>
 }
 
 export interface PostgresAuditOptions {
@@ -49,126 +40,136 @@ const probeMs = 5_000
 
 /** Starts copying in the background. Calls never wait for PostgreSQL; startup waits two seconds at most. */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
-  const { spool, clock, log, everyMs = 500 } = options
-  const postgres = await connectPostgres(options.url)
-  const archive = createArchive(postgres)
-  const where = { postgres: postgres.where }
-  const shipper = createShipper({
-    postgres,
-    spool,
-    lane: options.lane,
-    clock,
-    diverged: (facts) => log.error({ ...where, ...facts }, diverged),
-    unpartitioned: (facts) =>
-      log.warn({ ...where, ...facts }, 'could not create a monthly table; its records are stored in records_other'),
-    missing: (facts) =>
-      log.error({ ...where, ...facts }, 'audit records were removed locally before they were copied to PostgreSQL'),
-  })
+  const audit = new PostgresAudit(await connectPostgres(options.url), options)
+  await audit.start()
+  return audit
+}
 
-  const seen = createSeenTime(clock, options.retainMs, 0)
-  let state: 'unknown' | 'up' | 'down' = 'unknown'
-  let error: string | undefined
-  let wholeAt = clock.monotonic()
-  let answeredAt = Number.NEGATIVE_INFINITY
-  let retiredAt = Number.NEGATIVE_INFINITY
-  let running: Promise<void> | undefined
-  let next: Promise<void> | undefined
-  let timer: Disposable | undefined
-  let ended = false
+/** A copy of all replicas' audit records (B10). The local log remains authoritative. */
+export class PostgresAudit implements AsyncDisposable {
+  readonly #postgres: Postgres
+  readonly #options: PostgresAuditOptions
+  readonly #archive: Archive
+  readonly #shipper: Shipper
+  readonly #seen: SeenTime
+  #state: 'unknown' | 'up' | 'down' = 'unknown'
+  #error: string | undefined
+  #wholeAt: number
+  #answeredAt = Number.NEGATIVE_INFINITY
+  #retiredAt = Number.NEGATIVE_INFINITY
+  #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
+  #timer: Disposable | undefined
+  #ended = false
 
-  const settle = (up: boolean, why?: string) => {
-    const now = up ? 'up' : 'down'
-    const news = state !== now
-    state = now
-    error = why
-    if (!news || ended) return
-    if (up) log.info(where, 'PostgreSQL is available: the audit records of all replicas are copied there')
-    else log.warn({ ...where, why }, 'PostgreSQL is unavailable: audit records stay in the local log for now')
+  constructor(postgres: Postgres, options: PostgresAuditOptions) {
+    this.#postgres = postgres
+    this.#options = options
+    this.#archive = createArchive(postgres)
+    this.#shipper = new Shipper({ postgres, ...options })
+    this.#seen = createSeenTime(options.clock, options.retainMs, 0)
+    this.#wholeAt = options.clock.monotonic()
   }
 
-  /** Copies all new records; failures are retried in the next round. */
-  const run = async () => {
+  async start(): Promise<void> {
+    const first = this.#round()
+    void first.then(() => this.#again())
+    await settles(first, connectMs, this.#options.clock)
+  }
+
+  status(): PostgresAuditStatus {
+    const behindRecords = this.#shipper.waiting()
+    const behindMs = behindRecords === 0 ? 0 : Math.max(0, this.#options.clock.monotonic() - this.#wholeAt)
+    return { up: this.#state === 'up', error: this.#error, behindRecords, behindSeconds: behindMs / 1000 }
+  }
+
+  /** The number of the last record copied from a lane; 0 if unknown. */
+  shipped(lane: string): number {
+    return this.#shipper.shipped(lane) ?? 0
+  }
+
+  /** Queries all replicas' records, including the latest; undefined if PostgreSQL is unavailable. */
+  async ask<T>(question: (archive: Archive) => Promise<T>): Promise<T | undefined> {
+    if (this.#state !== 'up' || this.#ended) return undefined
+    await settles(this.#round(), freshMs, this.#options.clock)
     try {
-      if (state !== 'up') {
-        await requireTables(postgres, options.migrate)
-        shipper.forget()
-      }
-      await shipper.ship()
-      if (clock.monotonic() - answeredAt >= probeMs) await postgres.query('SELECT 1', [], connectMs)
-      answeredAt = clock.monotonic()
-      settle(true)
-      await retire()
+      return await question(this.#archive)
     } catch (thrown) {
-      settle(false, postgresErrorReason(thrown))
+      // A ToolwayError means that the query was invalid, not that PostgreSQL failed.
+      if (thrown instanceof ToolwayError) throw thrown
+      this.#settle(false, postgresErrorReason(thrown))
+      return undefined
     }
-    if (shipper.waiting() === 0) wholeAt = clock.monotonic()
   }
 
-  const retire = async () => {
-    if (clock.monotonic() - retiredAt < retentionMs) return
-    retiredAt = clock.monotonic()
-    const removed = await removeExpired(postgres, clock.now(), options.retainMs, seen)
-    if (removed.records > 0 || removed.partitions.length > 0) {
-      log.info({ ...where, ...removed }, 'removed audit records older than audit.retain from PostgreSQL')
-    }
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { clock } = this.#options
+    this.#ended = true
+    this.#timer?.[Symbol.dispose]()
+    // Copy the last records from the local log. If that takes too long, the next start copies them.
+    await settles(this.#round(), connectMs, clock)
+    await settles(this.#postgres[Symbol.asyncDispose](), connectMs, clock)
+  }
+
+  #again(): void {
+    if (this.#ended) return
+    const { clock, everyMs = 500 } = this.#options
+    this.#timer = clock.after(everyMs, () => void this.#round().then(() => this.#again()))
   }
 
   /** Starts a copying round. Only one round runs at a time; all requests made during a round share the next one. */
-  const rounds = (): Promise<void> => {
-    if (!running) {
-      running = run().finally(() => {
-        running = undefined
+  #round(): Promise<void> {
+    if (!this.#running) {
+      this.#running = this.#copy().finally(() => {
+        this.#running = undefined
       })
-      return running
+      return this.#running
     }
-    next ??= running.then(() => {
-      next = undefined
-      return rounds()
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined
+      return this.#round()
     })
-    return next
+    return this.#next
   }
 
-  const again = () => {
-    if (ended) return
-    timer = clock.after(everyMs, () => void rounds().then(again))
+  /** Copies all new records; failures are retried in the next round. */
+  async #copy(): Promise<void> {
+    const { clock, migrate } = this.#options
+    try {
+      if (this.#state !== 'up') {
+        await requireTables(this.#postgres, migrate)
+        this.#shipper.forget()
+      }
+      await this.#shipper.ship()
+      if (clock.monotonic() - this.#answeredAt >= probeMs) await this.#postgres.query('SELECT 1', [], connectMs)
+      this.#answeredAt = clock.monotonic()
+      this.#settle(true)
+      await this.#retire()
+    } catch (thrown) {
+      this.#settle(false, postgresErrorReason(thrown))
+    }
+    if (this.#shipper.waiting() === 0) this.#wholeAt = clock.monotonic()
   }
 
-  const first = rounds()
-  void first.then(again)
-  await settles(first, connectMs, clock)
+  async #retire(): Promise<void> {
+    const { clock, log, retainMs } = this.#options
+    if (clock.monotonic() - this.#retiredAt < retentionMs) return
+    this.#retiredAt = clock.monotonic()
+    const removed = await removeExpired(this.#postgres, clock.now(), retainMs, this.#seen)
+    if (removed.records === 0 && removed.partitions.length === 0) return
+    const facts = { postgres: this.#postgres.where, ...removed }
+    log.info(facts, 'removed audit records older than audit.retain from PostgreSQL')
+  }
 
-  return {
-    status: () => {
-      const behindRecords = shipper.waiting()
-      return {
-        up: state === 'up',
-        error,
-        behindRecords,
-        behindSeconds: behindRecords === 0 ? 0 : Math.max(0, clock.monotonic() - wholeAt) / 1000,
-      }
-    },
-    shipped: (lane) => shipper.shipped(lane) ?? 0,
-    async ask(question) {
-      if (state !== 'up' || ended) return undefined
-      await settles(rounds(), freshMs, clock)
-      try {
-        return await question(archive)
-      } catch (thrown) {
-        // A ToolwayError means that the query was invalid, not that PostgreSQL failed.
-        if (thrown instanceof ToolwayError) throw thrown
-        settle(false, postgresErrorReason(thrown))
-        return undefined
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      ended = true
-      timer?.[Symbol.dispose]()
-      // Copy the last records from the local log. If that takes too long, the next start copies them.
-      await settles(rounds(), connectMs, clock)
-      await settles(postgres[Symbol.asyncDispose](), connectMs, clock)
-    },
+  #settle(up: boolean, why?: string): void {
+    const now = up ? 'up' : 'down'
+    const isNews = this.#state !== now
+    this.#state = now
+    this.#error = why
+    if (!isNews || this.#ended) return
+    const { log } = this.#options
+    const { where } = this.#postgres
+    if (up) log.info({ postgres: where }, 'PostgreSQL is available: the audit records of all replicas are copied there')
+    else log.warn({ postgres: where, why }, 'PostgreSQL is unavailable: audit records stay in the local log for now')
   }
 }
-
-const diverged =
-  'the local audit log does not continue the copy in PostgreSQL, because its files were replaced or restored; it is copied as a new chain'

@@ -120,6 +120,14 @@ const untranslatable = '22P05'
 export const encodingSentence = (name: string): string =>
   `the encoding ${name} cannot store every record; copying needs a database that was created with ENCODING 'UTF8'`
 
+/** The latest time that both JavaScript's ISO format and PostgreSQL can represent. */
+const latestTime = Date.UTC(9999, 11, 31)
+
+export const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 0), latestTime)).toISOString()
+
+/** Replaces NUL and lone surrogates, which PostgreSQL does not accept. Search text is converted in the same way. */
+export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
+
 /** SQL for a column's time in milliseconds. The driver reads dates only in PostgreSQL's default `DateStyle`. */
 export const epochMs = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::bigint`
 

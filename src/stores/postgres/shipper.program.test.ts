@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { openSpool } from '../../audit/archive/spool.ts'
@@ -9,9 +10,7 @@ import type { AuditLog } from '../../audit/write/audit-log.ts'
 import type { Spool } from '../../core/audit-archive.ts'
 import { connectPostgres } from './connection.ts'
 import { migrate } from './migrations.ts'
-import { createShipper, type ShipperOptions } from './shipper.ts'
-
-const quiet = { diverged() {}, missing() {}, unpartitioned() {} }
+import { Shipper, type ShipperOptions } from './shipper.ts'
 
 withPart(postgresProgram(), 'B10: copying', () => {
   let server: PostgresServer
@@ -34,8 +33,8 @@ withPart(postgresProgram(), 'B10: copying', () => {
     await using postgres = await connectPostgres(url)
     await migrate(postgres)
     const clock = createManualClock()
-    const options: ShipperOptions = { postgres, spool: openSpool(at.path), clock, ...quiet }
-    const shipper = createShipper({ ...options, lane: () => '1' })
+    const options: ShipperOptions = { postgres, spool: openSpool(at.path), clock, log: createKeptLog() }
+    const shipper = new Shipper({ ...options, lane: () => '1' })
     await shipper.ship()
     expect((await ends(url)).map(({ lane }) => lane)).toEqual(['1'])
     expect([shipper.waiting(), shipper.shipped('1'), shipper.shipped('2')]).toEqual([0, 4, undefined])
@@ -61,10 +60,10 @@ withPart(postgresProgram(), 'B10: copying', () => {
     await Promise.all([record(one), record(two)])
     await using postgres = await connectPostgres(url)
     await migrate(postgres)
-    const diverged: unknown[] = []
+    const log = createKeptLog()
     const [spool, clock] = [openSpool(at.path), createManualClock()]
-    const common = { postgres, clock, ...quiet, diverged: (facts: object) => diverged.push(facts) }
-    const other = createShipper({ ...common, spool: openSpool(at.path) })
+    const common = { postgres, clock, log }
+    const other = new Shipper({ ...common, spool: openSpool(at.path) })
     // As at the end of both: each copies all lanes. While this one reads its first lane, the other one copies both.
     let busy = false
     const slow: Spool = {
@@ -79,8 +78,8 @@ withPart(postgresProgram(), 'B10: copying', () => {
         return records
       },
     }
-    await createShipper({ ...common, spool: slow }).ship()
-    expect(diverged).toEqual([])
+    await new Shipper({ ...common, spool: slow }).ship()
+    expect(log.lines.filter(({ message }) => message.includes('copied as a new chain'))).toEqual([])
     const chains = await ask<{ lane: string; epoch: number }>(
       url,
       'SELECT lane, epoch FROM toolway.chains ORDER BY lane',
@@ -107,13 +106,12 @@ withPart(postgresProgram(), 'B10: copying', () => {
     const as = new URL(url)
     as.username = 'plain'
     await using postgres = await connectPostgres(as.href)
-    const told: unknown[] = []
-    const shipper = createShipper({
-      ...{ postgres, spool: openSpool(at.path), clock: createManualClock(), ...quiet },
-      unpartitioned: (facts) => told.push(facts),
+    const log = createKeptLog()
+    const shipper = new Shipper({
+      ...{ postgres, spool: openSpool(at.path), clock: createManualClock(), log },
     })
     await shipper.ship()
-    expect(told).toMatchObject([{ table: 'records_2027_01' }])
+    expect(log.lines).toMatchObject([{ level: 'warn', facts: { table: 'records_2027_01' } }])
     expect(await ask(url, 'SELECT count(*)::integer AS records FROM toolway.records_other')).toEqual([{ records: 4 }])
   })
 })
