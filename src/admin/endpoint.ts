@@ -8,6 +8,7 @@ import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { WorkTurns } from '../core/limits/turns.ts'
 import type { Log } from '../core/log.ts'
 import type { GatewayParts } from '../runtime/gateway.ts'
+import type { MetricsPages } from '../runtime/workers/protocol.ts'
 import { type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
 import {
   apiCodeOf,
@@ -46,9 +47,10 @@ import { type Credentials, createCredentials } from './session/credentials.ts'
 
 export interface AdminEndpointOptions
   extends Pick<ListeningServer, 'admit' | 'bodies' | 'budgets' | 'hosts' | 'port' | 'chat'>,
-    Pick<GatewayParts, 'access' | 'authenticate'>,
-    Partial<Pick<GatewayParts, 'metrics'>> {
+    Pick<GatewayParts, 'access' | 'authenticate'> {
   readonly admin: AdminService
+  /** Undefined if metrics are disabled. */
+  readonly metrics?: MetricsPages | undefined
   readonly config: Pick<HttpConfig, 'path'>
   /** The folder that contains the built dashboard. */
   readonly folder: string

@@ -11,11 +11,11 @@ export const openGateway = (first: LoadedConfig, options: GatewayOptions): Promi
   createGateway(first, options, createAdminPart)
 
 function createAdminPart(parts: GatewayParts): AdminPart {
-  const { processState, reload, current, sharedApprovals } = parts
+  const { processState, current } = parts
   /** Opened when the dashboard or a webhook needs it. */
   const inbox = createLazy<Inbox>(async () => {
     const { openInbox } = await import('./inbox/inbox-service.ts')
-    return openInbox({ ...processState, current, history: reload.history, sharedApprovals, version })
+    return openInbox({ ...processState, current, history: processState.reloads, version })
   })
   return {
     async endpoint(server) {

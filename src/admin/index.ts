@@ -13,23 +13,27 @@ const dashboard = fileURLToPath(packageFile('web/dist'))
 
 /** Opens the admin routes of an HTTP server. They are closed with the server. */
 export async function openAdminRoutes(
-  { processState, config, ...options }: GatewayParts & { readonly inbox: Inbox },
+  { processState, config, options, ...parts }: GatewayParts & { readonly inbox: Inbox },
   server: ListeningServer,
 ): Promise<HttpEndpoint> {
   const { calls, history, ttlStore, clock, log } = processState
   await history?.restore(calls)
   const { admin, close } = createAdmin({
     ...processState,
-    ...options,
+    ...parts,
+    reload: { now: () => parts.cluster.reload(), history: processState.reloads },
+    source: options.source,
+    worker: options.shared,
     sessions: server.sessions,
     endpoint: () => server.url,
     auditKey: () => keptAuditKey(config.stores.path),
     version,
   })
   const endpoint = new AdminEndpoint({
-    ...options,
+    ...parts,
     ...server,
     admin,
+    metrics: processState.metricsPages,
     config: config.server,
     folder: dashboard,
     logins: history && (ttlStore ? sharedLogins(history.logins, ttlStore) : history.logins),

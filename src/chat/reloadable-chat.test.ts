@@ -16,11 +16,11 @@ test('G8: an answer ends with the configuration it started with, which stays ope
       yield { kind: 'text', text: closed.includes(name) ? 'too late' : `${name} ends` } as const
     },
   })
-  const generations = new Generations({
-    first: chat('old'),
+  const generations = new Generations<ReturnType<typeof chat>>({
     clock,
     dispose: async ({ name }) => void closed.push(name),
   })
+  generations.replace(chat('old'))
   const changing = reloadableChat(
     () => generations.current,
     (work) => generations.run(work),

@@ -1,7 +1,7 @@
 /** Caches results by their input text. A full cache is cleared; input longer than `maxLength` is not cached. */
-export function memoize<T>(compute: (text: string) => T, maxEntries = 4096, maxLength = 512): (text: string) => T {
+export function memoize<T>(compute: (text: string) => T, maxEntries = 4096, maxLength = 512): Memoized<T> {
   const known = new Map<string, T>()
-  return (text) => {
+  const get = (text: string) => {
     const before = known.get(text)
     if (before !== undefined) return before
     const result = compute(text)
@@ -10,6 +10,13 @@ export function memoize<T>(compute: (text: string) => T, maxEntries = 4096, maxL
     known.set(text, result)
     return result
   }
+  return Object.assign(get, { clear: () => known.clear() })
+}
+
+export interface Memoized<T> {
+  (text: string): T
+  /** Forgets all results, because what they were computed with has changed. */
+  clear(): void
 }
 
 /** Caches results by their input object, for as long as that is in use. */

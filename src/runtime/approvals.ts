@@ -5,17 +5,9 @@ import type { PubSub } from '../core/cluster.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { jsonValue } from '../json/parse-json.ts'
-import { listen } from '../lib/listen.ts'
+import { createListeners } from '../lib/listen.ts'
 import type { ApprovalEvent, Approvals, SessionGrant } from '../pipeline/approvals.ts'
 import { chatText, postWithRetries } from '../tools/sinks/webhook.ts'
-
-/** All approvals that wait in this process and in other workers and replicas. */
-export interface SharedApprovals extends Disposable {
-  list(): readonly PendingApproval[]
-  /** Gives an answer, wherever the call waits. Resolves with false if it no longer waits. */
-  answer(id: string, answer: ApprovalAnswer): Promise<boolean>
-  onChange(listener: () => void): Disposable
-}
 
 interface SharedApprovalsOptions {
   readonly approvals: Approvals
@@ -50,127 +42,146 @@ const maxRemote = 1_024
  * that process decides which answer was first; the others keep copies and forward answers. Approvals for sessions are
  * copied too, because requests of stateless clients may reach any process.
  */
-export function shareApprovals({ approvals, pubSub, clock, log }: SharedApprovalsOptions): SharedApprovals {
-  const listeners = new Set<() => void>()
-  const remote = new Map<string, { readonly approval: PendingApproval; readonly seenAt: number }>()
-  const requests = new Map<string, { readonly id: string; settle(accepted: boolean): void }>()
-  using open = new DisposableStack()
-  let timer: Disposable | undefined
+export class SharedApprovals implements Disposable {
+  readonly #options: SharedApprovalsOptions
+  readonly #self = randomUUID()
+  readonly #listeners = createListeners<[]>()
+  readonly #subscriptions = new DisposableStack()
+  readonly #remote = new Map<string, { readonly approval: PendingApproval; readonly seenAt: number }>()
+  readonly #requests = new Map<string, { readonly id: string; settle(accepted: boolean): void }>()
+  #timer: Disposable | undefined
+  #repeatedAt: number
 
-  const changed = () => {
-    for (const listener of listeners) listener()
+  constructor(options: SharedApprovalsOptions) {
+    this.#options = options
+    const { approvals, pubSub, clock } = options
+    this.#repeatedAt = clock.monotonic()
+    this.#subscriptions.use(
+      approvals.onEvent((event) => {
+        this.#send(event)
+        if (pubSub && event.kind === 'asked') this.#beat()
+        if (event.kind !== 'granted') this.#listeners.emit()
+      }),
+    )
+    if (pubSub === undefined) return
+    this.#subscriptions.use(pubSub.subscribe(topic, (text) => this.#receive(jsonValue(text) as Message)))
+    const hello = () => this.#send({ kind: 'hello', from: this.#self })
+    hello()
+    this.#subscriptions.use(clock.after(repeatMs, hello))
   }
-  const send = (message: Message) => pubSub?.publish(topic, JSON.stringify(message))
-  const self = randomUUID()
-  const hello = () => send({ kind: 'hello', from: self })
-  let repeatedAt = clock.monotonic()
-  const sendOwn = () => {
-    repeatedAt = clock.monotonic()
-    for (const approval of approvals.list()) send({ kind: 'asked', approval })
+
+  list(): readonly PendingApproval[] {
+    const remote = [...this.#remote.values()].map(({ approval }) => approval)
+    return [...this.#options.approvals.list(), ...remote].sort((one, other) => one.askedAt - other.askedAt)
+  }
+
+  /** Gives an answer, wherever the call waits. Resolves with false if it no longer waits. */
+  async answer(id: string, answer: ApprovalAnswer): Promise<boolean> {
+    if (this.#options.approvals.answer(id, answer)) {
+      this.#listeners.emit()
+      return true
+    }
+    return this.#remote.has(id) ? this.#forward(id, answer) : false
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.on(listener)
+  }
+
+  #send(message: Message): void {
+    this.#options.pubSub?.publish(topic, JSON.stringify(message))
+  }
+
+  #sendOwn(): void {
+    this.#repeatedAt = this.#options.clock.monotonic()
+    for (const approval of this.#options.approvals.list()) this.#send({ kind: 'asked', approval })
   }
 
   /** Says that our approvals wait and drops those of processes that no longer say so, until none are left. */
-  const beat = () => {
-    timer ??= clock.after(beatMs, () => {
-      timer = undefined
+  #beat(): void {
+    const { approvals, clock } = this.#options
+    this.#timer ??= clock.after(beatMs, () => {
+      this.#timer = undefined
       const now = clock.monotonic()
       const ids = approvals.list().map(({ id }) => id)
-      if (now - repeatedAt >= repeatMs) sendOwn()
-      else if (ids.length > 0) send({ kind: 'waiting', ids })
-      const before = remote.size
-      for (const [id, { seenAt }] of remote) if (now - seenAt >= lostMs) remote.delete(id)
-      if (remote.size < before) changed()
-      if (remote.size > 0 || ids.length > 0) beat()
+      if (now - this.#repeatedAt >= repeatMs) this.#sendOwn()
+      else if (ids.length > 0) this.#send({ kind: 'waiting', ids })
+      const before = this.#remote.size
+      for (const [id, { seenAt }] of this.#remote) if (now - seenAt >= lostMs) this.#remote.delete(id)
+      if (this.#remote.size < before) this.#listeners.emit()
+      if (this.#remote.size > 0 || ids.length > 0) this.#beat()
     })
   }
 
-  const receive = (message: Message) => {
+  #receive(message: Message): void {
+    const { approvals } = this.#options
     switch (message.kind) {
       case 'hello':
         // Only for the sender: others may have forgotten theirs in a reload.
-        send({ kind: 'grants', to: message.from, grants: approvals.grants() })
-        return sendOwn()
+        this.#send({ kind: 'grants', to: message.from, grants: approvals.grants() })
+        this.#sendOwn()
+        break
       case 'grants':
-        return message.to === self && message.grants.forEach(approvals.addGrant)
-      case 'asked': {
-        const { approval } = message
-        const isNew = !remote.has(approval.id)
-        if (isNew && remote.size >= maxRemote) return
-        remote.set(approval.id, { approval, seenAt: clock.monotonic() })
-        beat()
-        return isNew && changed()
-      }
+        if (message.to === this.#self) message.grants.forEach(approvals.addGrant)
+        break
+      case 'asked':
+        this.#receiveApproval(message.approval)
+        break
       case 'waiting': {
-        const seenAt = clock.monotonic()
+        const seenAt = this.#options.clock.monotonic()
         for (const id of message.ids) {
-          const known = remote.get(id)
-          if (known) remote.set(id, { ...known, seenAt })
+          const known = this.#remote.get(id)
+          if (known) this.#remote.set(id, { ...known, seenAt })
         }
-        return
+        break
       }
-      case 'ended': {
+      case 'ended':
         // An answer that came too late gets no reply of its own.
-        for (const { id, settle } of requests.values()) if (id === message.id) settle(false)
-        return remote.delete(message.id) && changed()
-      }
+        for (const { id, settle } of this.#requests.values()) if (id === message.id) settle(false)
+        if (this.#remote.delete(message.id)) this.#listeners.emit()
+        break
       case 'granted':
-        return approvals.addGrant(message.grant)
+        approvals.addGrant(message.grant)
+        break
       case 'answer': {
         const { request, id, answer } = message
         // Every process gets the message; only the one with the call replies.
-        if (!approvals.list().some((one) => one.id === id)) return
-        return send({ kind: 'answered', request, accepted: approvals.answer(id, answer) })
+        if (approvals.list().some((one) => one.id === id))
+          this.#send({ kind: 'answered', request, accepted: approvals.answer(id, answer) })
+        break
       }
       case 'answered':
-        return requests.get(message.request)?.settle(message.accepted)
+        this.#requests.get(message.request)?.settle(message.accepted)
     }
   }
 
-  open.use(
-    approvals.onEvent((event) => {
-      send(event)
-      if (pubSub && event.kind === 'asked') beat()
-      if (event.kind !== 'granted') changed()
-    }),
-  )
-  if (pubSub) {
-    open.use(pubSub.subscribe(topic, (text) => void receive(jsonValue(text) as Message)))
-    open.defer(() => timer?.[Symbol.dispose]())
-    hello()
-    open.use(clock.after(repeatMs, hello))
+  #receiveApproval(approval: PendingApproval): void {
+    const isNew = !this.#remote.has(approval.id)
+    if (isNew && this.#remote.size >= maxRemote) return
+    this.#remote.set(approval.id, { approval, seenAt: this.#options.clock.monotonic() })
+    this.#beat()
+    if (isNew) this.#listeners.emit()
   }
 
-  const forward = async (id: string, answer: ApprovalAnswer): Promise<boolean> => {
+  async #forward(id: string, answer: ApprovalAnswer): Promise<boolean> {
     const request = randomUUID()
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-    requests.set(request, { id, settle: resolve })
-    using _timer = clock.after(answerMs, () => reject(noReply()))
-    send({ kind: 'answer', request, id, answer })
+    this.#requests.set(request, { id, settle: resolve })
+    using _timer = this.#options.clock.after(answerMs, () => reject(noReply()))
+    this.#send({ kind: 'answer', request, id, answer })
     try {
       return await promise
     } catch (thrown) {
-      log.warn({ approval: id }, 'the process in which a call waits for approval did not reply')
+      this.#options.log.warn({ approval: id }, 'the process in which a call waits for approval did not reply')
       throw thrown
     } finally {
-      requests.delete(request)
+      this.#requests.delete(request)
     }
   }
 
-  const running = open.move()
-  return {
-    list: () =>
-      [...approvals.list(), ...[...remote.values()].map(({ approval }) => approval)].sort(
-        (one, other) => one.askedAt - other.askedAt,
-      ),
-    async answer(id, answer) {
-      if (approvals.answer(id, answer)) {
-        changed()
-        return true
-      }
-      return remote.has(id) ? forward(id, answer) : false
-    },
-    onChange: (listener) => listen(listeners, listener),
-    [Symbol.dispose]: () => running.dispose(),
+  [Symbol.dispose](): void {
+    this.#subscriptions.dispose()
+    this.#timer?.[Symbol.dispose]()
   }
 }
 

@@ -2,7 +2,7 @@ import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { createTopicListeners, type PubSub, type TopicListeners } from '../core/cluster.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
-import { type Cluster, type ClusterOptions, type CurrentServers, createCluster } from './cluster.ts'
+import { Cluster, type ClusterOptions, type CurrentServers } from './cluster.ts'
 
 interface ReplicaOptions {
   /** Its only server, `files`. By default it has none. */
@@ -13,7 +13,7 @@ interface ReplicaOptions {
   readonly isWorker?: boolean
 }
 
-export interface TestReplica extends Cluster {
+export interface TestReplica extends Pick<Cluster, 'reload' | 'control' | 'keysChanged' | 'watch'>, Disposable {
   /** How often it has read its configuration. */
   readonly reloads: number
   /** How often it has read its keys. */
@@ -76,10 +76,14 @@ export function createTestFleet(): TestFleet {
       const reload = async () => void reloads++
       let keyReads = 0
       const readKeys = () => void keyReads++
-      const cluster = createCluster({ pubSub, workers: siblings, breakers, current, reload, readKeys, clock, log })
+      const cluster = new Cluster({ pubSub, workers: siblings, breakers, current, reload, readKeys, clock, log })
       if (server) cluster.watch('files', server)
       return {
-        ...cluster,
+        reload: () => cluster.reload(),
+        control: (name, action) => cluster.control(name, action),
+        keysChanged: () => cluster.keysChanged(),
+        watch: (name, watched) => cluster.watch(name, watched),
+        [Symbol.dispose]: () => cluster[Symbol.dispose](),
         get reloads() {
           return reloads
         },

@@ -3,7 +3,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { serverWith } from '../upstream/server.fixture.ts'
 import { createTestFleet, type TestFleet } from './cluster.fixture.ts'
-import { createCluster } from './cluster.ts'
+import { Cluster } from './cluster.ts'
 
 describe('B10, G8: a reload', () => {
   test('of one replica is done by all, once, and published once', async () => {
@@ -30,7 +30,7 @@ describe('B10, G8: a reload', () => {
     const current = () => ({ servers: new Map(), origins: new Map() })
     const clock = createManualClock()
     const common = { breakers, current, reload, readKeys() {}, clock, log: silentLog }
-    using alone = createCluster({ pubSub: undefined, workers: undefined, ...common })
+    using alone = new Cluster({ pubSub: undefined, workers: undefined, ...common })
     await alone.reload()
     expect(reloads).toBe(1)
   })

@@ -16,7 +16,6 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import { createLazy } from '../lib/lazy.ts'
-import { memoize } from '../lib/memoize.ts'
 import { breakerConfigs } from '../pipeline/breaker.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
@@ -67,8 +66,6 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly chat: Chat & AsyncDisposable
   /** The configuration's secrets, then those of earlier ones: calls, servers and records may still contain them. */
   readonly secrets: readonly string[]
-  /** Removes these secrets from text. */
-  readonly redactor: Redactor
 }
 
 /** How many secrets of earlier configurations are redacted. Each costs memory and search time. */
@@ -179,7 +176,6 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     approvalRules: createApprovalRules(config),
     secrets,
     redactor,
-    redactName: memoize(redactor.text),
   }
   return {
     ...base,
@@ -227,13 +223,12 @@ const buildCatalog = (
   })
 
 type PipelineParts = PreparedConfig &
-  Pick<Generation, 'policy' | 'servers' | 'catalog' | 'guards' | 'approvalRules' | 'redactor' | 'redactName'>
+  Pick<Generation, 'policy' | 'servers' | 'catalog' | 'guards' | 'approvalRules' | 'redactor'>
 
 function buildPipeline(parts: PipelineParts, validate: Validate, context: GenerationContext): Pipeline {
-  const { policy, servers, catalog, guards, approvalRules, redactor, redactName, traces, loaded } = parts
+  const { policy, servers, catalog, guards, approvalRules, redactor, traces, loaded } = parts
   const { config } = loaded
-  const { clock, log } = context
-  const isCurrent = () => context.policy() === policy
+  const { generations, redactName, clock, log } = context
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
@@ -269,9 +264,15 @@ function buildPipeline(parts: PipelineParts, validate: Validate, context: Genera
       redact: redactor.exceptKnown,
     },
     recheck: {
-      decide: ({ caller, entry }) => (isCurrent() ? undefined : context.policy().decide(caller, entry)),
-      unserved: ({ entry }) => (isCurrent() || !servers.has(entry.server) ? undefined : context.unserved(entry.server)),
-      guards: () => (isCurrent() ? undefined : context.guards()),
+      decide({ caller, entry }) {
+        const { current } = generations
+        return current.policy === policy ? undefined : current.policy.decide(caller, entry)
+      },
+      unserved: ({ entry }) =>
+        generations.current.policy === policy || !servers.has(entry.server)
+          ? undefined
+          : context.unserved(entry.server),
+      guards: () => (generations.current.policy === policy ? undefined : generations.current.guards),
     },
     cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
     scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),

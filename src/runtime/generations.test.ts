@@ -7,11 +7,11 @@ import { Generations } from './generations.ts'
 function setUp() {
   const clock = createManualClock()
   const ended: string[] = []
-  const generations = new Generations({
-    first: 'one',
+  const generations = new Generations<string>({
     clock,
     dispose: async (generation) => void ended.push(generation),
   })
+  generations.replace('one')
   return { clock, ended, generations }
 }
 
@@ -74,7 +74,8 @@ test('V6, G8: nothing refers to a generation that was disposed of', async () => 
     refs.push(new WeakRef(generation))
     return generation
   }
-  const generations = new Generations<object>({ first: build(), clock, dispose: async () => {} })
+  const generations = new Generations<object>({ clock, dispose: async () => {} })
+  generations.replace(build())
   for (let round = 0; round < 3; round++) {
     generations.replace(build())
     clock.advance(1_000)

@@ -9,7 +9,6 @@ interface Slot<G> {
 }
 
 interface GenerationsOptions<G> {
-  readonly first: G
   /** Called once for each generation, after it has been removed from `alive`. */
   dispose(generation: G): Promise<void>
   readonly clock: Clock
@@ -23,23 +22,16 @@ const graceMs = 1_000
  * when its last call has finished, and then nothing refers to it.
  */
 export class Generations<G> implements AsyncDisposable {
-  readonly #dispose: (generation: G) => Promise<void>
-  readonly #clock: Clock
+  /** The generation in which new calls run, after the first `replace`. A plain field, because each call reads it often. */
+  current!: G
+  readonly #options: GenerationsOptions<G>
   readonly #ending = new Set<Promise<void>>()
   readonly #timers = new Set<Disposable>()
-  #current: Slot<G>
-  #slots: readonly Slot<G>[]
+  /** Those that have not been disposed of yet, the current one first. */
+  #slots: readonly Slot<G>[] = []
 
-  constructor({ first, dispose, clock }: GenerationsOptions<G>) {
-    this.#dispose = dispose
-    this.#clock = clock
-    this.#current = { generation: first, running: 0, old: false }
-    this.#slots = [this.#current]
-  }
-
-  /** The generation in which new calls run. */
-  get current(): G {
-    return this.#current.generation
+  constructor(options: GenerationsOptions<G>) {
+    this.#options = options
   }
 
   /** Generations that have not been disposed of yet, the current one first. */
@@ -48,23 +40,27 @@ export class Generations<G> implements AsyncDisposable {
   }
 
   /** Runs work in the current generation, which is not disposed of until the work has finished. */
-  run<T>(work: (generation: G) => Promise<T>): Promise<T> {
-    const slot = this.#current
+  run<Out, In = undefined>(work: (generation: G, input: In) => Promise<Out>, input?: In): Promise<Out> {
+    const slot = this.#slots[0] as Slot<G>
     slot.running++
-    const finished = () => this.#finished(slot)
-    const result = work(slot.generation)
+    const finished = () => {
+      slot.running--
+      if (slot.old) this.#endUnused(slot)
+    }
+    const result = work(slot.generation, input as In)
     result.then(finished, finished)
     return result
   }
 
   replace(next: G): void {
-    const before = this.#current
-    this.#current = { generation: next, running: 0, old: false }
-    this.#slots = [this.#current, ...this.#slots]
-    const timer = this.#clock.after(graceMs, () => {
+    const [before] = this.#slots
+    this.current = next
+    this.#slots = [{ generation: next, running: 0, old: false }, ...this.#slots]
+    if (before === undefined) return
+    const timer = this.#options.clock.after(graceMs, () => {
       this.#timers.delete(timer)
       before.old = true
-      if (before.running === 0) this.#end(before)
+      this.#endUnused(before)
     })
     this.#timers.add(timer)
   }
@@ -75,14 +71,13 @@ export class Generations<G> implements AsyncDisposable {
     await Promise.all(this.#ending)
   }
 
-  #finished(slot: Slot<G>): void {
-    slot.running--
-    if (slot.old && slot.running === 0 && this.#slots.includes(slot)) this.#end(slot)
+  #endUnused(slot: Slot<G>): void {
+    if (slot.running === 0 && this.#slots.includes(slot)) this.#end(slot)
   }
 
   #end(slot: Slot<G>): void {
     this.#slots = this.#slots.filter((other) => other !== slot)
-    const done = this.#dispose(slot.generation).finally(() => this.#ending.delete(done))
+    const done = this.#options.dispose(slot.generation).finally(() => this.#ending.delete(done))
     this.#ending.add(done)
   }
 }

@@ -15,14 +15,9 @@ export interface RejectionCount {
   readonly lastAt: number
 }
 
-/** Counts rejected requests, for the inbox. In memory and bounded; the audit log has the records. */
-export interface Rejections {
-  count(request: Rejected): void
-  recent(): readonly RejectionCount[]
-}
-
 const windowMs = 3_600_000
 const slices = 12
+const sliceMs = windowMs / slices
 const maxAddresses = 64
 const others = 'other addresses'
 
@@ -37,45 +32,48 @@ interface Account {
   lastAt: number
 }
 
-export function createRejections(clock: Clock): Rejections {
+/** Counts rejected requests, for the inbox. In memory and bounded; the audit log has the records. */
+export class Rejections {
+  readonly #clock: Clock
   /** By cause. Causes are error codes and two headers, so there are few. */
-  const accounts = new Map<string, Account>()
-  const sliceMs = windowMs / slices
+  readonly #accounts = new Map<string, Account>()
 
-  return {
-    count({ code, detail, malformed, address, principal }) {
-      if (malformed) return
-      const header = /^(origin|host): /.exec(detail ?? '')?.[1]
-      const cause = header ?? code
-      const lastAt = clock.now()
-      const account = accounts.get(cause) ?? { slices: [], example: undefined, lastAt }
-      accounts.set(cause, account)
-      const now = clock.monotonic()
-      const start = now - (now % sliceMs)
-      let slice = account.slices.at(-1)
-      if (slice?.start !== start) {
-        slice = { start, addresses: new Map() }
-        account.slices = [...account.slices, slice].slice(-slices)
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  count({ code, detail, malformed, address, principal }: Rejected): void {
+    if (malformed) return
+    const header = /^(origin|host): /.exec(detail ?? '')?.[1]
+    const cause = header ?? code
+    const account = this.#accounts.get(cause) ?? { slices: [], example: undefined, lastAt: 0 }
+    this.#accounts.set(cause, account)
+    const now = this.#clock.monotonic()
+    const start = now - (now % sliceMs)
+    let slice = account.slices.at(-1)
+    if (slice?.start !== start) {
+      slice = { start, addresses: new Map() }
+      account.slices = [...account.slices, slice].slice(-slices)
+    }
+    const known = address ?? 'unknown'
+    const from = slice.addresses.has(known) || slice.addresses.size < maxAddresses ? known : others
+    slice.addresses.set(from, (slice.addresses.get(from) ?? 0) + 1)
+    account.example = (header ? detail?.slice(header.length + 2) : principal)?.slice(0, 200)
+    account.lastAt = this.#clock.now()
+  }
+
+  recent(): readonly RejectionCount[] {
+    const since = this.#clock.monotonic() - windowMs
+    return [...this.#accounts].flatMap(([cause, account]) => {
+      account.slices = account.slices.filter(({ start }) => start > since)
+      if (account.slices.length === 0) return []
+      const counts = new Map<string, number>()
+      for (const { addresses } of account.slices) {
+        for (const [address, count] of addresses) counts.set(address, (counts.get(address) ?? 0) + count)
       }
-      const known = address ?? 'unknown'
-      const from = slice.addresses.has(known) || slice.addresses.size < maxAddresses ? known : others
-      slice.addresses.set(from, (slice.addresses.get(from) ?? 0) + 1)
-      account.example = (header ? detail?.slice(header.length + 2) : principal)?.slice(0, 200)
-      account.lastAt = lastAt
-    },
-    recent() {
-      const since = clock.monotonic() - windowMs
-      return [...accounts].flatMap(([cause, account]) => {
-        account.slices = account.slices.filter(({ start }) => start > since)
-        if (account.slices.length === 0) return []
-        const counts = new Map<string, number>()
-        for (const { addresses } of account.slices) {
-          for (const [address, count] of addresses) counts.set(address, (counts.get(address) ?? 0) + count)
-        }
-        const sorted = [...counts].sort((a, b) => b[1] - a[1])
-        const count = sorted.reduce((sum, [, one]) => sum + one, 0)
-        return [{ cause, count, example: account.example, addresses: sorted.slice(0, 5), lastAt: account.lastAt }]
-      })
-    },
+      const sorted = [...counts].sort((a, b) => b[1] - a[1])
+      const count = sorted.reduce((sum, [, one]) => sum + one, 0)
+      return [{ cause, count, example: account.example, addresses: sorted.slice(0, 5), lastAt: account.lastAt }]
+    })
   }
 }

@@ -26,6 +26,7 @@ test('G8: a reload records and logs its changes, and a failed one the reason', a
   let current = loadedOf()
   let next = async () => loadedOf({ limits: { perMinute: 5 } })
   const reload = new Reload({
+    history: new ReloadHistory(),
     current: () => current,
     load: () => next(),
     apply: async (loaded) => {

@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { configSchema } from '../config/schema.ts'
 import { silentLog } from '../core/log.ts'
 import { compareConfigs } from './config-difference.ts'
-import { Reload } from './reload.ts'
+import { Reload, ReloadHistory } from './reload.ts'
 
 const loadedOf = (written: object = {}, files: readonly string[] = []) =>
   ({ config: configSchema.parse(written), files: files.map((path) => ({ path })) }) as unknown as LoadedConfig
@@ -17,6 +17,7 @@ function setUp(
   const clock = createManualClock()
   const applied: LoadedConfig[] = []
   const reload = new Reload({
+    history: new ReloadHistory(),
     current: () => current,
     load,
     apply: async (loaded) => {

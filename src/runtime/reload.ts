@@ -44,7 +44,6 @@ export class ReloadHistory {
   readonly #max: number
   readonly #listeners = createListeners<[ReloadAttempt]>()
   #attempts: readonly ReloadAttempt[] = []
-  #reported: readonly ReportedAttempt[] = []
   #total = 0
   #successes = 0
   #lastError: ReloadAttempt | undefined
@@ -66,7 +65,6 @@ export class ReloadHistory {
 
   add(attempt: ReloadAttempt): void {
     this.#attempts = [attempt, ...this.#attempts].slice(0, this.#max)
-    this.#reported = [reportOf(attempt), ...this.#reported].slice(0, maxReported)
     if (attempt.ok) {
       this.#successes++
       this.#lastSuccess = attempt
@@ -85,7 +83,7 @@ export class ReloadHistory {
       last_error: this.#lastError?.error ?? null,
       last_error_at: isoTime(this.#lastError),
       last_success_at: isoTime(this.#lastSuccess),
-      history: this.#reported,
+      history: this.#attempts.slice(0, maxReported).map(reportOf),
     }
   }
 }
@@ -104,6 +102,7 @@ interface ReloadOptions {
   load(): Promise<LoadedConfig>
   /** Applies a configuration completely, or throws and changes nothing. */
   apply(loaded: LoadedConfig): Promise<void>
+  readonly history: ReloadHistory
   readonly audit?: Pick<ConfigAudit, 'applied' | 'refused'>
   readonly clock: Clock
   readonly log: Log
@@ -111,12 +110,13 @@ interface ReloadOptions {
 
 /** Applies changed configurations, one at a time. If one is invalid, the current configuration stays active (G8). */
 export class Reload {
-  readonly history = new ReloadHistory()
+  readonly history: ReloadHistory
   readonly #options: ReloadOptions
   #running: Promise<void> | undefined
   #again = false
 
   constructor(options: ReloadOptions) {
+    this.history = options.history
     this.#options = options
   }
 
@@ -137,9 +137,9 @@ export class Reload {
   }
 
   async #attempt(): Promise<void> {
-    const { current, load, apply, audit, clock, log } = this.#options
+    const { current, load, apply, history, audit, clock, log } = this.#options
     const at = clock.now()
-    this.history.begin()
+    history.begin()
     try {
       const loaded = await load()
       const before = current()
@@ -147,13 +147,13 @@ export class Reload {
       const { difference, changes, applicable } = compareConfigs(before.config, loaded.config)
       await apply({ ...loaded, config: applicable })
       audit?.applied(applicable, difference)
-      this.history.add({ at, ok: true, error: null, changes, difference })
+      history.add({ at, ok: true, error: null, changes, difference })
       if (!isEmpty(difference)) log.info({ ...difference, changes }, 'configuration reloaded')
       for (const key of difference.atNextStart) log.warn({ key }, `${key} has changed; restart to apply it`)
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown)
       audit?.refused(error)
-      this.history.add({ at, ok: false, error, changes: [] })
+      history.add({ at, ok: false, error, changes: [] })
       log.error({ err: thrown }, 'reload failed; the previous configuration stays active')
     }
   }

@@ -5,7 +5,7 @@ import { never } from '../core/deadline.ts'
 import { createBudgets } from '../core/limits/budgets.ts'
 import { silentLog } from '../core/log.ts'
 import { createApprovals } from '../pipeline/approvals.ts'
-import { shareApprovals } from './approvals.ts'
+import { SharedApprovals } from './approvals.ts'
 
 /** Several processes that hear each other. */
 function processes(count: number) {
@@ -20,7 +20,7 @@ function processes(count: number) {
       },
       subscribe: own.subscribe,
     }
-    return { approvals, shared: shareApprovals({ approvals, pubSub, clock, log: silentLog }) }
+    return { approvals, shared: new SharedApprovals({ approvals, pubSub, clock, log: silentLog }) }
   })
   return { clock, topics, all }
 }
@@ -58,7 +58,7 @@ test('V8, B10: a process that starts later learns the pending approvals; approva
   let cut = false
   const pubSub: PubSub = { publish: topics[0]!.deliver, subscribe: own.subscribe }
   const sending = topics[0]!
-  using late = shareApprovals({
+  using late = new SharedApprovals({
     approvals: createApprovals({ budget: createBudgets().approvals, clock }),
     pubSub,
     clock,
@@ -96,7 +96,7 @@ test('V8, B10: a process that starts later learns the approvals for sessions, wh
   // A reload here must not be undone by a reply to another process.
   first!.approvals.forgetGrants()
   topics.push(own)
-  using _shared = shareApprovals({
+  using _shared = new SharedApprovals({
     approvals: late,
     pubSub: { publish, subscribe: own.subscribe },
     clock,
@@ -115,7 +115,7 @@ test('V8: a process whose clock differs has its approvals listed; if it does not
   const own = createTopicListeners(silentLog)
   const pubSub: PubSub = { publish() {}, subscribe: own.subscribe }
   const approvals = createApprovals({ budget: createBudgets().approvals, clock })
-  using shared = shareApprovals({ approvals, pubSub, clock, log: silentLog })
+  using shared = new SharedApprovals({ approvals, pubSub, clock, log: silentLog })
   // By the clock of the other machine.
   const approval = { ...asked, id: 'a1', askedAt: clock.now() - 600_000, until: clock.now() - 300_000 }
   own.deliver('approvals', JSON.stringify({ kind: 'asked', approval }))

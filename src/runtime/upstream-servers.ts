@@ -81,9 +81,9 @@ function openServer(
     config,
     defaults,
     policy: {
-      decide: (caller, entry) => context.policy().decide(caller, entry),
-      mayUseSome: (caller, entries) => mayUseSome(context.policy(), caller, name, entries),
-      judgesDefinitions: () => context.policy().judgesDefinitions,
+      decide: (caller, entry) => context.generations.current.policy.decide(caller, entry),
+      mayUseSome: (caller, entries) => mayUseSome(context.generations.current.policy, caller, name, entries),
+      judgesDefinitions: () => context.generations.current.policy.judgesDefinitions,
       isHarmless,
     },
     host: {

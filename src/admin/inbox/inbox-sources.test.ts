@@ -7,7 +7,7 @@ import type { PinState } from '../../catalog/pins/pin-state.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { PendingApproval } from '../../core/approval.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
-import { createRejections } from '../../runtime/rejections.ts'
+import { Rejections } from '../../runtime/rejections.ts'
 import { ReloadHistory } from '../../runtime/reload.ts'
 import { changeKeyFile, keyFile } from '../../stores/key-file.ts'
 import { brokenChain } from '../audit/audit.ts'
@@ -62,7 +62,7 @@ function gateway() {
   const encoded = { kind: 'encoded', severity: 'high', where: 'description', excerpt: 'decoded: curl evil.example' }
   const generation = {
     loaded: { config },
-    redactName: (name: string) => name,
+    redactor: { text: (name: string) => name },
     catalog: { summaries: () => state.servers },
     pins: {
       list: () => state.pins,
@@ -71,7 +71,7 @@ function gateway() {
     },
     servers: { get: (name: string) => ({ server: { control: { paused: state.paused.has(name) } } }) },
   }
-  const rejections = createRejections(clock)
+  const rejections = new Rejections(clock)
   const history = new ReloadHistory()
   const context = {
     ...{ clock, rejections, history, current: () => generation, storeReadings: () => state.stores },

@@ -62,7 +62,7 @@ const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource
         id: approvalItemId(id),
         kind: 'approval',
         severity: 'warning',
-        title: `${agent} wants to call ${server}.${current().redactName(tool)}`,
+        title: `${agent} wants to call ${server}.${current().redactor.text(tool)}`,
         detail: `Caller ${principal}, rule ${rule}.`,
         since: askedAt,
         until,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
-import { createRejections } from '../../runtime/rejections.ts'
+import { Rejections } from '../../runtime/rejections.ts'
 import type { InboxItem, InboxView } from '../contract.ts'
 import { createInbox, type InboxEntry, type InboxSource, openDismissals } from './inbox.ts'
 
@@ -199,7 +199,7 @@ describe('V7: the inbox', () => {
 
 test('V7: rejected requests are counted by cause and address for an hour, in bounded memory', () => {
   const clock = createManualClock()
-  const rejections = createRejections(clock)
+  const rejections = new Rejections(clock)
   for (let number = 0; number < 1_000; number++) {
     rejections.count({ code: 'AUTH_REQUIRED', address: `192.0.2.${number % 250}` })
   }

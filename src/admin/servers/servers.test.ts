@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { callOf } from '../../core/call.fixture.ts'
-import { type ClusterOptions, createCluster } from '../../runtime/cluster.ts'
+import { Cluster, type ClusterOptions } from '../../runtime/cluster.ts'
 import type { AdminContext } from '../context.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
 import { createServersAdmin } from './servers.ts'
@@ -30,7 +30,7 @@ function openServers(servers: Readonly<Record<string, TestServer>>) {
     },
   }
   const audit = { begin: keep, end: keep }
-  const cluster = createCluster({ current: () => generation } as unknown as ClusterOptions)
+  const cluster = new Cluster({ current: () => generation } as unknown as ClusterOptions)
   const context = { audit, clock, cluster, current: () => generation } as unknown as AdminContext
   return { admin: createServersAdmin(context, {} as VisibleFigures), records, clock }
 }

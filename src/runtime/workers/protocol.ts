@@ -44,6 +44,9 @@ export interface MetricsPage {
   readonly body: string
 }
 
+/** Returns the metrics in the format that the Accept header selects. */
+export type MetricsPages = (accept: string | undefined) => MetricsPage | Promise<MetricsPage>
+
 export interface WorkerMetricsPage extends MetricsPage {
   readonly number: number
 }
