@@ -13,7 +13,7 @@ const properties = [
   'src/chat/{repair/repair,stream/{content-reader,thinking}}.test.ts',
   'src/cli/table.words.test.ts',
   'src/clients/connection-backups.test.ts',
-  'src/config/edit/{edit-text,json-edit,servers-text,servers-text.syntax,toml-edit}.test.ts',
+  'src/config/edit/{edit-text,edit-text.servers,edit-text.servers-syntax,json-edit,toml-edit}.test.ts',
   'src/json/{canonical-json,json-text.scan,parse-json}.test.ts',
   'src/egress/proxy.test.ts',
   'src/lib/{latency-histogram,seal,wildcard}.test.ts',

@@ -1,8 +1,14 @@
 import { dirname } from 'node:path'
 import { type ClientKind, clientLabels, folderOf } from '../config/import/client-kind.ts'
-import { dependsOnFolder, fingerprint, identityOf, settingsBeyond } from '../config/import/fingerprint.ts'
 import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
-import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
+import {
+  dependsOnFolder,
+  fingerprint,
+  identityOf,
+  keepsState,
+  settingsBeyond,
+  statefulNote,
+} from '../config/import/server-identity.ts'
 import { escapeSchemes, escapeVariables, type ReferenceScheme } from '../config/interpolate.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { type FindSecrets, mapTexts, type StoreSecret, schemesIn, withoutSecrets } from './secrets.ts'

@@ -1,24 +1,48 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
 import type * as z from 'zod'
 import { homeOf, stateHome } from '../core/home.ts'
 import { isPath, isSecretName } from '../core/secret-name.ts'
 import { proxySecrets } from '../egress/proxy.ts'
-import { type ConfigDocument, type ReadOptions, readDocuments, rulesFiles } from './documents.ts'
-import { withEnvFiles } from './env-file.ts'
-import type { ConfigDialect } from './import/dialect.ts'
-import { type EnvVars, escapeVariables, interpolate, type NewReference, newReferences } from './interpolate.ts'
-import { locate } from './locate.ts'
-import { absolutePaths } from './paths.ts'
-import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
+import { type ConfigDialect, isForeign, type Translation, translate } from './import/dialect.ts'
+import { rulesName, withCallerSessions } from './import/gateway-files.ts'
+import { namesIn, validNames, withPlainNames } from './import/plain-names.ts'
+import {
+  type EnvVars,
+  escapeVariables,
+  expand,
+  interpolate,
+  isDisabled,
+  type NewReference,
+  newReferences,
+} from './interpolate.ts'
+import { isFile, locate, ownershipProblems, readSource } from './locate.ts'
+import { parseDocument } from './parse/document.ts'
+import { absolutePaths, inHome } from './paths.ts'
+import { ConfigError, type ConfigProblem, fileProblem, problemAt } from './problems.ts'
 import type { Config, configSchema } from './schema.ts'
 import { runCommands } from './secret-command.ts'
-import { type BranchNode, branch, type ConfigTree, keyPath, leaf, locationOf, member, type Path } from './tree.ts'
-import { refuseUnauthenticated } from './unauthenticated.ts'
+import {
+  type BranchNode,
+  branch,
+  type ConfigTree,
+  find,
+  keyPath,
+  type LeafNode,
+  leaf,
+  locationOf,
+  mapServers,
+  member,
+  type Path,
+  type TreeMember,
+  withMember,
+  withoutMember,
+} from './tree.ts'
 import { placeholderProblems, validate } from './validate.ts'
-import { configWarnings } from './warnings.ts'
+import { configWarnings, refuseUnauthenticated } from './warnings.ts'
 
 export interface LoadedConfig {
   readonly config: Config
@@ -199,3 +223,140 @@ function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): C
 /** Secrets that plugins and libraries, such as PostgreSQL's, read from the environment themselves. */
 const secretVariables = (env: EnvVars): string[] =>
   Object.entries(env).flatMap(([name, value = '']) => (isSecretName(name) && !isPath(value) ? [value] : []))
+
+export interface ConfigDocument extends Translation {
+  readonly path: string
+}
+
+export interface ReadOptions {
+  readonly env: EnvVars
+  readonly cwd: string
+  readonly home: string
+  /** Whether to reject empty files, as in drafts. Set while the gateway is running: an editor may be saving one. */
+  readonly whileRunning?: boolean
+  /** Unsaved file contents by path; used instead of the files on disk. */
+  readonly drafts?: ReadonlyMap<string, string>
+}
+
+/** Reads configuration files and their rules file. Throws one ConfigError with the parse errors in all of them. */
+export async function readDocuments(paths: readonly string[], options: ReadOptions) {
+  const { env, cwd } = options
+  const documents = await readAll(paths, options)
+  const rulesPath = await findRules(documents, env, cwd)
+  const warnings =
+    env.GATEWAY_RULES && !documents.some(({ dialect }) => takesRules(dialect))
+      ? ['GATEWAY_RULES has no effect: it belongs to a plain mcpServers file, and none was read']
+      : []
+  const rules = rulesPath === undefined ? [] : await readAll([rulesPath], options)
+  const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
+  const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
+  // Insert the rules right after the servers that they apply to, so that later files still override the rules.
+  const all = documents.toSpliced(last + 1, 0, ...rules)
+  const nameOf = validNames(all.flatMap(({ tree }) => namesIn(tree)))
+  return { documents: all.map((one) => finished(one, paired, nameOf)), warnings }
+}
+
+/**
+ * Finishes an imported document. Servers get plain names, but servers with rules keep the names that the rules refer
+ * to, and each caller gets its own connections to them.
+ */
+function finished(document: ConfigDocument, paired: boolean, nameOf: (written: string) => string): ConfigDocument {
+  const { dialect, tree } = document
+  if (paired && takesRules(dialect)) return { ...document, tree: withCallerSessions(tree) }
+  return isForeign(dialect) ? { ...document, tree: withPlainNames(tree, nameOf, document) } : document
+}
+
+const takesRules = (dialect: ConfigDialect) => dialect === 'mcpServers'
+
+async function readAll(
+  paths: readonly string[],
+  { whileRunning, home, drafts }: ReadOptions,
+): Promise<ConfigDocument[]> {
+  const problems: ConfigProblem[] = []
+  const documents: ConfigDocument[] = []
+  for (const path of paths) {
+    const draft = drafts?.get(path)
+    const source = draft === undefined ? await readSource(path) : { path, text: draft }
+    if ('message' in source) {
+      problems.push(source)
+      continue
+    }
+    const { tree, isEmpty, problems: faults } = await parseDocument(source)
+    problems.push(...faults)
+    if (isEmpty && (whileRunning || draft !== undefined)) {
+      problems.push(fileProblem(path, 'this file is empty; write {} to use the defaults'))
+      continue
+    }
+    if (faults.length === 0) documents.push({ path, ...translate(tree, home) })
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return documents
+}
+
+/** The paths at which the rules for these configuration files may be found. */
+export const rulesFiles = (paths: readonly string[], env: EnvVars, cwd: string): string[] =>
+  env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : paths.map((path) => join(dirname(path), rulesName))
+
+async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd: string): Promise<string | undefined> {
+  const servers = documents.filter(({ dialect }) => takesRules(dialect))
+  if (servers.length === 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')) return undefined
+  if (env.GATEWAY_RULES) return resolve(cwd, env.GATEWAY_RULES)
+  for (const { path } of servers.toReversed()) {
+    const beside = join(dirname(path), rulesName)
+    if (!(await isFile(beside))) continue
+    const problems = await ownershipProblems(beside, env)
+    if (problems.length > 0) throw new ConfigError(problems)
+    return beside
+  }
+  return undefined
+}
+
+/** Merges each server's `envFile` into its `env`, whose own keys win. A change to one of `files` requires a reload. */
+export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
+  const problems: ConfigProblem[] = []
+  const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
+  for (const named of envFiles(tree)) {
+    const expansion = expand(String(named.value), env)
+    if (!('text' in expansion)) {
+      problems.push(problemAt(named.at, expansion.fault))
+      continue
+    }
+    const path = inHome(expansion.text, home) ?? resolve(dirname(named.at.file.path), expansion.text)
+    const source = await readSource(path)
+    if ('message' in source) problems.push(problemAt(named.at, `${path}: ${source.message}`))
+    read.set(named, { path, variables: 'message' in source ? {} : parseEnv(source.text) })
+  }
+  const changed = mapServers(tree, (server) => {
+    const named = envFileOf(server)
+    return named ? withVariables(server, named, read.get(named)?.variables ?? {}) : server
+  })
+  return { tree: changed, problems, files: [...read.values()].map(({ path }) => path) }
+}
+
+function envFiles(tree: BranchNode): LeafNode[] {
+  const found: LeafNode[] = []
+  mapServers(tree, (server) => {
+    const named = envFileOf(server)
+    if (named && !isDisabled(server)) found.push(named)
+    return server
+  })
+  return found
+}
+
+function envFileOf(server: BranchNode): LeafNode | undefined {
+  const named = find(server, ['envFile'])
+  return named?.kind === 'leaf' && typeof named.value === 'string' ? named : undefined
+}
+
+function withVariables(server: BranchNode, named: LeafNode, variables: NodeJS.Dict<string>): BranchNode {
+  const rest = withoutMember(server, 'envFile')
+  const written = find(server, ['env'])
+  // Leave an `env` that is not a section unchanged: schema validation reports the error.
+  if (written !== undefined && written.kind !== 'branch') return rest
+  const env = new Map<string, TreeMember>()
+  for (const [name, value] of Object.entries(variables)) {
+    env.set(name, member({ ...leaf(named.at, escapeVariables(value ?? '')), variables: 'filled' }))
+  }
+  for (const [name, value] of written?.members ?? []) env.set(name, value)
+  return env.size === 0 ? rest : withMember(rest, 'env', member(branch(written?.at ?? named.at, env)))
+}

@@ -1,13 +1,18 @@
 import * as z from 'zod'
-import { authSection } from './schema/auth.ts'
 import { discoverySection, namingSection, registrySection, scanSection } from './schema/catalog.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { agentsSection, approvalsSection, limitsSection, policySection } from './schema/policy.ts'
 import { breakerSection, cacheSection, healthSection, retrySection } from './schema/resilience.ts'
-import { defaultsSection, serverSection } from './schema/server.ts'
-import { storesSection } from './schema/stores.ts'
-import { auditSection, captureSection, historySection, inboxSection, telemetrySection } from './schema/telemetry.ts'
+import { authSection, defaultsSection, serverSection } from './schema/server.ts'
+import {
+  auditSection,
+  captureSection,
+  historySection,
+  inboxSection,
+  storesSection,
+  telemetrySection,
+} from './schema/telemetry.ts'
 import { nativeSection, sandboxSection, sinksSection } from './schema/tools.ts'
 import { textLike } from './schema/values.ts'
 

@@ -1,8 +1,9 @@
 import { isSecretName } from '../core/secret-name.ts'
+import { isLoopback } from '../lib/url.ts'
 import { referencesIn, variableOf } from './interpolate.ts'
+import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { Config, ServerConfig } from './schema.ts'
-import { type ConfigTree, find, keyPath } from './tree.ts'
-import { hasShortToken, isOpenToOthers, minTokenLength } from './unauthenticated.ts'
+import { type ConfigTree, find, keyPath, type Path } from './tree.ts'
 
 /** Warnings about settings that are valid but probably unintended. The policy module checks rules and limits. */
 export function configWarnings(config: Config, tree: ConfigTree): string[] {
@@ -187,4 +188,37 @@ export function cachedTools({ cache, mcpServers }: Pick<Config, 'cache' | 'mcpSe
       ...(trustAnnotations ? [`tools of ${name} with readOnlyHint (mcpServers.${name}.trustAnnotations)`] : []),
     ]),
   ]
+}
+
+export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>): boolean =>
+  auth.token === 'none' && !isLoopback(server.host)
+
+/** Minimum length of a token; shorter ones could be guessed. */
+export const minTokenLength = 16
+
+export const hasShortToken = ({ auth: { token } }: Pick<Config, 'auth'>): boolean =>
+  token !== 'generated' && token !== 'none' && token.length < minTokenLength
+
+/**
+ * Throws if other machines could use the gateway with a guessed token, or without a credential and
+ * `server.allowUnauthenticated` is not set. Pass the effective configuration, which can differ from the files: `--host` overrides `server.host`, and some keys
+ * apply only after a restart.
+ */
+export function refuseUnauthenticated({
+  config,
+  problemAt,
+}: {
+  readonly config: Pick<Config, 'auth' | 'server'>
+  problemAt(path: Path, message: string): ConfigProblem
+}): void {
+  const { server } = config
+  if (hasShortToken(config) && !isLoopback(server.host)) {
+    const sentence = `with fewer than ${minTokenLength} characters, it can be guessed by anyone who can reach ${server.host}; set auth.token: generated, or server.host: 127.0.0.1`
+    throw new ConfigError([problemAt(['auth', 'token'], sentence)])
+  }
+  if (!isOpenToOthers(config) || server.allowUnauthenticated) return
+  const sentence =
+    `with none, anyone who can reach ${server.host} may use every tool without a credential; set auth.token: generated, ` +
+    'or server.host: 127.0.0.1, or, if this is intended, server.allowUnauthenticated: true'
+  throw new ConfigError([problemAt(['auth', 'token'], sentence)])
 }

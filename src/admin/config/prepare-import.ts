@@ -9,7 +9,7 @@ import {
   variablesIn,
   writeSecrets,
 } from '../../clients/secrets.ts'
-import type { NewServer } from '../../config/edit/servers-text.ts'
+import type { NewServer } from '../../config/edit/edit-text.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { type EnvVars, expand, readSecretFile } from '../../config/interpolate.ts'
 import { inHome } from '../../config/paths.ts'

@@ -8,8 +8,7 @@ import type { OptionsOf } from '../command-table.ts'
 import { report } from '../failure.ts'
 import { createOutput, isInteractive, type Shell, UsageError } from '../kit.ts'
 import { openBriefly } from '../open.ts'
-import { answerOnce, type ChatContext, type ChatPreferences, printAnswer } from './answer.ts'
-import { type AskPerson, personAt } from './person.ts'
+import { type AskPerson, answerOnce, type ChatContext, type ChatPreferences, personAt, printAnswer } from './answer.ts'
 
 type ChatCommandOptions = OptionsOf<'chat'>
 

@@ -4,8 +4,7 @@ import type { Draft } from '../../admin/config/config-file.ts'
 import { disabledReason, prepareImport } from '../../admin/config/prepare-import.ts'
 import { starterWith } from '../../admin/config/starter.ts'
 import { adaptServer, type PlannedServer } from '../../clients/import-plan.ts'
-import { editText as changedText, contentOf } from '../../config/edit/edit-text.ts'
-import { type NewServer, serversBlock } from '../../config/edit/servers-text.ts'
+import { editText as changedText, contentOf, type NewServer, serversBlock } from '../../config/edit/edit-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
@@ -19,6 +18,7 @@ import {
   appliedAutomatically,
   type ConfigFile,
   type EditConfigOptions,
+  noteOf,
   openConfig,
   refuseWorse,
   retryIfChanged,
@@ -26,7 +26,6 @@ import {
   showChange,
   writeConfig,
 } from './config-file.ts'
-import { noteOf } from './import-notes.ts'
 
 type AddOptions = OptionsOf<'add'>
 

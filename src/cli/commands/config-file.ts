@@ -1,22 +1,31 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Draft, loadDraft, newProblems } from '../../admin/config/config-file.ts'
-import { asWritten, prepareImport, type SecretStorage } from '../../admin/config/prepare-import.ts'
+import { secretTexts } from '../../admin/config/find-secrets.ts'
+import {
+  asWritten,
+  disabledReason,
+  type PreparedImport,
+  prepareImport,
+  type SecretStorage,
+} from '../../admin/config/prepare-import.ts'
 import { starterWith } from '../../admin/config/starter.ts'
+import { createRedactor } from '../../audit/redact/redactor.ts'
+import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
 import type { FoundServer, PlannedServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
+import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/edit-text.ts'
 import { FileChanged, type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
-import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { claimDefaultState } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
-import { ConfigError, problemText } from '../../config/problems.ts'
+import { ConfigError, type ConfigProblem, problemText } from '../../config/problems.ts'
 import { isWithin } from '../../config/tree.ts'
 import { homeOf } from '../../core/home.ts'
 import type { CommonOptions } from '../command-table.ts'
 import { editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
-import { printDiff } from '../print-diff.ts'
+import { printable } from '../table.ts'
 
 export interface EditConfigOptions extends CommonOptions {
   readonly dryRun?: boolean
@@ -194,5 +203,73 @@ export async function planServers(
       const note = await writeConfig({ before }, after, shell)
       if (note !== undefined) output?.note(note)
     },
+  }
+}
+
+/** Prints what was done with the servers and their secrets. */
+export function noteOf(prepared: PreparedImport, { note, warn }: Output, secrets: SecretStorage): void {
+  for (const line of prepared.notes) note(line)
+  if (prepared.secrets > 0 && secrets === 'file') {
+    note(`Secrets (${prepared.secrets}) are stored in ${prepared.secretsFolder}, which only you can read.`)
+  }
+  for (const { name, waiting } of prepared.added) {
+    if (waiting.length > 0)
+      warn(`${name} is ${disabledReason(waiting)}. Provide what is missing, then remove \`disabled\`.`)
+  }
+  const mine = prepared.unset.filter((name) => prepared.added.every(({ waiting }) => !waiting.includes(name)))
+  if (mine.length > 0) warn(`Set ${mine.join(', ')} before you start Toolway.`)
+}
+
+interface WithProblems {
+  readonly problems: readonly ConfigProblem[]
+}
+
+export const allProblems = ({ problems, servers }: WithProblems & { servers: readonly WithProblems[] }) => [
+  ...problems,
+  ...servers.flatMap((server) => server.problems),
+]
+
+export function warnOfProblems(problems: readonly ConfigProblem[], { warn }: Output, shell: Shell): void {
+  for (const { file, line, key, message } of problems) {
+    const place = `${shortPath(file, shell)}${line === undefined ? '' : `:${line}`}`
+    warn(`${place}: ${key === '' ? '' : `${key}: `}${message}; skipped`)
+  }
+}
+
+/** Names of settings whose values are secret. */
+const keys = ['*token*', '*secret*', '*password*', '*authorization*', '*api_key*', '*cookie*', '*credential*']
+
+const colours = { ' ': 'dim', '…': 'dim', '+': 'green', '-': 'red' } as const
+
+/** Shows what would change in a file, with the servers' secrets redacted. */
+export function printDiff(
+  file: string,
+  before: string,
+  after: string,
+  servers: Iterable<ServerDefinition>,
+  { print, paint }: Output,
+): void {
+  const redactor = createRedactor({ secrets: [...servers].flatMap(secretTexts), keys })
+  const shown = (line: string): string => {
+    // Show a line that contains only a reference to a secret, so that the user can check the reference, and the values
+    // of auth.token that are not secret.
+    const rest = line
+      .replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
+      .replace(/\btoken"?\s*[:=]\s*("?)(?:generated|none)\1(?=\s*,?\s*$|\s*\}|\s+#)/, '')
+    return rest !== line && redactor.text(rest) === rest ? line : redactor.text(line)
+  }
+  const lines = diffOf(before, after).map(([mark, text]) => [mark, shown(text)] as ShownLine)
+  printLines(file, lines, { print, paint })
+}
+
+/** Prints changed lines, which must not contain secrets. */
+export function printLines(
+  file: string,
+  lines: readonly ShownLine[],
+  { print, paint }: Pick<Output, 'print' | 'paint'>,
+): void {
+  print(paint('bold', file))
+  for (const [mark, text] of lines) {
+    print(paint(colours[mark], mark === '…' ? '  …' : `  ${mark} ${printable(text)}`))
   }
 }

@@ -10,8 +10,7 @@ import { audited } from '../audited.ts'
 import type { CommonOptions, OptionsOf } from '../command-table.ts'
 import { createOutput, type Shell, UsageError } from '../kit.ts'
 import { load } from '../load.ts'
-import { printLines } from '../print-diff.ts'
-import { appliedAutomatically } from './config-file.ts'
+import { appliedAutomatically, printLines } from './config-file.ts'
 
 async function open(shell: Shell, options: CommonOptions) {
   const { config, secrets } = await load(shell, options)

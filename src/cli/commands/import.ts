@@ -11,8 +11,7 @@ import { pluralize } from '../../lib/message-text.ts'
 import type { OptionsOf } from '../command-table.ts'
 import { confirm, createOutput, type ExitCode, exit, isInteractive, type Shell, shortPath, UsageError } from '../kit.ts'
 import { hostEnvironment } from './client-state.ts'
-import { fileToWrite, planServers } from './config-file.ts'
-import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
+import { allProblems, fileToWrite, noteOf, planServers, warnOfProblems } from './config-file.ts'
 
 /** Adds the servers from a file in any supported format to our configuration. */
 export async function importServers(shell: Shell, file: string, options: OptionsOf<'import'>): Promise<ExitCode> {

@@ -3,8 +3,8 @@ import { asWritten, type PreparedImport, prepareImport } from '../../admin/confi
 import { starter, starterWith } from '../../admin/config/starter.ts'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
+import { serversBlock } from '../../config/edit/edit-text.ts'
 import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
-import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import type { OptionsOf } from '../command-table.ts'
@@ -20,8 +20,15 @@ import {
   UsageError,
 } from '../kit.ts'
 import { clientNamed, hostEnvironment } from './client-state.ts'
-import { fileToWrite, readConfigFile, refuseInvalid, writeConfig } from './config-file.ts'
-import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
+import {
+  allProblems,
+  fileToWrite,
+  noteOf,
+  readConfigFile,
+  refuseInvalid,
+  warnOfProblems,
+  writeConfig,
+} from './config-file.ts'
 
 /** Writes a configuration with the servers from all clients on this machine, or a starter if there are none. */
 export async function init(shell: Shell, options: OptionsOf<'init'>): Promise<ExitCode | undefined> {

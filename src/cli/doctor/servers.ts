@@ -9,9 +9,8 @@ import { isThisGateway } from '../../runtime/upstream-servers.ts'
 import type { RunningGateway } from '../running-gateway.ts'
 import { took } from '../table.ts'
 import type { DoctorContext } from './configuration.ts'
+import { httpCauses, stdioCauses } from './failure-causes.ts'
 import { type CheckFinding, type DoctorCheck, diagnose, ok, type ProbedServer, problem, warning } from './finding.ts'
-import { httpCauses } from './http-causes.ts'
-import { stdioCauses } from './stdio-causes.ts'
 
 interface ServerCheckOptions extends Pick<ProbedServer, 'withinMs' | 'env' | 'command'> {
   readonly context: DoctorContext

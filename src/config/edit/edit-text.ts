@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { jsonValue } from '../../json/parse-json.ts'
-import { isRecord } from '../../lib/is-record.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import type { ServerDefinition } from '../import/read-servers.ts'
 import { type Syntax, syntaxOf } from '../parse/document.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
 import { jsonContent, jsonText } from './json-edit.ts'
 import { tomlContent, tomlText } from './toml-edit.ts'
-import { unsafe, yamlContent, yamlText } from './yaml-edit.ts'
+import { entryLines, indented, unit, unsafe, yamlContent, yamlText } from './yaml-edit.ts'
 
 /** One change of a configuration file. Without `value` and `rename`, what is at the path is removed. */
 export interface TextChange {
@@ -201,3 +202,44 @@ function changesInList(before: readonly unknown[], after: readonly unknown[], pa
     ...now.slice(both).map((value, index) => ({ path: [...path, start + both + index], value, insert: true })),
   ]
 }
+
+export interface NewServer {
+  readonly name: string
+  readonly definition: ServerDefinition
+  /** A comment to write above the entry. It says where the server was imported from. */
+  readonly comment?: string | undefined
+}
+
+/** Formats servers for the `mcpServers` section, with each line indented by `indent`. */
+export const serversBlock = (servers: readonly NewServer[], indent = unit): string =>
+  servers.map(({ name, definition, comment }) => indented(entryLines(name, definition, comment), indent)).join('')
+
+/** A configuration as text. Edits change only `mcpServers`. */
+export interface ServersText {
+  readonly names: readonly string[]
+  /** Adds a server, or replaces the one of this name. */
+  set(server: NewServer): string
+  /** Removes a server, which must exist. */
+  remove(name: string): string
+}
+
+/** Edits the servers in a YAML, JSON or TOML configuration. */
+export function serversText(path: string, text: string): ServersText {
+  const names = Object.keys(asRecord(asRecord(contentOf(path, text)).mcpServers))
+  return {
+    names,
+    set: ({ name, definition, comment }) =>
+      editText(path, text, [{ path: ['mcpServers', name], value: definition, comment }]),
+    remove(name) {
+      if (!names.includes(name)) throw new FileProblem(`it has no server ${name}`)
+      return editText(path, text, [{ path: ['mcpServers', name] }])
+    },
+  }
+}
+
+export const addServers = (text: string, servers: readonly NewServer[]): string =>
+  editText(
+    'toolway.yaml',
+    text,
+    servers.map(({ name, definition, comment }) => ({ path: ['mcpServers', name], value: definition, comment })),
+  )

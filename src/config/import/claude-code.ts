@@ -15,7 +15,7 @@ import {
 } from '../tree.ts'
 import { plainName } from '../validate.ts'
 import { clientServer } from './client-server.ts'
-import { dependsOnFolder, fingerprint } from './fingerprint.ts'
+import { dependsOnFolder, fingerprint } from './server-identity.ts'
 import { shape, type TranslationReport } from './shape.ts'
 
 /** Recognizes Claude Code's `~/.claude.json`, which contains the user's servers and each project's servers. */

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { pluralize } from '../../lib/message-text.ts'
 import { nearMiss } from '../../lib/similar-text.ts'
 import { escapeVariables, interpolate } from '../interpolate.ts'
@@ -22,9 +22,8 @@ import {
 } from '../tree.ts'
 import { unknownKeyAt, validate } from '../validate.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
+import { keepsState, statefulNote } from './server-identity.ts'
 import { instead, isFalse, mapText, shape, type TranslationReport } from './shape.ts'
-import { keepsState, statefulNote } from './stateful-servers.ts'
-import type { RewriteVariable } from './variables.ts'
 
 /** Converts a client's server entry to Toolway's format. Reports dropped keys, except those in `harmless`. */
 export function clientServer(
@@ -256,3 +255,42 @@ export function withoutThose(
   })
   return { at: servers.at, value: branch(servers.value.at, kept) }
 }
+
+/** Rewrites another program's variable references to Toolway's syntax. */
+export type RewriteVariable = (text: string) => string
+
+/** Rewrites OpenCode's `{env:NAME}` and `{file:PATH}`. */
+export const bracedVariables: RewriteVariable = (text) =>
+  escapeVariables(text)
+    .replace(/\{env:([A-Za-z_]\w*)\}/g, (_, name: string) => `\${${name}}`)
+    .replace(/\{file:([^{}]+)\}/g, (_, path: string) => `\${file:${path}}`)
+
+/** Rewrites Gemini CLI's `$NAME`; its `${NAME}` needs no change. */
+export const bareVariables: RewriteVariable = (text) =>
+  text.replace(/(?<!\$)\$([A-Za-z_]\w*)/g, (_, name: string) => `\${${name}}`)
+
+/**
+ * Replaces the variables that an editor defines, such as folders. If the workspace is unknown, `${workspaceFolder}`
+ * stays a variable that the user must set. Other editor variables are rejected later, during interpolation.
+ */
+export const editorVariables = (workspace: string | undefined): RewriteVariable => {
+  const separator = process.platform === 'win32' ? '\\' : '/'
+  const known: Readonly<Record<string, string>> = {
+    userHome: process.platform === 'win32' ? '${USERPROFILE}' : '${HOME}',
+    pathSeparator: separator,
+    '/': separator,
+    ...(workspace !== undefined && {
+      workspaceFolder: escapeVariables(workspace),
+      workspaceRoot: escapeVariables(workspace),
+      cwd: escapeVariables(workspace),
+      workspaceFolderBasename: escapeVariables(basename(workspace)),
+    }),
+  }
+  return (text) =>
+    text.replace(/(?<!\$)\$\{([\w/]+)\}/g, (written, name: string) =>
+      Object.hasOwn(known, name) ? (known[name] as string) : written,
+    )
+}
+
+/** The variable for an editor's input: `${input:api-key}` becomes `${INPUT_API_KEY}`. */
+export const inputVariable = (id: string): string => `INPUT_${id.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`

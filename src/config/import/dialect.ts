@@ -2,11 +2,20 @@ import { basename } from 'node:path'
 import type { ReferenceScheme } from '../interpolate.ts'
 import { type BranchNode, withMember, withoutMember } from '../tree.ts'
 import { isClaudeCode, translateClaudeCode } from './claude-code.ts'
+import {
+  isGemini,
+  isOpencode,
+  isVscode,
+  isVscodeSettings,
+  isZed,
+  translateGemini,
+  translateOpencode,
+  translateVscode,
+  translateZed,
+} from './client-formats.ts'
 import { type ClientKind, kindOf } from './client-kind.ts'
 import { isCodex, translateCodex } from './codex.ts'
-import { isEndpoints, translateEndpoints } from './endpoints.ts'
-import { isRules, translateRules } from './gateway-rules.ts'
-import { isGemini, translateGemini } from './gemini.ts'
+import { isEndpoints, isRules, translateEndpoints, translateRules } from './gateway-files.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
 import {
   isLibreChat,
@@ -21,10 +30,7 @@ import {
   translateOwn,
   translateServerList,
 } from './mcp-json.ts'
-import { isOpencode, translateOpencode } from './opencode.ts'
 import { createReport, type TranslationReport } from './shape.ts'
-import { isVscode, isVscodeSettings, translateVscode } from './vscode.ts'
-import { isZed, translateZed } from './zed.ts'
 
 /** Formats of files that belong to other programs. These files usually list Toolway as a server too. */
 const foreignDialects = ['mcpServers', 'vscode', 'claude-code', 'codex', 'opencode', 'gemini', 'zed'] as const

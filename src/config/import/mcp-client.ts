@@ -18,8 +18,16 @@ import {
   withoutMember,
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
-import { namedServers, otherSections } from './foreign.ts'
-import { instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
+import {
+  instead,
+  isFalse,
+  isTrue,
+  membersOf,
+  namedServers,
+  otherSections,
+  shape,
+  type TranslationReport,
+} from './shape.ts'
 import { type Forwarding, readForwarding } from './tool-forwarding.ts'
 
 const sections = ['mcp_client', 'mcp', 'tool_forwarding']

@@ -6,10 +6,8 @@ import { knownKeysAt } from '../schema-lookup.ts'
 import { type BranchNode, branch, countServers, find, mapServers, member, scalarAt, withMember } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
-import { type ClientFormat, clientServers } from './client-server.ts'
-import { namedServers } from './foreign.ts'
-import type { TranslationReport } from './shape.ts'
-import { editorVariables } from './variables.ts'
+import { type ClientFormat, clientServers, editorVariables } from './client-server.ts'
+import { namedServers, type TranslationReport } from './shape.ts'
 
 /** Clients whose file has the form `{"mcpServers": {…}}`. */
 const plainClients = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline'] as const

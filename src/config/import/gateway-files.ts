@@ -1,8 +1,18 @@
+import { basename } from 'node:path'
 import { pluralize } from '../../lib/message-text.ts'
-import { type BranchNode, branch, type ConfigTree, find, leaf, type TreeMember } from '../tree.ts'
+import {
+  type BranchNode,
+  branch,
+  type ConfigTree,
+  find,
+  leaf,
+  mapServers,
+  member,
+  type TreeMember,
+  withMember,
+} from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
-import { namedServers, otherSections } from './foreign.ts'
-import { isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
+import { isTrue, membersOf, namedServers, otherSections, shape, type TranslationReport } from './shape.ts'
 
 /** Recognizes a file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
 export const isEndpoints = ({ members }: BranchNode): boolean => members.has('mcp_endpoints')
@@ -49,3 +59,36 @@ function withPath(part: ConfigTree): ConfigTree {
 }
 
 const isEmpty = (part: ConfigTree) => part.kind === 'leaf' && (part.value === null || part.value === '')
+
+export const rulesName = '.mcp-gateway-rules.json'
+
+/** Recognizes an agent gateway's rules file by its name or by `defaults.deny_on_missing_agent`. */
+export const isRules = (tree: BranchNode): boolean =>
+  basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
+
+/** Converts a rules file. Callers must name an agent, unless `deny_on_missing_agent` is false. */
+export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
+  const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
+  const defaults = members.get('defaults')
+  const deny = membersOf(defaults?.value, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
+  const agents = members.get('agents')
+  const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
+  report.notes.push(
+    `read as an agent gateway's rules: ${pluralize(number, 'agent')}; each agent of each session gets its own connection (session: caller) unless a server sets session`,
+  )
+  return shape(tree.at, {
+    agents,
+    // In this format, an agent's `allow.tools` applies only to servers that `allow.servers` also lists.
+    policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
+    defaults: {
+      at: defaults?.at ?? tree.at,
+      value: shape(defaults?.value.at ?? tree.at, { denyOnMissingAgent: deny ?? leaf(tree.at, true) }),
+    },
+  })
+}
+
+/** Gives each caller its own connection, except to servers that set `session` (docs/decisions/0055). */
+export const withCallerSessions = (tree: BranchNode): BranchNode =>
+  mapServers(tree, (server, _, at) =>
+    server.members.has('session') ? server : withMember(server, 'session', member(leaf(at, 'caller'))),
+  )

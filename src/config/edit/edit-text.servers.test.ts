@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { addServers, serversBlock } from './servers-text.ts'
+import { addServers, serversBlock } from './edit-text.ts'
 
 const one = { name: 'new', definition: { command: 'npx', args: ['-y', 'x'] }, comment: 'from Cursor' }
 const block = '  # from Cursor\n  new:\n    command: npx\n    args: [-y, x]\n'

@@ -4,7 +4,7 @@ import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { serversBlock, serversText } from './servers-text.ts'
+import { serversBlock, serversText } from './edit-text.ts'
 
 const yaml = (text: string) => serversText('toolway.yaml', text)
 const server = { name: 'b', definition: { command: 'new', args: ['-v'] } }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { diffOf as diff } from '../catalog/pins/definition-diff.ts'
-import { printDiff } from './print-diff.ts'
+import { diffOf as diff } from '../../catalog/pins/definition-diff.ts'
+import { printDiff } from './config-file.ts'
 
 const shown = (before: string, after: string) => diff(before, after).map(([mark, text]) => mark + text)
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { project } from '../project.fixture.ts'
-import { keepsState } from './stateful-servers.ts'
+import { keepsState } from './server-identity.ts'
 
 test.each([
   [{ command: 'npx', args: ['-y', '@playwright/mcp@latest', '--headless'] }, true],
