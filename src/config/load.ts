@@ -239,7 +239,7 @@ export interface ReadOptions {
 }
 
 /** Reads configuration files and their rules file. Throws one ConfigError with the parse errors in all of them. */
-export async function readDocuments(paths: readonly string[], options: ReadOptions) {
+async function readDocuments(paths: readonly string[], options: ReadOptions) {
   const { env, cwd } = options
   const documents = await readAll(paths, options)
   const rulesPath = await findRules(documents, env, cwd)
@@ -294,7 +294,7 @@ async function readAll(
 }
 
 /** The paths at which the rules for these configuration files may be found. */
-export const rulesFiles = (paths: readonly string[], env: EnvVars, cwd: string): string[] =>
+const rulesFiles = (paths: readonly string[], env: EnvVars, cwd: string): string[] =>
   env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : paths.map((path) => join(dirname(path), rulesName))
 
 async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd: string): Promise<string | undefined> {
@@ -312,7 +312,7 @@ async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd
 }
 
 /** Merges each server's `envFile` into its `env`, whose own keys win. A change to one of `files` requires a reload. */
-export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
+async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
   const problems: ConfigProblem[] = []
   const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
   for (const named of envFiles(tree)) {

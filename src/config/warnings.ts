@@ -190,7 +190,7 @@ export function cachedTools({ cache, mcpServers }: Pick<Config, 'cache' | 'mcpSe
   ]
 }
 
-export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>): boolean =>
+const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>): boolean =>
   auth.token === 'none' && !isLoopback(server.host)
 
 /** Minimum length of a token; shorter ones could be guessed. */

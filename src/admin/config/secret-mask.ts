@@ -7,10 +7,9 @@ import { redacted } from '../../audit/redact/conceal.ts'
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import { isCommonplace, secretsInUrl } from '../../audit/redact/secrets.ts'
 import { contentOf } from '../../config/edit/edit-text.ts'
-import { tomlToken } from '../../config/edit/toml-edit.ts'
 import { documentOf } from '../../config/edit/yaml-edit.ts'
 import { type Syntax, syntaxOf } from '../../config/parse/document.ts'
-import { placeKey, scanToml } from '../../config/parse/toml.ts'
+import { scanToml, tomlToken } from '../../config/parse/toml.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
 import { secretPlaceholder } from '../../config/validate.ts'
@@ -238,7 +237,7 @@ function tomlScalars(text: string, places: ReturnType<typeof scanToml>, value: u
   if (isRecord(value) && !(value instanceof Date)) {
     return Object.entries(value).flatMap(([key, part]) => tomlScalars(text, places, part, [...path, key]))
   }
-  const { value: start = 0, end = 0 } = places.get(placeKey(path)) ?? {}
+  const { start = 0, end = 0 } = places.placeOf(path) ?? {}
   if (!isDeepStrictEqual(parseToml(`value = ${text.slice(start, end)}`).value, value)) throw new Error('misplaced')
   return [{ path, value, start, end }]
 }

@@ -16,18 +16,18 @@ export function parseToml(file: SourceFile): Parsed {
   const check = createBounds()
 
   const build = (part: unknown, path: Path, around: number): ConfigTree => {
-    const found = places.get(placeKey(path))
-    const offset = found?.value ?? around
+    const found = places.placeOf(path)
+    const offset = found?.start ?? around
     check(path, offset)
     const at: SourceLocation = { file, offset, key: keyPath(path) }
     if (Array.isArray(part))
       return { kind: 'list', at, items: part.map((item, index) => build(item, [...path, index], offset)) }
-    const written = found && file.text.slice(found.value, found.end)
+    const written = found && file.text.slice(found.start, found.end)
     if (typeof part !== 'object' || part === null) return scalarLeaf(part, at, written)
     if (part instanceof Date) return leaf(at, part.toISOString(), written)
     const members = Object.entries(part).map(([key, item]) => {
       const here = [...path, key]
-      const keyAt = { file, offset: places.get(placeKey(here))?.key ?? offset, key: keyPath(here) }
+      const keyAt = { file, offset: places.placeOf(here)?.key.start ?? offset, key: keyPath(here) }
       return [key, { at: keyAt, value: build(item, here, keyAt.offset) }] as const
     })
     return branch(at, members)
@@ -53,125 +53,178 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, offset + column - 1)
 }
 
-interface TomlPlace {
-  readonly key: number
-  readonly value: number
+interface Span {
+  readonly start: number
   readonly end: number
+}
+
+/** Where a key and its value are written. The place of a table is its header, which begins before its key. */
+interface TomlPlace extends Span {
+  readonly key: Span
+}
+
+/** A table's header, or one `key = value` of a table, with the lines that it takes up. */
+export interface TomlStatement extends Span {
+  readonly path: readonly string[]
+  /** For each part of the path that is written here, its position. */
+  readonly keys: readonly (Span | undefined)[]
+}
+
+interface DottedKey {
+  readonly path: readonly string[]
+  readonly keys: readonly Span[]
 }
 
 export const placeKey = (path: Path): string => path.join('\0')
 
+/** Matches strings and comments as a whole, because strings may contain what looks like a comment. */
+export const tomlToken = /"{3}(?:\\.|(?!"{3}).)*"{3,}|'{3}(?:(?!'{3}).)*'{3,}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\r\n]*/gs
+
+const tokenHere = new RegExp(tomlToken, 'sy')
+
 /** Finds the positions of all keys and values. The text must be valid TOML. */
-export function scanToml(text: string): Map<string, TomlPlace> {
-  const places = new Map<string, TomlPlace>()
-  const arrays = new Map<string, number>()
-  let at = 0
-  let table: Path = []
+export const scanToml = (text: string) => new TomlScanner(text)
 
-  const note = (path: Path, key: number, value: number, end: number) => {
-    if (!places.has(placeKey(path))) places.set(placeKey(path), { key, value, end })
-  }
-  const blank = () => {
-    for (;;) {
-      while (/\s/.test(text[at] ?? '')) at++
-      if (text[at] !== '#') return
-      while (at < text.length && text[at] !== '\n') at++
-    }
-  }
-  const quoted = (): string => {
-    const start = at
-    const quote = text[at] as string
-    const fence = text.startsWith(quote.repeat(3), at) ? quote.repeat(3) : quote
-    at += fence.length
-    while (at < text.length && !text.startsWith(fence, at)) at += quote === '"' && text[at] === '\\' ? 2 : 1
-    at += fence.length
-    // Up to two quotes may directly precede the three closing quotes.
-    while (fence.length === 3 && text[at] === quote) at++
-    return text.slice(start + fence.length, at - fence.length)
-  }
-  const word = (): string => {
-    if (text[at] === '"') return unescaped(quoted())
-    if (text[at] === "'") return quoted()
-    const start = at
-    while (/[\w-]/.test(text[at] ?? '')) at++
-    return text.slice(start, at)
-  }
-  const dotted = (): { parts: string[]; starts: number[] } => {
-    const parts: string[] = []
-    const starts: number[] = []
-    do {
-      if (parts.length > 0) at++
-      blank()
-      starts.push(at)
-      parts.push(word())
-      blank()
-    } while (text[at] === '.')
-    return { parts, starts }
-  }
-  const assignment = (base: Path) => {
-    const { parts, starts } = dotted()
-    at++
-    blank()
-    const start = at
-    value([...base, ...parts])
-    for (let index = 1; index <= parts.length; index++) {
-      note([...base, ...parts.slice(0, index)], starts[index - 1] as number, start, at)
-    }
-  }
-  const value = (path: Path) => {
-    const start = at
-    if (text[at] === '[' || text[at] === '{') {
-      const close = text[at] === '[' ? ']' : '}'
-      at++
-      for (let index = 0; ; index++) {
-        blank()
-        if (text[at] === ',') at++
-        blank()
-        if (at >= text.length || text[at] === close) break
-        if (close === '}') assignment(path)
-        else item([...path, index])
+class TomlScanner {
+  readonly headers: TomlStatement[] = []
+  readonly statements: TomlStatement[] = []
+  readonly places = new Map<string, TomlPlace>()
+  readonly #arrays = new Map<string, number>()
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+    let table: Path = []
+    for (this.#skipBlank(); this.#at < text.length; this.#skipBlank()) {
+      const start = text.lastIndexOf('\n', this.#at) + 1
+      if (text[this.#at] === '[') {
+        const { key, indexed } = this.#scanHeader()
+        this.headers.push({ ...key, start, end: this.#endOfLine() })
+        table = indexed
+      } else {
+        const above = this.headers.at(-1)?.path ?? []
+        const { path, keys } = this.#scanAssignment(table)
+        const whole = { path: [...above, ...path], keys: [...above.map(() => undefined), ...keys] }
+        this.statements.push({ ...whole, start, end: this.#endOfLine() })
       }
-      at++
-    } else if (text[at] === '"' || text[at] === "'") quoted()
-    else {
-      while (at < text.length && !/[,\]}#\n]/.test(text[at] as string)) at++
-      while (at > start && /\s/.test(text[at - 1] as string)) at--
     }
   }
-  const item = (path: Path) => {
-    const start = at
-    value(path)
-    note(path, start, start, at)
-  }
-  const header = () => {
-    const start = at
-    const many = text.startsWith('[[', at)
-    at += many ? 2 : 1
-    const { parts, starts } = dotted()
-    at += many ? 2 : 1
-    let path: Path = []
-    parts.forEach((part, index) => {
-      path = [...path, part]
-      note(path, starts[index] as number, start, at)
-      const count = arrays.get(placeKey(path))
-      if (index === parts.length - 1 && many) {
-        arrays.set(placeKey(path), (count ?? 0) + 1)
-        path = [...path, count ?? 0]
-        note(path, start, start, at)
-      } else if (count !== undefined) path = [...path, count - 1]
-    })
-    table = path
+
+  /** Where a value is written, and the key or item that it belongs to. */
+  placeOf(path: Path): TomlPlace | undefined {
+    return this.places.get(placeKey(path))
   }
 
-  for (blank(); at < text.length; blank()) {
-    if (text[at] === '[') header()
-    else assignment(table)
+  #note(path: Path, key: Span, value: Span): void {
+    if (!this.placeOf(path)) this.places.set(placeKey(path), { key, ...value })
   }
-  return places
+
+  #endOfLine(): number {
+    const feed = this.#text.indexOf('\n', this.#at)
+    return feed < 0 ? this.#text.length : feed + 1
+  }
+
+  /** Skips what matches here, and returns it. */
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at
+    const found = pattern.exec(this.#text)?.[0] ?? ''
+    this.#at += found.length
+    return found
+  }
+
+  #skipBlank(): void {
+    this.#skip(/(?:\s|#[^\n]*)*/y)
+  }
+
+  #skipString(): string {
+    return this.#skip(tokenHere)
+  }
+
+  #scanKey(): DottedKey {
+    const path: string[] = []
+    const keys: Span[] = []
+    do {
+      if (keys.length > 0) this.#at++
+      this.#skipBlank()
+      const start = this.#at
+      const bare = this.#skip(/[\w-]+/y)
+      path.push(bare === '' ? keyIn(this.#skipString()) : bare)
+      keys.push({ start, end: this.#at })
+      this.#skipBlank()
+    } while (this.#text[this.#at] === '.')
+    return { path, keys }
+  }
+
+  #scanAssignment(base: Path): DottedKey {
+    const key = this.#scanKey()
+    this.#at++
+    this.#skipBlank()
+    const start = this.#at
+    this.#scanValue([...base, ...key.path])
+    const value = { start, end: this.#at }
+    for (const [index, span] of key.keys.entries()) {
+      this.#note([...base, ...key.path.slice(0, index + 1)], span, value)
+    }
+    return key
+  }
+
+  #scanValue(path: Path): void {
+    const first = this.#text[this.#at]
+    if (first === '[' || first === '{') this.#scanItems(path, first === '[' ? ']' : '}')
+    else if (first === '"' || first === "'") this.#skipString()
+    else {
+      const written = this.#skip(/[^,\]}#\n]*/y)
+      this.#at -= written.length - written.trimEnd().length
+    }
+  }
+
+  #scanItems(path: Path, close: string): void {
+    this.#at++
+    for (let index = 0; ; index++) {
+      this.#skipBlank()
+      if (this.#text[this.#at] === ',') this.#at++
+      this.#skipBlank()
+      if (this.#at >= this.#text.length || this.#text[this.#at] === close) break
+      if (close === '}') this.#scanAssignment(path)
+      else {
+        const start = this.#at
+        this.#scanValue([...path, index])
+        const item = { start, end: this.#at }
+        this.#note([...path, index], item, item)
+      }
+    }
+    this.#at++
+  }
+
+  /** The key of a header, and its path with the indexes of the arrays of tables on it. */
+  #scanHeader(): { key: DottedKey; indexed: Path } {
+    const start = this.#at
+    const brackets = this.#skip(/\[+/y).length
+    const key = this.#scanKey()
+    this.#at += brackets
+    const whole = { start, end: this.#at }
+    let indexed: Path = []
+    for (const [index, part] of key.path.entries()) {
+      indexed = [...indexed, part]
+      this.#note(indexed, key.keys[index] as Span, whole)
+      const count = this.#arrays.get(placeKey(indexed))
+      if (index === key.path.length - 1 && brackets === 2) {
+        this.#arrays.set(placeKey(indexed), (count ?? 0) + 1)
+        indexed = [...indexed, count ?? 0]
+        this.#note(indexed, whole, whole)
+      } else if (count !== undefined) indexed = [...indexed, count - 1]
+    }
+    return { key, indexed }
+  }
 }
 
+/** The key that is written in quotation marks. */
+const keyIn = (quoted: string): string =>
+  quoted.startsWith('"') ? unescaped(quoted.slice(1, -1)) : quoted.slice(1, -1)
+
 /** Unescapes a basic string's content. Content that is not valid as JSON is returned unchanged. */
-export function unescaped(content: string): string {
+function unescaped(content: string): string {
   const text = parseJson(`"${content}"`)
   return typeof text === 'string' ? text : content
 }
