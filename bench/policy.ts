@@ -3,7 +3,7 @@
 import type { Config } from '../src/config/schema.ts'
 import type { Decide } from '../src/core/decision.ts'
 import type { WrittenAgent } from '../src/policy/agent-rules.ts'
-import { createPolicy } from '../src/policy/decide.ts'
+import { Policy } from '../src/policy/decide.ts'
 
 const targetNs = 2000
 const servers = Array.from({ length: 100 }, (_, number) => `server${number}`)
@@ -62,7 +62,7 @@ const compile = (): Decide => {
   const mcpServers = Object.fromEntries(servers.map((name, number) => [name, { readOnly: number % 10 === 0 }]))
   const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, debug: false }
   const config = { agents, policy: { ...policy, pins: 'warn' }, defaults, mcpServers } as unknown as Config
-  return createPolicy({ config, quarantined: () => undefined }).decide
+  return new Policy({ config, quarantined: () => undefined }).decide
 }
 
 /** Nanoseconds per decision, over `count` agents taken in a fixed but scattered order. */

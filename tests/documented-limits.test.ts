@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { fixedBudgets } from '../src/core/limits/budgets.ts'
+import { fixedBudgets } from '../src/core/limits/budget.ts'
 import { fixedLimits } from '../src/core/limits/fixed-limits.ts'
 import { serverFindingKinds } from '../src/core/source-status.ts'
 import { burst, perMinute } from '../src/pipeline/refusals.ts'

@@ -1,4 +1,4 @@
-import { fixedBudgets } from '../src/core/limits/budgets.ts'
+import { fixedBudgets } from '../src/core/limits/budget.ts'
 import { type FixedLimit, fixedLimits } from '../src/core/limits/fixed-limits.ts'
 
 /** The tables of fixed limits and budgets in docs/operations/, generated from the values that the program uses. */
@@ -20,7 +20,7 @@ export function withFixedBudgets(page: string): string {
     return [`\`${name}\``, counts, amount({ value: limit, unit }), own, beyond]
   })
   const heads = ['budget', 'what it counts', 'in all', 'per caller', 'at the bound']
-  return withTable(page, 'src/core/limits/budgets.ts', heads, rows)
+  return withTable(page, 'src/core/limits/budget.ts', heads, rows)
 }
 
 function withTable(page: string, source: string, heads: readonly string[], rows: readonly string[][]): string {

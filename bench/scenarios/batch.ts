@@ -1,6 +1,5 @@
 import { firstId } from '../load/orders.ts'
-import type { Metric } from '../measure/comparison.ts'
-import { compare } from '../measure/comparison.ts'
+import { compare, type Metric } from '../measure/comparison.ts'
 import type { Arm, Series } from '../measure/rounds.ts'
 import { median } from '../measure/statistics.ts'
 import { judge, percent, type Row, without } from '../measure/verdict.ts'

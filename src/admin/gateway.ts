@@ -1,5 +1,5 @@
 import type { LoadedConfig } from '../config/load.ts'
-import { createLazy } from '../lib/lazy.ts'
+import { createLazy } from '../lib/memoize.ts'
 import type { AdminPart, GatewayParts } from '../runtime/gateway.ts'
 import { createGateway } from '../runtime/gateway.ts'
 import type { Gateway, GatewayOptions } from '../runtime/gateway-api.ts'

@@ -1,5 +1,4 @@
-import type { ArchiveHit, ArchivePage, ArchiveQuery } from '../core/audit-archive.ts'
-import { isArchiveCursor } from '../core/audit-filter.ts'
+import { type ArchiveHit, type ArchivePage, type ArchiveQuery, isArchiveCursor } from '../core/audit-archive.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { parseRecord } from './record.ts'
 import { isListed, type OperationRow, rowOf } from './search/rows.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Log, silentLog } from '../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { parseJson } from '../json/parse-json.ts'
-import { writeAtomic } from '../lib/atomic-write.ts'
+import { writeAtomic } from '../lib/files.ts'
 import { isRecord } from '../lib/is-record.ts'
 
 /** The file name for a server: readable, and unique on any file system. */

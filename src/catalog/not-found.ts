@@ -6,7 +6,7 @@ import type { Source } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { quote } from '../lib/message-text.ts'
 import { nearMisses } from '../lib/similar-text.ts'
-import type { Item } from './item.ts'
+import type { Item } from './snapshot.ts'
 
 const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)
 

@@ -3,8 +3,7 @@ import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { metaSource } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
-import type { Item } from './item.ts'
-import type { CatalogSnapshot, PerKind } from './snapshot.ts'
+import type { CatalogSnapshot, Item, PerKind } from './snapshot.ts'
 import { isOwnUri, type MatchesTemplate, originalUri, segment, serverSegment, templateMatcher } from './uris.ts'
 
 /**

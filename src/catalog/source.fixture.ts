@@ -6,8 +6,7 @@ import type { Definition, Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import { builtInSources, type Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
-import { createItem } from './item.ts'
-import { buildSnapshot, type CatalogSnapshot, createChooser, readPart } from './snapshot.ts'
+import { buildSnapshot, type CatalogSnapshot, createChooser, createItem, readPart } from './snapshot.ts'
 
 /** What a fake source offers: names alone, or whole definitions. */
 export interface Offer {

@@ -6,9 +6,8 @@ import { ToolwayError } from '../core/errors.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import { isUnhealthy, type ServerSummary } from '../core/source-status.ts'
 import { setBounded } from '../lib/memoize.ts'
-import { type Item, renamed } from './item.ts'
 import { nothingUsable } from './not-found.ts'
-import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
+import { type CatalogSnapshot, type Item, type PerKind, perKind, renamed } from './snapshot.ts'
 
 /** The part of a snapshot that callers with the same permissions see. */
 export interface Visible {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Config } from './schema.ts'
-import { configSchema } from './schema.ts'
+import { type Config, configSchema } from './schema.ts'
 import { knownKeysAt, secretKindAt, secretSettings } from './schema-lookup.ts'
 
 const config = configSchema.parse({

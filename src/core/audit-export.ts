@@ -1,4 +1,4 @@
-import { escapeCharacter } from '../lib/hidden-characters.ts'
+import { escapeCharacter } from '../lib/characters.ts'
 
 /** DEL, C1, bidi, zero-width and tag characters: they affect a terminal or hide text, and JSON does not escape them. */
 export const harmful =

@@ -2,7 +2,7 @@ import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Client, Dispatcher } from 'undici'
 import { ToolwayError } from '../core/errors.ts'
-import { failureReason } from '../lib/failure-reason.ts'
+import { failureReason } from '../lib/message-text.ts'
 import { readBeginning } from './read-bounded.ts'
 
 export interface GetOptions {

@@ -1,10 +1,9 @@
 import { type ErrorDetails, invalidArguments, ToolwayError } from '../core/errors.ts'
 import { parseJson } from '../json/parse-json.ts'
-import { retryAfterMs } from '../lib/backoff.ts'
-import { failureReason } from '../lib/failure-reason.ts'
-import { withoutHidden } from '../lib/hidden-characters.ts'
+import { withoutHidden } from '../lib/characters.ts'
+import { retryAfterMs } from '../lib/duration.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { shorten } from '../lib/message-text.ts'
+import { failureReason, shorten } from '../lib/message-text.ts'
 import { basicAuthOf, decodePercent, urlSecrets } from '../lib/url.ts'
 import { ProxyError } from './proxy.ts'
 

@@ -1,4 +1,4 @@
-import { speltOut } from './hidden-characters.ts'
+import { speltOut } from './characters.ts'
 
 /** Shortens text to `maxLength` UTF-16 code units, with an ellipsis. Leaves no half of a surrogate pair. */
 export function shorten(text: string, maxLength: number): string {
@@ -35,3 +35,13 @@ export const shellQuote = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
 export const commandLine = (words: readonly string[]): string => words.map(shellQuote).join(' ')
+
+/**
+ * A short reason for a failed connection, such as ECONNREFUSED; the first one if several addresses were tried. Never the
+ * error's message, which may repeat what was sent.
+ */
+export function failureReason(thrown: unknown): string {
+  const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
+  if (!(error instanceof Error)) return 'unknown reason'
+  return (error as NodeJS.ErrnoException).code ?? error.name
+}

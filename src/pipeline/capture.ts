@@ -1,7 +1,7 @@
 import { type Call, type Handler, type Interceptor, wrapPeer } from '../core/call.ts'
-import type { CapturedCall, CapturedProgress, CapturedText, CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
+import type { CapturedCall, CapturedProgress, CapturedText, CaptureStore } from '../core/history.ts'
 import type { Log } from '../core/log.ts'
 import type { Result } from '../core/result.ts'
 import { progressValues } from '../core/waiting.ts'

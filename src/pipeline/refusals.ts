@@ -6,8 +6,8 @@ import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { fixedLimits } from '../core/limits/fixed-limits.ts'
 import { TokenBucket, type TokenRate } from '../core/limits/token-bucket.ts'
 import type { Log } from '../core/log.ts'
+import { speltOut } from '../lib/characters.ts'
 import { callAgain } from '../lib/duration.ts'
-import { speltOut } from '../lib/hidden-characters.ts'
 
 export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'address'>
 

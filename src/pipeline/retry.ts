@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { deadline, endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
-import { backoffMs } from '../lib/backoff.ts'
+import { backoffMs } from '../lib/duration.ts'
 import { timeOf } from './timeout.ts'
 
 export interface RetryOptions extends Readonly<Config['retry']> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Config } from '../config/schema.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
-import { createPolicy } from './decide.ts'
+import { Policy } from './decide.ts'
 import { agentOf } from './policies.fixture.ts'
 
 const open = {
@@ -22,7 +22,7 @@ const defaults = {
   debug: false,
 } as const
 const policyOf = (changes: Partial<Config> = {}) =>
-  createPolicy({ config: { agents: {}, policy: open, defaults, mcpServers: {}, ...changes } })
+  new Policy({ config: { agents: {}, policy: open, defaults, mcpServers: {}, ...changes } })
 const decideBy = (policy: Config['policy']) => policyOf({ policy }).decide
 const tool = (server: string, name: string) => entryOf({ server, name })
 
@@ -83,7 +83,8 @@ const agents = {
 }
 
 test("B3: an agent's own exposure applies, else that of an agent it inherits from, else the default", () => {
-  const { exposureOf } = policyOf({ agents })
+  const exposing = policyOf({ agents })
+  const exposureOf = (agent: string) => exposing.exposureOf(agent)
   expect(['team', 'team.junior', 'other', 'nobody'].map(exposureOf)).toEqual(['meta', 'meta', 'both', 'both'])
 })
 
@@ -94,9 +95,11 @@ test("G5: an agent's own debug setting applies, else that of its nearest parent,
     'team.junior.new': { ...agents.other, debug: false },
   }
   const names = ['team', 'team.junior', 'team.junior.new', 'other', 'nobody']
-  const closed = policyOf({ agents: told }).mayDebug
+  const closing = policyOf({ agents: told })
+  const closed = (agent: string) => closing.mayDebug(agent)
   expect(names.filter((name) => closed(name).allowed)).toEqual(['team', 'team.junior'])
-  const open = policyOf({ agents: told, defaults: { ...defaults, debug: true } }).mayDebug
+  const opening = policyOf({ agents: told, defaults: { ...defaults, debug: true } })
+  const open = (agent: string) => opening.mayDebug(agent)
   expect(names.filter((name) => !open(name).allowed)).toEqual(['team.junior.new'])
   expect(names.map((name) => closed(name).rule)).toEqual([
     ...['agents.team.debug', 'agents.team.debug', 'agents.team.junior.new.debug'],
@@ -105,7 +108,9 @@ test("G5: an agent's own debug setting applies, else that of its nearest parent,
 })
 
 test('G7: a caller without an agent may use the meta-tools, where it can name one, and nothing else', () => {
-  const { decide, agentOf: choose } = policyOf({ agents })
+  const chosen = policyOf({ agents })
+  const { decide } = chosen
+  const choose: Policy['agentOf'] = (...asked) => chosen.agentOf(...asked)
   const agent = choose({ agents: '*' }, undefined)
   const nobody = { ...caller, agent }
   expect(decide(nobody, tool('toolway', 'execute_tool'))).toMatchObject({ allowed: true })
@@ -130,7 +135,9 @@ test('G7: a server is closed to a caller without an agent for the same reason as
 
 test('G7: a blocked meta-tool is blocked for a caller without an agent too', () => {
   const policy = { ...open, blockedTools: ['toolway.execute_tool'] }
-  const { decide, agentOf: choose } = policyOf({ agents, policy })
+  const blocking = policyOf({ agents, policy })
+  const { decide } = blocking
+  const choose: Policy['agentOf'] = (...asked) => blocking.agentOf(...asked)
   const nobody = { ...caller, agent: choose({ agents: '*' }, undefined) }
   expect(decide(nobody, tool('toolway', 'execute_tool'))).toMatchObject({ code: 'TOOL_BLOCKED' })
 })
@@ -155,13 +162,14 @@ test('J2, B5: an explanation has the same outcome as the decision for read-only 
       ? ({ allowed: false, code: 'QUARANTINED', rule: 'policy.pins', reason: 'It has changed.' } as const)
       : undefined
   const { config } = { config: { agents: {}, policy: open, defaults: {} as Config['defaults'], mcpServers } }
-  const { decide, explain } = createPolicy({ config, quarantined })
+  const quarantining = new Policy({ config, quarantined })
+  const { decide } = quarantining
   for (const entry of [
     tool('files', 'write'),
     { ...tool('files', 'changed'), traits: reading },
     { ...tool('files', 'read'), traits: reading },
   ]) {
-    const { decision, considered } = explain('default', entry)
+    const { decision, considered } = quarantining.explain('default', entry)
     expect(decision).toEqual(decide(caller, entry))
     expect(considered.at(-1)).toMatchObject({ outcome: decision.allowed ? 'allows' : 'denies', rule: decision.rule })
   }

@@ -1,58 +1,60 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createEntryNumbers, createMemory } from './rules.ts'
-import { permission } from './verdict.ts'
+import { agentOf, callerOf, cases, entryOf, openPolicy } from './policies.fixture.ts'
+import { Rules } from './rules.ts'
 
-const rulings = ['a', 'b', 'c'].map(permission)
-
-test('returns the last decision that was set, or nothing', () => {
-  const sets = fc.array(fc.tuple(fc.nat(3), fc.nat(300), fc.constantFrom(...rulings)), { maxLength: 200 })
+test('a cached decision is the one that the rules make', () => {
   fc.assert(
-    fc.property(sets, fc.integer({ min: 1, max: 2_000 }), (all, limit) => {
-      const memory = createMemory(limit)
-      const last = new Map<string, unknown>()
-      for (const [agent, entry, ruling] of all) {
-        memory.set(agent, entry, ruling)
-        last.set(`${agent} ${entry}`, ruling)
-        expect(memory.get(agent, entry)).toBe(ruling)
+    fc.property(cases(20), ([written, asked]) => {
+      const rules = new Rules({ ...written, servers: [] })
+      // All agents ask about the same entries, as they do about those of a catalog.
+      const entries = new Map(asked.map((query) => [JSON.stringify(entryOf(query)), entryOf(query)]))
+      for (const query of [...asked, ...asked]) {
+        const entry = entries.get(JSON.stringify(entryOf(query)))!
+        expect(rules.decide(callerOf(query), entry)).toEqual(rules.decide(callerOf(query), entryOf(query)))
       }
-      for (const [pair, ruling] of last) {
-        const [agent, entry] = pair.split(' ').map(Number)
-        expect([undefined, ruling]).toContain(memory.get(agent!, entry!))
-      }
-      memory.forget()
-      for (const [agent, entry] of all) expect(memory.get(agent, entry)).toBeUndefined()
     }),
   )
 })
 
-test('a full cache is cleared', () => {
-  const memory = createMemory(100)
-  memory.set(0, 5, rulings[0]!)
-  memory.set(1, 5, rulings[1]!)
-  expect(memory.get(0, 5)).toBe(rulings[0])
-  memory.set(2, 5, rulings[2]!)
-  expect([memory.get(0, 5), memory.get(1, 5), memory.get(2, 5)]).toEqual([undefined, undefined, rulings[2]])
+test('B7: the decision about an entry is made once for each agent, however long its name is', () => {
+  const agents = { a: agentOf({ allow: { servers: ['files'] } }), b: agentOf({ allow: { servers: ['*'] } }) }
+  const rules = new Rules({ agents, policy: openPolicy, servers: ['files'] })
+  let reads = 0
+  const entry = {
+    kind: 'resource' as const,
+    server: 'files',
+    get name() {
+      reads++
+      return `x://${'y'.repeat(300)}`
+    },
+  }
+  const decide = (agent: string) => rules.decide({ agent, authenticated: true }, entry)
+  const first = [decide('a'), decide('b')]
+  const before = reads
+  expect([decide('a'), decide('b'), decide('a')]).toEqual([...first, first[0]])
+  expect(reads).toBe(before)
 })
 
-test('entries keep their number, tools and others apart, until there are too many', () => {
-  let restarts = 0
-  const asked: string[] = []
-  const numberOf = createEntryNumbers(
-    3,
-    (server, name, isTool, authenticated) => {
-      asked.push([server, name, isTool, authenticated].join(' '))
-      return undefined
-    },
-    () => restarts++,
-  )
-  expect(numberOf('a', 'x', true).number).toBe(0)
-  expect(numberOf('a', 'x', false).number).toBe(1)
-  expect(numberOf('b', 'x', true).number).toBe(2)
-  expect(numberOf('a', 'x', true).number).toBe(0)
-  expect([restarts, asked.length]).toEqual([0, 6])
-  expect(numberOf('b', 'y', true).number).toBe(0)
-  expect(restarts).toBe(1)
-  expect(numberOf('a', 'x', true).number).toBe(1)
-  expect(asked).toContain('a x false false')
+test('entries keep their decisions, tools and others apart, with and without authentication', () => {
+  const agents = { a: agentOf({ allow: { tools: { files: ['x'] } } }) }
+  const rules = new Rules({ agents, policy: { ...openPolicy, requireAuth: ['files.x'] }, servers: ['files'] })
+  const tool = { kind: 'tool' as const, server: 'files', name: 'x' }
+  const prompt = { ...tool, kind: 'prompt' as const }
+  for (let round = 0; round < 3; round++) {
+    expect(rules.decide({ agent: 'a', authenticated: true }, tool)).toMatchObject({ allowed: true })
+    expect(rules.decide({ agent: 'a', authenticated: false }, tool)).toMatchObject({ code: 'AUTH_REQUIRED' })
+    expect(rules.decide({ agent: 'a', authenticated: true }, prompt)).toMatchObject({ code: 'DENIED_BY_POLICY' })
+  }
+})
+
+test('more decisions than can be cached are made correctly', () => {
+  const names = Array.from({ length: 2 ** 16 + 10 }, (_, index) => `agent${index}`)
+  const agents = Object.fromEntries(names.map((name) => [name, agentOf({ allow: { servers: ['files'] } })]))
+  const rules = new Rules({ agents, policy: openPolicy, servers: ['files'] })
+  const entry = { kind: 'tool' as const, server: 'files', name: 'x' }
+  for (const agent of [...names, ...names.slice(-20), ...names.slice(0, 20)]) {
+    const decision = rules.decide({ agent, authenticated: true }, entry)
+    if (decision.rule !== `agents.${agent}.allow.servers[0]`) expect.fail(agent)
+  }
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { expect, test } from 'vitest'
 import type { WrittenAgent } from './agent-rules.ts'
 import { agentOf, openPolicy } from './policies.fixture.ts'
-import { compileRules } from './rules.ts'
+import { Rules } from './rules.ts'
 
 const servers = Array.from({ length: 25 }, (_, number) => `server${number}`)
 const verbs = ['read', 'write', 'list', 'drop']
@@ -37,7 +37,7 @@ const policy = {
 }
 
 test('B11: why and the decision agree for every pair of 50 agents and 500 tools', () => {
-  const rules = compileRules({ agents, policy, servers })
+  const rules = new Rules({ agents, policy, servers })
   expect([rules.agents.size, tools.length]).toEqual([50, 500])
   const codes = new Map<string, number>()
   for (const agent of rules.agents) {
@@ -69,7 +69,7 @@ test('B11: why and the decision agree for every pair of 50 agents and 500 tools'
 })
 
 test('B11: an explanation lists all considered rules in order', () => {
-  const rules = compileRules({
+  const rules = new Rules({
     agents: {
       team: agentOf({ allow: { servers: ['files'] } }),
       'team.junior': agentOf({ deny: { tools: { files: ['rm'] } } }),
@@ -98,7 +98,7 @@ test('B11: an explanation lists all considered rules in order', () => {
 })
 
 test('B11: a question about a server that does not exist says so', () => {
-  const rules = compileRules({ agents: {}, policy: openPolicy, servers: ['files'] })
+  const rules = new Rules({ agents: {}, policy: openPolicy, servers: ['files'] })
   expect(rules.explain('me', 'files', 'read')).toMatchObject({ serverExists: true })
   expect(rules.explain('me', 'native', 'hash')).toMatchObject({ serverExists: true })
   expect(rules.explain('me', 'flies', 'read')).toMatchObject({ serverExists: false, decision: { allowed: true } })

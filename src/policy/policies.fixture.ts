@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import type { WrittenAgent } from './agent-rules.ts'
+import type { PolicyQuery } from './explanation.ts'
 import { model, type WrittenPolicy } from './rules.model.fixture.ts'
-import { compileRules } from './rules.ts'
-import type { PolicyQuery } from './verdict.ts'
+import { Rules } from './rules.ts'
 
 /** A policy that says nothing. */
 export const openPolicy = { allowedServers: ['*'], allowedTools: [], blockedTools: [], requireAuth: [] }
@@ -94,7 +94,7 @@ export const entryOf = ({ server, name, isTool }: PolicyQuery) => ({
 
 /** What the compiled rules and the model say about the same questions, in the same form. */
 export function bothSay(written: WrittenPolicy, asked: readonly PolicyQuery[]) {
-  const compiled = compileRules({ ...written, servers: [] })
+  const compiled = new Rules({ ...written, servers: [] })
   // Each question twice: the second answer comes from memory.
   return [...asked, ...asked].map((question) => {
     const { kind, server, name } = entryOf(question)

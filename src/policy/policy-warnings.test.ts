@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Config } from '../config/schema.ts'
-import { configSchema } from '../config/schema.ts'
+import { type Config, configSchema } from '../config/schema.ts'
 import { policyWarnings } from './policy-warnings.ts'
 
 const doubtsOf = (written: object) => policyWarnings(configSchema.parse(written) as Config)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Traits } from '../core/entry.ts'
-import { createPolicy } from './decide.ts'
+import { Policy } from './decide.ts'
 import { policyWarnings } from './policy-warnings.ts'
 import { createReplay } from './replay.ts'
 
@@ -17,7 +17,7 @@ const config = configOf({
     'writer.reader': { readOnly: true },
   },
 })
-const policy = createPolicy({ config })
+const policy = new Policy({ config })
 const traits = (readOnly: boolean, carries?: true): Traits => ({
   ...{ readOnly, idempotent: readOnly, timeoutMs: 1 },
   ...(carries && { carries }),
@@ -73,12 +73,12 @@ test('J2: a read-only server that can show no tool is a warning that names both 
   expect(doubtsOf({ readOnly: true, readTools: ['a'] })).toEqual([])
   expect(doubtsOf({ readOnly: true, trustAnnotations: true })).toEqual([])
   expect(doubtsOf({ readOnly: true, disabled: true })).toEqual([])
-  const denied = createPolicy({ config: configOf({ mcpServers: { files: { command: 'x', readOnly: true } } }) })
+  const denied = new Policy({ config: configOf({ mcpServers: { files: { command: 'x', readOnly: true } } }) })
   const { reason } = denied.decide(callOf().caller, write) as { reason: string }
   expect(reason).toContain('mcpServers.files.readTools')
   expect(reason).toContain('trustAnnotations')
   const trusting = { command: 'x', readOnly: true, trustAnnotations: true }
-  const trusted = createPolicy({ config: configOf({ mcpServers: { files: trusting } }) })
+  const trusted = new Policy({ config: configOf({ mcpServers: { files: trusting } }) })
   expect((trusted.decide(callOf().caller, write) as { reason: string }).reason).toMatch(/files\.readTools\.$/)
 })
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Config, ServerConfig } from '../config/schema.ts'
-import { createPolicy } from './decide.ts'
+import { Policy } from './decide.ts'
 import { agentOf, openPolicy } from './policies.fixture.ts'
 import { createReplay, type PastCall } from './replay.ts'
 
 const policyOf = (changes: Partial<Config>) => {
   const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 1, maxTimeout: 1, debug: false } as const
   const policy = { ...openPolicy, toolsNeedServer: false, hideDenied: false, pins: 'warn' as const }
-  return createPolicy({ config: { agents: {}, policy, defaults, mcpServers: {}, ...changes } })
+  return new Policy({ config: { agents: {}, policy, defaults, mcpServers: {}, ...changes } })
 }
 
 const past = (changes: Partial<PastCall> = {}): PastCall => ({

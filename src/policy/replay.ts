@@ -8,7 +8,7 @@ import { setBounded } from '../lib/memoize.ts'
 import { matches } from '../lib/wildcard.ts'
 import { defaultAgent } from './agents.ts'
 import type { Policy } from './decide.ts'
-import { isPolicyReason } from './verdict.ts'
+import { isPolicyReason } from './explanation.ts'
 
 export type PastCall = Pick<
   AuditEnd,

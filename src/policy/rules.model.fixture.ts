@@ -1,8 +1,7 @@
 import type { ErrorCode } from '../core/errors.ts'
 import type { WrittenAgent } from './agent-rules.ts'
-import type { ExplanationStep } from './explanation.ts'
-import type { GlobalPolicy } from './global.ts'
-import type { PolicyQuery } from './verdict.ts'
+import type { ExplanationStep, PolicyQuery } from './explanation.ts'
+import type { GlobalPolicy } from './rules.ts'
 
 export interface WrittenPolicy {
   readonly agents: Readonly<Record<string, WrittenAgent>>

@@ -6,7 +6,7 @@ import { matches } from '../lib/wildcard.ts'
 import { lineage } from './agents.ts'
 import { bothSay, callerOf, cases, entryOf, policies } from './policies.fixture.ts'
 import type { WrittenPolicy } from './rules.model.fixture.ts'
-import { compileRules } from './rules.ts'
+import { Rules } from './rules.ts'
 
 const each = runs(120, 20_000)
 
@@ -34,7 +34,7 @@ test('the random policies and calls reach every step, allow often and deny often
 test('G7: an agent cannot use what the agents that it inherits from cannot use', () => {
   fc.assert(
     fc.property(cases(5), ([written, asked]) => {
-      const rules = compileRules({ ...written, servers: [] })
+      const rules = new Rules({ ...written, servers: [] })
       for (const question of asked) {
         if (!rules.agents.has(question.agent) || !rules.decide(callerOf(question), entryOf(question)).allowed) continue
         for (const agent of lineage(question.agent, rules.agents)) {
@@ -51,7 +51,7 @@ test('G6: nothing can be used of a server that is closed to an agent', () => {
   const some = runs(100, 5_000)
   fc.assert(
     fc.property(cases(5), ([written, asked]) => {
-      const rules = compileRules({ ...written, servers: [] })
+      const rules = new Rules({ ...written, servers: [] })
       for (const question of asked) {
         if (rules.closed(callerOf(question), question.server) === undefined) continue
         closed++
@@ -66,8 +66,8 @@ test('G6: nothing can be used of a server that is closed to an agent', () => {
 test('G6: one more deny never allows anything', () => {
   fc.assert(
     fc.property(cases(5), policies, ([written, asked], other) => {
-      const more = compileRules({ ...withDeniesOf(written, other), servers: [] })
-      const before = compileRules({ ...written, servers: [] })
+      const more = new Rules({ ...withDeniesOf(written, other), servers: [] })
+      const before = new Rules({ ...written, servers: [] })
       for (const question of asked) {
         const [caller, entry] = [callerOf(question), entryOf(question)]
         assert.ok(before.decide(caller, entry).allowed || !more.decide(caller, entry).allowed)
@@ -80,8 +80,8 @@ test('G6: one more deny never allows anything', () => {
 test('G6: the order of agents, servers, tools and patterns changes no decision and no code', () => {
   fc.assert(
     fc.property(cases(5), ([written, asked]) => {
-      const before = compileRules({ ...written, servers: [] })
-      const after = compileRules({ ...reversed(written), servers: [] })
+      const before = new Rules({ ...written, servers: [] })
+      const after = new Rules({ ...reversed(written), servers: [] })
       for (const question of asked) {
         const one = before.decide(callerOf(question), entryOf(question))
         const other = after.decide(callerOf(question), entryOf(question))
@@ -96,7 +96,7 @@ test('G6: a line that a decision names is in the configuration and matches', () 
   fc.assert(
     fc.property(cases(5), ([written, asked]) => {
       const lines = linesOf(written)
-      const rules = compileRules({ ...written, servers: [] })
+      const rules = new Rules({ ...written, servers: [] })
       for (const question of asked) {
         const { rule } = rules.decide(callerOf(question), entryOf(question))
         if (!rule.endsWith(']')) continue

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { Kind } from '../core/entry.ts'
 import type { WrittenAgent } from './agent-rules.ts'
-import type { GlobalPolicy } from './global.ts'
 import { agentOf, openPolicy } from './policies.fixture.ts'
-import { compileRules } from './rules.ts'
+import type { GlobalPolicy } from './rules.ts'
+import { Rules } from './rules.ts'
 
 const servers = ['files', 'postgres', 'search']
 
 /** Asks `agent server.name`, as an authenticated caller unless told otherwise. */
 function setUp(agents: Record<string, WrittenAgent>, policy: Partial<GlobalPolicy> = {}) {
-  const rules = compileRules({ agents, policy: { ...openPolicy, ...policy }, servers })
+  const rules = new Rules({ agents, policy: { ...openPolicy, ...policy }, servers })
   return (agent: string, server: string, name: string, { kind = 'tool' as Kind, authenticated = true } = {}) => {
     const decision = rules.decide({ agent, authenticated }, { kind, server, name })
     return `${decision.allowed ? 'allow' : decision.code}: ${decision.rule}`
@@ -202,7 +202,7 @@ test('F11: a denial has a word for audit and a sentence that says what to do', (
     a: agentOf({ allow: { tools: { files: ['read'] } }, deny: { servers: ['search'], tools: { files: ['rm'] } } }),
   }
   const policy = { ...openPolicy, blockedTools: ['files.edit'], requireAuth: ['files.read'] }
-  const { decide } = compileRules({ agents, policy, servers })
+  const { decide } = new Rules({ agents, policy, servers })
   const denial = (server: string, name: string, agent = 'a') =>
     decide({ agent, authenticated: false }, { kind: 'tool', server, name })
   expect(denial('search', 'find')).toEqual({
@@ -226,7 +226,7 @@ test('F11: a denial has a word for audit and a sentence that says what to do', (
 
 test('G6: a refusal by the rules for a server reveals nothing of its content', () => {
   const agents = { a: agentOf({ allow: { servers: ['files'] } }), b: agentOf({ deny: { servers: ['search'] } }) }
-  const { decide, closed } = compileRules({ agents, policy: openPolicy, servers })
+  const { decide, closed } = new Rules({ agents, policy: openPolicy, servers })
   for (const agent of ['a', 'b', 'nobody']) {
     const caller = { agent, authenticated: true }
     const unknown = closed(caller, 'search')
@@ -248,7 +248,7 @@ test('agents, servers and tools may be called like the properties of every objec
 })
 
 test('more entries than are cached are decided correctly', () => {
-  const { decide } = compileRules({
+  const { decide } = new Rules({
     agents: { a: agentOf({ allow: { tools: { files: ['*7'] } } }) },
     policy: openPolicy,
     servers,
@@ -288,7 +288,7 @@ describe('G6: rules for tools that need a rule for their server, too', () => {
 
   test('meta-tools stay allowed, and a server without a rule is closed', () => {
     expect(ask('tools', 'toolway', 'find_tool')).toBe('allow: agents.tools (meta-tools)')
-    const rules = compileRules({ agents, policy: { ...openPolicy, toolsNeedServer: true }, servers })
+    const rules = new Rules({ agents, policy: { ...openPolicy, toolsNeedServer: true }, servers })
     expect(rules.closed({ agent: 'both', authenticated: true }, 'postgres')).toMatchObject({ allowed: false })
     expect(rules.closed({ agent: 'both', authenticated: true }, 'files')).toBeUndefined()
     expect(rules.explain('both', 'postgres', 'query').considered.at(-1)?.note).toContain('policy.toolsNeedServer')

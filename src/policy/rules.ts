@@ -1,57 +1,52 @@
+import type { PolicyConfig } from '../config/schema.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry, Kind } from '../core/entry.ts'
-import { metaSource } from '../core/source.ts'
-import { compileAgent, type WrittenAgent } from './agent-rules.ts'
+import { builtInSources, metaSource } from '../core/source.ts'
+import { closedBy, compileAgent, decideByRules, type RuleFamily, type WrittenAgent } from './agent-rules.ts'
 import { lineage } from './agents.ts'
-import { closedBy, decideByRules, type RuleFamily } from './evaluate-rules.ts'
-import type { Consideration, Explanation } from './explanation.ts'
-import { compileGlobal, type GlobalPolicy } from './global.ts'
-import { createPatternCompiler } from './patterns.ts'
-import { knownServers, ruleWarnings } from './rule-warnings.ts'
 import {
+  type Consideration,
   decides,
+  type Explanation,
   type PolicyQuery,
   type PolicyRefusal,
   type PolicyVerdict,
+  passes,
   permission,
   type RuledDenial,
   type Ruling,
-} from './verdict.ts'
+} from './explanation.ts'
+import { byEither, type CompilePattern, compilePatterns, createPatternCompiler } from './patterns.ts'
 
-export interface RulesOptions {
+export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
+  Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
+
+export interface WrittenRules {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly policy: GlobalPolicy
   /** The configured servers, including disabled ones. `native`, `toolway` and `sink` need not be listed. */
   readonly servers: readonly string[]
 }
 
-export interface Rules {
-  /** The agents that have rules. If there are none, every caller has all permissions. */
-  readonly agents: ReadonlySet<string>
-  /** Decides whether a caller may use an entry. The decision names its rule even if it allows the call. */
-  readonly decide: (
-    caller: Pick<Caller, 'agent' | 'authenticated'>,
-    entry: Pick<Entry, 'kind' | 'server' | 'name'>,
-  ) => PolicyVerdict
-  /** The denial if a caller may not use anything on a server, whatever the server offers. */
-  closed(caller: Pick<Caller, 'agent' | 'authenticated'>, server: string): RuledDenial | undefined
-  explain(
-    agent: string,
-    server: string,
-    name: string,
-    options?: { readonly authenticated?: boolean; readonly kind?: Kind },
-  ): Explanation
-  /** Warnings about valid but probably unintended rules, such as rules about servers that do not exist. */
-  readonly warnings: readonly string[]
+type RuledCaller = Pick<Caller, 'agent' | 'authenticated'>
+type RuledEntry = Pick<Entry, 'kind' | 'server' | 'name'>
+
+/** What the rules say about one entry. */
+interface EntryRulings {
+  /** The refusals of global policy, which do not depend on the agent. */
+  readonly refusal: PolicyRefusal | undefined
+  readonly anonymousRefusal: PolicyRefusal | undefined
+  /** For each agent's number, the place of its ruling in the list of all rulings; 0 until it is known. */
+  readonly places: Uint16Array
 }
 
-/** Max cached entries, more than a gateway has. Bounded because servers choose the names and may change them. */
-const maxEntries = 2 ** 16
-/** Max cached pairs of agent and entry: enough for 1,000 agents and 10,000 entries, in at most 32 MiB. */
-const maxRemembered = 2 ** 24
+const maxRulings = 2 ** 16
+
+export const knownServers = (configured: readonly string[]): ReadonlySet<string> =>
+  new Set([...configured, ...builtInSources])
 
 /**
- * Compiles the rules of all agents (G6), together with global policy (F7), which is checked first.
+ * The rules of all agents (G6), together with global policy (F7), which is checked first.
  *
  * Decisions name their rule in one of these forms:
  * - `policy.blockedTools[0]`, `policy.allowedServers`, `policy.allowedTools`, `policy.requireAuth[0]`: global policy;
@@ -66,86 +61,122 @@ const maxRemembered = 2 ** 24
  * Tool rules apply to tools only. Resources, templates and prompts are allowed or denied with their server, regardless
  * of tool lists.
  */
-export function compileRules({ agents: written, policy, servers }: RulesOptions): Rules {
-  const compile = createPatternCompiler()
-  // Use a map: a lookup in the object itself would find `constructor`.
-  const own = new Map(
-    Object.entries(written).map(([name, rules]) => [name, compileAgent(name, rules, compile, policy.toolsNeedServer)]),
-  )
-  const families = new Map(
-    [...own.keys()].map((name, number) => [name, { number, family: lineage(name, own).map((one) => own.get(one)!) }]),
-  )
-  const refuseGlobally = compileGlobal(policy, compile)
-  const existing = knownServers(servers)
-
+export class Rules {
+  /** The agents that have rules. If there are none, every caller has all permissions. */
+  readonly agents: ReadonlySet<string>
+  /** Each agent's number, and its rules with those that it inherits. */
+  readonly families: ReadonlyMap<string, { readonly number: number; readonly family: RuleFamily }>
+  readonly #servers: ReadonlySet<string>
+  readonly #refuseGlobally: RefuseGlobally
   // A caller may outlive its agent, because rules are reloaded while the caller is connected.
-  const withoutRules = own.size === 0 ? noAgents : unknownAgent
+  readonly #withoutRules: Ruling
+  /** Cached rulings take two bytes per entry and agent: there may be thousands of both, but few distinct rulings. */
+  readonly #entries = new WeakMap<RuledEntry, EntryRulings>()
+  readonly #rulings: (Ruling | undefined)[] = [undefined]
+  readonly #placeOf = new Map<Ruling, number>()
 
-  const decideForAgent = (
-    family: RuleFamily | undefined,
-    question: PolicyQuery,
-    considered: Consideration[],
-  ): Ruling => {
-    if (family) return decideByRules(family, question, considered)
-    const note = withoutRules.allowed ? 'no agents are configured, so everything is allowed' : 'the agent has no rules'
-    return decides(withoutRules, 'agent', note, considered)
+  constructor({ agents, policy, servers }: WrittenRules) {
+    const compile = createPatternCompiler()
+    // Use a map: a lookup in the object itself would find `constructor`.
+    const own = new Map(
+      Object.entries(agents).map(([name, rules]) => [name, compileAgent(name, rules, compile, policy.toolsNeedServer)]),
+    )
+    this.agents = new Set(own.keys())
+    this.families = new Map(
+      [...own.keys()].map((name, number) => [name, { number, family: lineage(name, own).map((one) => own.get(one)!) }]),
+    )
+    this.#servers = knownServers(servers)
+    this.#refuseGlobally = compileGlobal(policy, compile)
+    this.#withoutRules = own.size === 0 ? noAgents : unknownAgent
   }
 
-  const closedForAgent = (agent: string, server: string): PolicyRefusal | undefined => {
-    const family = families.get(agent)?.family
-    if (family) return server === metaSource ? undefined : closedBy(family, server)
-    return own.size === 0 ? undefined : unknownAgent
+  /** Decides whether a caller may use an entry. The decision names its rule even if it allows the call. */
+  readonly decide = (caller: RuledCaller, entry: RuledEntry): PolicyVerdict => {
+    const ruling = this.#rulingOf(caller, entry)
+    return ruling.allowed ? ruling : denialBy(ruling, queryOf(caller, entry))
   }
 
-  const memory = createMemory(maxRemembered)
-  const numberOf = createEntryNumbers(
-    maxEntries,
-    (server, name, isTool, authenticated) => refuseGlobally({ server, name, isTool, authenticated }),
-    memory.forget,
-  )
+  /** The denial if a caller may not use anything on a server, whatever the server offers. */
+  readonly closed = (caller: RuledCaller, server: string): RuledDenial | undefined => {
+    const query = queryOf(caller, { kind: 'resource', server, name: '*' })
+    const refusal = this.#refuseGlobally(query) ?? this.#closedByAgent(caller.agent, server)
+    return refusal && denialBy(refusal, query)
+  }
 
-  const rulingOf = (question: PolicyQuery): Ruling => {
-    const entry = numberOf(question.server, question.name, question.isTool)
-    const refusal = question.authenticated ? entry.refusal : entry.anonymousRefusal
-    if (refusal) return refusal
-    const agent = families.get(question.agent)
-    if (!agent) return withoutRules
-    if (entry.number === undefined) return decideByRules(agent.family, question)
-    const known = memory.get(agent.number, entry.number)
+  explain(
+    agent: string,
+    server: string,
+    name: string,
+    { authenticated = true, kind = 'tool' }: { readonly authenticated?: boolean; readonly kind?: Kind } = {},
+  ): Explanation {
+    const query = queryOf({ agent, authenticated }, { kind, server, name })
+    const considered: Consideration[] = []
+    const ruling = this.#refuseGlobally(query, considered) ?? this.#explainAgent(query, considered)
+    const decision = ruling.allowed ? ruling : denialBy(ruling, query)
+    return { decision, rule: ruling.rule, serverExists: this.#servers.has(server), considered }
+  }
+
+  #explainAgent(query: PolicyQuery, considered: Consideration[]): Ruling {
+    const known = this.families.get(query.agent)
+    if (known) return decideByRules(known.family, query, considered)
+    const isOpen = this.#withoutRules.allowed
+    const note = isOpen ? 'no agents are configured, so everything is allowed' : 'the agent has no rules'
+    return decides(this.#withoutRules, 'agent', note, considered)
+  }
+
+  #closedByAgent(agent: string, server: string): PolicyRefusal | undefined {
+    const known = this.families.get(agent)
+    if (known) return server === metaSource ? undefined : closedBy(known.family, server)
+    return this.#withoutRules.allowed ? undefined : this.#withoutRules
+  }
+
+  #rulingOf(caller: RuledCaller, entry: RuledEntry): Ruling {
+    const { refusal, anonymousRefusal, places } = this.#entries.get(entry) ?? this.#addEntry(entry)
+    const refused = caller.authenticated ? refusal : anonymousRefusal
+    if (refused) return refused
+    const agent = this.families.get(caller.agent)
+    if (!agent) return this.#withoutRules
+    const known = this.#rulings[places[agent.number] as number]
     if (known) return known
-    const ruling = decideByRules(agent.family, question)
-    memory.set(agent.number, entry.number, ruling)
+    const ruling = decideByRules(agent.family, queryOf(caller, entry))
+    places[agent.number] = this.#place(ruling)
     return ruling
   }
 
-  return {
-    agents: new Set(own.keys()),
-    decide({ agent, authenticated }, { kind, server, name }) {
-      const question = { agent, server, name, isTool: kind === 'tool', authenticated }
-      return verdictOf(rulingOf(question), question)
-    },
-    closed({ agent, authenticated }, server) {
-      const question = { agent, server, name: '*', isTool: false, authenticated }
-      const refusal = refuseGlobally(question) ?? closedForAgent(agent, server)
-      return refusal && (verdictOf(refusal, question) as RuledDenial)
-    },
-    explain(agent, server, name, { authenticated = true, kind = 'tool' } = {}) {
-      const question = { agent, server, name, isTool: kind === 'tool', authenticated }
-      const considered: Consideration[] = []
-      const ruling =
-        refuseGlobally(question, considered) ?? decideForAgent(families.get(agent)?.family, question, considered)
-      const decision = verdictOf(ruling, question)
-      return { decision, rule: ruling.rule, serverExists: existing.has(server), considered }
-    },
-    warnings: ruleWarnings({ agents: written, families, policy, servers: existing }),
+  #addEntry(entry: RuledEntry): EntryRulings {
+    const known = {
+      refusal: this.#refuseGlobally(queryOf({ agent: '', authenticated: true }, entry)),
+      anonymousRefusal: this.#refuseGlobally(queryOf({ agent: '', authenticated: false }, entry)),
+      places: new Uint16Array(this.agents.size),
+    }
+    this.#entries.set(entry, known)
+    return known
+  }
+
+  #place(ruling: Ruling): number {
+    const place = this.#placeOf.get(ruling) ?? this.#rulings.length
+    if (place === maxRulings) return 0
+    this.#rulings[place] = ruling
+    this.#placeOf.set(ruling, place)
+    return place
   }
 }
 
-function verdictOf(ruling: Ruling, question: PolicyQuery): PolicyVerdict {
-  if (ruling.allowed) return ruling
-  const { code, rule, auditReason } = ruling
-  return { allowed: false, code, rule, reason: ruling.sentence(question, rule), auditReason }
-}
+const queryOf = ({ agent, authenticated }: RuledCaller, { kind, server, name }: RuledEntry): PolicyQuery => ({
+  agent,
+  server,
+  name,
+  isTool: kind === 'tool',
+  authenticated,
+})
+
+const denialBy = ({ code, rule, auditReason, sentence }: PolicyRefusal, query: PolicyQuery): RuledDenial => ({
+  allowed: false,
+  code,
+  rule,
+  reason: sentence(query, rule),
+  auditReason,
+})
 
 const noAgents = permission('agents (none configured)')
 
@@ -157,100 +188,76 @@ const unknownAgent: PolicyRefusal = {
   sentence: ({ agent }) => `The agent ${agent} has no rules, so it may not use anything; act as another agent.`,
 }
 
-/**
- * One agent's cached rulings. An agent has many entries but few distinct rulings, so this holds a list of rulings and,
- * for each entry, an index into that list; 0 means not cached.
- */
-interface Page {
-  places: Uint16Array
-  readonly rulings: (Ruling | undefined)[]
-  readonly placeOf: Map<Ruling, number>
-}
+/** Returns global policy's refusal. If undefined, the agent's rules decide. */
+type RefuseGlobally = (query: PolicyQuery, considered?: Consideration[]) => PolicyRefusal | undefined
 
-const smallest = 64
-const maxRulings = 2 ** 16
+/** Compiles global policy (F7): blocked tools, allowed servers and tools, and tools that need authentication. */
+function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): RefuseGlobally {
+  const patternsIn = <T>(
+    list: 'blockedTools' | 'allowedServers' | 'allowedTools' | 'requireAuth',
+    outcome: (rule: string) => T,
+  ) => compilePatterns(policy[list], compile, (index) => outcome(`policy.${list}[${index}]`))
+  const blockedTools = patternsIn('blockedTools', toolBlocked)
+  const allowedServers = patternsIn('allowedServers', (rule) => rule)
+  const allowedTools = patternsIn('allowedTools', (rule) => rule)
+  const requireAuth = patternsIn('requireAuth', authRequired)
+  const everyTool = policy.allowedTools.length === 0
 
-/**
- * Caches rulings for at most `limit` pairs of agent and entry, with two bytes per pair. It is cleared when full:
- * entries in use are cached again on the next call, and no eviction order has to be maintained.
- */
-export function createMemory(limit: number) {
-  let pages: (Page | undefined)[] = []
-  let room = 0
-  const forget = () => {
-    pages = []
-    room = 0
-  }
-  const pageWithRoom = (agent: number, entry: number): Page => {
-    const page = pages[agent] ?? { places: new Uint16Array(0), rulings: [undefined], placeOf: new Map() }
-    if (entry < page.places.length) return page
-    const before = page.places
-    page.places = new Uint16Array(Math.max(smallest, 2 ** Math.ceil(Math.log2(entry + 1))))
-    page.places.set(before)
-    room += page.places.length - before.length
-    pages[agent] = page
-    return page
-  }
-  return {
-    forget,
-    get(agent: number, entry: number): Ruling | undefined {
-      const page = pages[agent]
-      return page?.rulings[page.places[entry] ?? 0]
-    },
-    set(agent: number, entry: number, ruling: Ruling): void {
-      if (room > limit) forget()
-      const page = pageWithRoom(agent, entry)
-      const place = page.placeOf.get(ruling) ?? page.rulings.length
-      if (place === maxRulings) return
-      page.rulings[place] = ruling
-      page.placeOf.set(ruling, place)
-      page.places[entry] = place
-    },
-  }
-}
+  return ({ server, name, isTool, authenticated }, considered) => {
+    const whole = `${server}.${name}`
+    const block = byEither(blockedTools, whole)
+    if (block) return decides(block, 'blocked tools', 'blocked for every agent', considered)
+    considered?.push(passes('blocked tools', 'policy.blockedTools', 'not blocked'))
+    // Meta-tools show and run only what the caller may use, so allow-lists need not name them.
+    if (server === metaSource) return undefined
 
-/** An entry with its number in the cache, and with the refusals of global policy, which do not depend on the agent. */
-interface NumberedEntry {
-  /** The entry's number in the cache. Undefined if the entry is not cached. */
-  readonly number: number | undefined
-  readonly refusal: PolicyRefusal | undefined
-  readonly anonymousRefusal: PolicyRefusal | undefined
-}
+    const serverRule = byEither(allowedServers, server)
+    if (serverRule === undefined)
+      return decides(serverNotListed, 'allowed servers', 'the server is not listed', considered)
+    considered?.push(passes('allowed servers', serverRule, 'the server is listed'))
 
-type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => PolicyRefusal | undefined
-
-/** Max characters in a cached name. URIs come from callers, who must not be able to fill the cache. */
-const maxName = 256
-
-/** Numbers entries from 0 in order of first use. At the limit, calls `startsAfresh` and starts again at 0. */
-export function createEntryNumbers(
-  limit: number,
-  refuse: Refuse,
-  startsAfresh: () => void,
-): (server: string, name: string, isTool: boolean) => NumberedEntry {
-  // Nested maps, so that a lookup need not concatenate strings: the engine caches the hash of each string.
-  let tools = new Map<string, Map<string, NumberedEntry>>()
-  let others = new Map<string, Map<string, NumberedEntry>>()
-  let next = 0
-  const entryOf = (server: string, name: string, isTool: boolean, number: number | undefined) => ({
-    number,
-    refusal: refuse(server, name, isTool, true),
-    anonymousRefusal: refuse(server, name, isTool, false),
-  })
-  return (server, name, isTool) => {
-    if (name.length > maxName) return entryOf(server, name, isTool, undefined)
-    const known = (isTool ? tools : others).get(server)?.get(name)
-    if (known) return known
-    if (next === limit) {
-      tools = new Map()
-      others = new Map()
-      next = 0
-      startsAfresh()
+    if (isTool) {
+      const toolRule = everyTool ? 'policy.allowedTools' : byEither(allowedTools, whole)
+      if (toolRule === undefined) return decides(toolNotListed, 'allowed tools', 'the tool is not listed', considered)
+      considered?.push(passes('allowed tools', toolRule, everyTool ? 'no list is configured' : 'the tool is listed'))
     }
-    const servers = isTool ? tools : others
-    const names = servers.get(server) ?? new Map<string, NumberedEntry>()
-    const entry = entryOf(server, name, isTool, next++)
-    servers.set(server, names.set(name, entry))
-    return entry
+
+    const guard = authenticated ? undefined : byEither(requireAuth, whole)
+    if (guard) return decides(guard, 'authentication', 'the caller is not authenticated', considered)
+    const note = authenticated ? 'the caller is authenticated' : 'no authentication needed'
+    considered?.push(passes('authentication', 'policy.requireAuth', note))
+    return undefined
   }
 }
+
+const toolBlocked = (rule: string): PolicyRefusal => ({
+  allowed: false,
+  code: 'TOOL_BLOCKED',
+  rule,
+  auditReason: 'tool_blocked',
+  sentence: ({ server, name }) => `${server}.${name} is blocked by the operator; use another tool.`,
+})
+
+const serverNotListed: PolicyRefusal = {
+  allowed: false,
+  code: 'NAMESPACE_NOT_ALLOWED',
+  rule: 'policy.allowedServers',
+  auditReason: 'server_not_allowed',
+  sentence: ({ server }) => `The server ${server} is not in policy.allowedServers; use another server.`,
+}
+
+const toolNotListed: PolicyRefusal = {
+  allowed: false,
+  code: 'DENIED_BY_POLICY',
+  rule: 'policy.allowedTools',
+  auditReason: 'tool_not_allowed',
+  sentence: ({ server, name }) => `${server}.${name} is not in policy.allowedTools; use a tool from tools/list.`,
+}
+
+const authRequired = (rule: string): PolicyRefusal => ({
+  allowed: false,
+  code: 'AUTH_REQUIRED',
+  rule,
+  auditReason: 'auth_required',
+  sentence: ({ server, name }) => `${server}.${name} needs an authenticated caller; connect with a credential.`,
+})

@@ -15,7 +15,7 @@ import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
-import { createLazy } from '../lib/lazy.ts'
+import { createLazy } from '../lib/memoize.ts'
 import { breakerConfigs } from '../pipeline/breaker.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
@@ -26,7 +26,7 @@ import type { ServerGuards } from '../pipeline/validate.ts'
 import { compileCapture } from '../policy/agents.ts'
 import { type ApprovalRules, createApprovalRules } from '../policy/approvals.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
-import { createPolicy, type Policy } from '../policy/decide.ts'
+import { Policy } from '../policy/decide.ts'
 import { compileGuards } from '../policy/guards/index.ts'
 import { vetForModel } from '../policy/guards/url.ts'
 import { compileConcurrency, compileLimits } from '../policy/limits.ts'
@@ -159,7 +159,7 @@ function concealerOf(loaded: LoadedConfig, { log }: Pick<ProcessState, 'log'>, b
 export function buildGeneration(prepared: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
   const { loaded, token, pins, traceWarnings, parts, serverParts } = prepared
   const { config } = loaded
-  const policy = createPolicy({ config, quarantined: config.policy.pins === 'off' ? undefined : pins.denialOf })
+  const policy = new Policy({ config, quarantined: config.policy.pins === 'off' ? undefined : pins.denialOf })
   const servers = buildServers(config, context, serverParts, before)
   const engines = createEngines(config, context, parts, before)
   const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins }, context)

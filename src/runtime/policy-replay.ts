@@ -1,9 +1,8 @@
 import { readAllArrivals } from '../audit/archive/arrivals.ts'
 import { readRecords } from '../audit/log-files.ts'
 import { type AuditRecord, parseRecord } from '../audit/record.ts'
-import type { Archive } from '../core/audit-archive.ts'
-import type { AuditFilter } from '../core/audit-filter.ts'
-import { createPolicy, type PolicyOptions } from '../policy/decide.ts'
+import type { Archive, AuditFilter } from '../core/audit-archive.ts'
+import { Policy, type PolicyOptions } from '../policy/decide.ts'
 import { createReplay, type Replayed } from '../policy/replay.ts'
 
 /** A proposed policy. It contains no functions, so that it can be sent to a worker thread. */
@@ -34,7 +33,7 @@ export async function replayRecords(
   { config, serversProposed }: ReplayedPolicy,
   { maxRecords = Number.POSITIVE_INFINITY, signal, progress }: ReplayRecordsOptions,
 ): Promise<Replayed & { readonly complete: boolean }> {
-  const replay = createReplay({ policy: createPolicy({ config }), servers: config.mcpServers, serversProposed })
+  const replay = createReplay({ policy: new Policy({ config }), servers: config.mcpServers, serversProposed })
   let seen = 0
   for await (const record of records) {
     if (seen === maxRecords) return { ...replay.result(), complete: false }

@@ -1,6 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { Budget } from '../core/limits/budget.ts'
-import type { Budgets } from '../core/limits/budgets.ts'
+import { Budget, type Budgets } from '../core/limits/budget.ts'
 import { RecentlyUsed } from '../core/limits/recently-used.ts'
 import { shareOfSlots } from '../core/limits/slots.ts'
 import { setBounded } from '../lib/memoize.ts'

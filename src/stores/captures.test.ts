@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import type { CapturedCall } from '../core/captures.ts'
+import type { CapturedCall } from '../core/history.ts'
 import { memoryCaptures } from './captures.ts'
 
 const callOf = (id: string, text = '{}', principal = 'ann'): CapturedCall => ({

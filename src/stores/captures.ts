@@ -1,5 +1,5 @@
-import type { CapturedCall, CaptureStore } from '../core/captures.ts'
 import type { Clock, Timer } from '../core/clock.ts'
+import type { CapturedCall, CaptureStore } from '../core/history.ts'
 import { Budget, type BudgetUse } from '../core/limits/budget.ts'
 import { RecentlyUsed } from '../core/limits/recently-used.ts'
 

@@ -3,8 +3,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } fr
 import { join } from 'node:path'
 import * as z from 'zod'
 import { parseJson } from '../json/parse-json.ts'
-import { makeFolder, writeAtomic } from '../lib/atomic-write.ts'
-import { lockFile } from '../lib/file-lock.ts'
+import { lockFile, makeFolder, writeAtomic } from '../lib/files.ts'
 
 const storedKey = z.strictObject({
   id: z.string().min(1),

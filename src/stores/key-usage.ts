@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { parseJson } from '../json/parse-json.ts'
-import { writeAtomic } from '../lib/atomic-write.ts'
-import { lockFile } from '../lib/file-lock.ts'
+import { lockFile, writeAtomic } from '../lib/files.ts'
 import { isRecord } from '../lib/is-record.ts'
 
 /** When each key was last used, in milliseconds since the epoch. */

@@ -2,7 +2,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { makeFolder, writeAtomic, writeNew } from '../lib/atomic-write.ts'
+import { makeFolder, writeAtomic, writeNew } from '../lib/files.ts'
 
 /** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {

@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import type { Log } from '../core/log.ts'
 import type { Observed, Observer } from '../core/observer.ts'
 import { jsonValue } from '../json/parse-json.ts'
-import { speltOut } from '../lib/hidden-characters.ts'
+import { speltOut } from '../lib/characters.ts'
 
 export interface LogOptions {
   readonly level: string

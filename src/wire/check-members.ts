@@ -1,7 +1,7 @@
 import { elements, members, repeatsKey, walk } from '../json/json-text.ts'
 import { jsonValue } from '../json/parse-json.ts'
+import { foldName } from '../lib/characters.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { foldName } from '../lib/lookalikes.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { quoteAscii } from '../lib/message-text.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'

@@ -13,7 +13,7 @@ import { approvalBy, openPipeline } from '../../src/pipeline/pipeline.fixture.ts
 import { retry } from '../../src/pipeline/retry.ts'
 import { createApprovalRules } from '../../src/policy/approvals.ts'
 import { argumentValidator } from '../../src/policy/arguments/validate.ts'
-import { createPolicy } from '../../src/policy/decide.ts'
+import { Policy } from '../../src/policy/decide.ts'
 import { compileGuards } from '../../src/policy/guards/index.ts'
 import { compileLimits } from '../../src/policy/limits.ts'
 import { memoryBuckets } from '../../src/stores/buckets.ts'
@@ -43,7 +43,7 @@ export async function thrownBy(trial: Trial): Promise<unknown> {
   const { server, tool: name, run, inputSchema, caller, before = 0 } = trial
   const config = configOf(trial.config)
   const clock = createManualClock()
-  const policy = createPolicy({ config, quarantined: trial.quarantined ?? (() => undefined) })
+  const policy = new Policy({ config, quarantined: trial.quarantined ?? (() => undefined) })
   const guards = Object.entries(config.mcpServers).flatMap(([own, one]) => {
     const check = compileGuards(one.guards, { server: own })
     return check ? [[own, check] as const] : []

@@ -9,7 +9,7 @@ import { homeOf } from '../../core/home.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { parentName } from '../../policy/agents.ts'
-import { compileRules } from '../../policy/rules.ts'
+import { Rules } from '../../policy/rules.ts'
 import type { ConfigEdit, EditProposal } from '../contract.ts'
 import { type ConfigChange, ConfigEditor, type Proposal } from './config-editor.ts'
 import { type Draft, openEditedFile } from './config-file.ts'
@@ -72,7 +72,7 @@ export function allowingChange(agent: string, names: readonly string[], values: 
 export function agentsOf({ loaded }: Pick<Proposal | Draft, 'loaded'>, server: string): string[] | null {
   if (!loaded) return null
   const { agents, policy, mcpServers } = loaded.config
-  const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
+  const rules = new Rules({ agents, policy, servers: Object.keys(mcpServers) })
   if (rules.agents.size === 0) return null
   return [...rules.agents].filter((agent) => !rules.closed({ agent, authenticated: true }, server))
 }

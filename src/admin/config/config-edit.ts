@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import * as z from 'zod'
-import type { ShownLine } from '../../catalog/pins/definition-diff.ts'
+import type { ShownLine } from '../../catalog/pins/definition.ts'
 import type { FoundFile } from '../../clients/client-files.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
 import { serverFormSchema } from '../../config/editor-schema.ts'

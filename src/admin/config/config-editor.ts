@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Redactor } from '../../audit/redact/redactor.ts'
-import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
+import { diffOf, type ShownLine } from '../../catalog/pins/definition.ts'
 import { filesIn, type StoreSecret, withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
 import {
   changesBetween,

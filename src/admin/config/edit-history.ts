@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ShownLine } from '../../catalog/pins/definition-diff.ts'
+import type { ShownLine } from '../../catalog/pins/definition.ts'
 import { parseJson } from '../../json/parse-json.ts'
-import { writeAtomic } from '../../lib/atomic-write.ts'
+import { writeAtomic } from '../../lib/files.ts'
 
 /** A change of the configuration file that can be undone. */
 export interface RecordedEdit {

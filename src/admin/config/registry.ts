@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { parseJson } from '../../json/parse-json.ts'
-import { failureReason } from '../../lib/failure-reason.ts'
+import { failureReason } from '../../lib/message-text.ts'
 import { basicAuthOf } from '../../lib/url.ts'
 import type { RegistryServerView } from '../contract.ts'
 

@@ -1,6 +1,5 @@
-import { reviewPin } from '../../catalog/pins/pin-review.ts'
-import { isOpen, type PinState, stateOf } from '../../catalog/pins/pin-state.ts'
-import { visible } from '../../catalog/scan/escape-invisible.ts'
+import { isOpen, type PinState, reviewPin, stateOf } from '../../catalog/pins/pin-state.ts'
+import { visible } from '../../catalog/scan/finding.ts'
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { pluralize } from '../../lib/message-text.ts'

@@ -8,7 +8,7 @@ import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { asRecord } from '../../lib/is-record.ts'
-import { createPolicy, type Policy } from '../../policy/decide.ts'
+import { Policy } from '../../policy/decide.ts'
 import type { Change } from '../../policy/replay.ts'
 import type { ReplayProgress } from '../../runtime/policy-replay.ts'
 import type { AuditQueries } from '../audit/audit.ts'
@@ -106,7 +106,7 @@ export function createPolicyAdmin(
       const generation = current()
       const { pins, loaded } = generation
       const quarantined = config.policy.pins === 'quarantine' ? pins.denialOf : undefined
-      const policy = createPolicy({ config, quarantined })
+      const policy = new Policy({ config, quarantined })
       const tools = withoutMetaTools(generation.catalog.everything('tool'))
       const compare = comparison(generation.policy, policy, agentsOf(generation), agentsOf({ policy }))
       if (isDeepStrictEqual(config, loaded.config)) return compare.result()

@@ -9,7 +9,7 @@ import {
   type ChainEnd,
   type Spool,
 } from '../../core/audit-archive.ts'
-import { makeFolder } from '../../lib/atomic-write.ts'
+import { makeFolder } from '../../lib/files.ts'
 import {
   firstSeqOf,
   listLanes,

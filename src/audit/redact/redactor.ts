@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { CapturedText } from '../../core/captures.ts'
+import type { CapturedText } from '../../core/history.ts'
 import { ExactNumber } from '../../json/exact-number.ts'
 import type { Json } from '../../json/json.ts'
 import { maxDepth, repeatsKey } from '../../json/json-text.ts'

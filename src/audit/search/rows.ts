@@ -1,5 +1,5 @@
 import type { AuditEnd } from '../../core/audit.ts'
-import { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
+import { type AuditFilter, comparedFields } from '../../core/audit-archive.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'

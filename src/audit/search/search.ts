@@ -5,7 +5,7 @@ import {
   filterConditions,
   formatCursor,
   parseCursor,
-} from '../../core/audit-filter.ts'
+} from '../../core/audit-archive.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { listLanes, type StoredRecord } from '../log-files.ts'
 import { type AuditPageQuery, type AuditSearchPage, emptyPage } from '../reader.ts'

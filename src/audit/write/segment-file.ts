@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { ChainEnd } from '../../core/audit-archive.ts'
-import { makeFolder } from '../../lib/atomic-write.ts'
+import { makeFolder } from '../../lib/files.ts'
 
 export interface Segment {
   readonly file: string

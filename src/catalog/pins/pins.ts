@@ -7,10 +7,16 @@ import { builtInSources, type Source } from '../../core/source.ts'
 import { listen } from '../../lib/listen.ts'
 import type { ScanFinding } from '../scan/finding.ts'
 import { ToolNames } from '../scan/lookalike-names.ts'
-import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
-import { createNotices } from './notices.ts'
+import { type PinnedDefinition, pinnedDefinitionOf } from './definition.ts'
 import { type Approved, approvePins, blockPin, type Selection } from './pin-decisions.ts'
-import { createScanQueue, createUnpinnedFlags, PinEvaluator, type Pinned, type PinSubject } from './pin-evaluator.ts'
+import {
+  createNotices,
+  createScanQueue,
+  createUnpinnedFlags,
+  PinEvaluator,
+  type Pinned,
+  type PinSubject,
+} from './pin-evaluator.ts'
 import {
   addOrigin,
   approvalOf,
@@ -21,8 +27,7 @@ import {
   type ServerPins,
   snapshotIn,
 } from './pin-record.ts'
-import { reviewPin } from './pin-review.ts'
-import { findPin, isUnacknowledged, type PinState, type PinsMode, statesOf } from './pin-state.ts'
+import { findPin, isUnacknowledged, type PinState, type PinsMode, reviewPin, statesOf } from './pin-state.ts'
 import { PinTable, pinsFolder } from './pin-table.ts'
 
 export type { Pinned } from './pin-evaluator.ts'

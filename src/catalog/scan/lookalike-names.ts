@@ -1,4 +1,4 @@
-import { skeletonOf, spellingOf } from '../../lib/lookalikes.ts'
+import { skeletonOf, spellingOf } from '../../lib/characters.ts'
 
 interface Known {
   readonly server: string

@@ -1,4 +1,4 @@
-import { latinFor, lookalikes } from '../../lib/lookalikes.ts'
+import { latinFor, lookalikes } from '../../lib/characters.ts'
 
 const ignorable = /\p{Default_Ignorable_Code_Point}|[\0-\x08\x0e-\x1f\x7f-\x9f]/gu
 const ascii = /^[\x00-\x7f]*$/

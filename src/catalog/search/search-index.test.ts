@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Definition } from '../../core/entry.ts'
-import { createItem, type Item } from '../item.ts'
+import { createItem, type Item } from '../snapshot.ts'
 import { best, createSearchIndex } from './search-index.ts'
 import { stem, tokens } from './tokenizer.ts'
 

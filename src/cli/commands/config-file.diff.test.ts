@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { diffOf as diff } from '../../catalog/pins/definition-diff.ts'
+import { diffOf as diff } from '../../catalog/pins/definition.ts'
 import { printDiff } from './config-file.ts'
 
 const shown = (before: string, after: string) => diff(before, after).map(([mark, text]) => mark + text)

@@ -11,7 +11,7 @@ import {
 } from '../../admin/config/prepare-import.ts'
 import { starterWith } from '../../admin/config/starter.ts'
 import { createRedactor } from '../../audit/redact/redactor.ts'
-import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
+import { diffOf, type ShownLine } from '../../catalog/pins/definition.ts'
 import type { FoundServer, PlannedServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
 import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/edit-text.ts'

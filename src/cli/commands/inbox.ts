@@ -1,5 +1,5 @@
 import type { InboxItem, InboxView } from '../../admin/contract.ts'
-import { visible } from '../../catalog/scan/escape-invisible.ts'
+import { visible } from '../../catalog/scan/finding.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { shellQuote } from '../../lib/message-text.ts'
 import type { OptionsOf } from '../command-table.ts'

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { createBudgets } from '../../core/limits/budgets.ts'
+import { createBudgets } from '../../core/limits/budget.ts'
 import type { By, CallFigures, StatsTable } from '../../telemetry/stats/stats.ts'
 import type { OptionsOf } from '../command-table.ts'
 import { canErase, createOutput, type Output, type Shell, UsageError } from '../kit.ts'

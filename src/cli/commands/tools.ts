@@ -1,5 +1,5 @@
-import { linesOf } from '../../catalog/pins/definition-diff.ts'
-import { findingText, visible } from '../../catalog/scan/escape-invisible.ts'
+import { linesOf } from '../../catalog/pins/definition.ts'
+import { findingText, visible } from '../../catalog/scan/finding.ts'
 import { ToolNames } from '../../catalog/scan/lookalike-names.ts'
 import { scanAmong } from '../../catalog/scan/scan.ts'
 import type { Exposure, Served } from '../../core/access.ts'

@@ -3,7 +3,7 @@ import type { Config, ServerConfig } from '../../config/schema.ts'
 import { isWithin, keyPath } from '../../config/tree.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { matches } from '../../lib/wildcard.ts'
-import { compileRules } from '../../policy/rules.ts'
+import { Rules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
 import { isThisGateway } from '../../runtime/upstream-servers.ts'
 import type { RunningGateway } from '../running-gateway.ts'
@@ -162,7 +162,7 @@ export const agentCheck = (
     const enabled = Object.entries(config.mcpServers).filter(([, { disabled }]) => !disabled)
     const silent = enabled.map(([name]) => name).filter((name) => !known.has(name))
     const servers = Object.keys(config.mcpServers)
-    const rules = compileRules({ agents: config.agents, policy: config.policy, servers })
+    const rules = new Rules({ agents: config.agents, policy: config.policy, servers })
 
     const isIdle = (agent: string): boolean => {
       // An agent that is denied everything is meant to have no tools.

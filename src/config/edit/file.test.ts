@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeF
 import { basename } from 'node:path'
 import { expect, test } from 'vitest'
 import { place } from '../../clients/place.fixture.ts'
-import { temporaryBeside } from '../../lib/file-owner.ts'
+import { temporaryBeside } from '../../lib/files.ts'
 import { readSnapshot, replaceFile } from './file.ts'
 
 test('B11: a file is replaced whole, keeps its mode, and leaves no draft behind', async () => {

@@ -1,7 +1,6 @@
 import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { writeAtomic } from '../../lib/atomic-write.ts'
-import { lockFile, removeTemporaryBeside } from '../../lib/file-lock.ts'
+import { lockFile, removeTemporaryBeside, writeAtomic } from '../../lib/files.ts'
 
 /** A file's state at the time it was read. Writing fails if the file has changed since then. */
 export interface FileSnapshot {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { Budget } from './budget.ts'
-import { createBudgets } from './budgets.ts'
+import { Budget, createBudgets } from './budget.ts'
 
 const overloaded = expect.objectContaining({ code: 'OVERLOADED', details: { retryAfterMs: 1_000 } })
 

@@ -2,10 +2,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { BudgetSpent } from './budget.ts'
+import { BudgetSpent } from './check-run.ts'
 import { SchemaChecker } from './checker.ts'
-import { formats } from './formats.ts'
 import { prepare } from './prepare.ts'
+import { formats } from './values.ts'
 
 type Fields = Record<string, unknown>
 

@@ -1,5 +1,4 @@
-import { budget, stepsPerCheck } from './budget.ts'
-import { type Check, type Problem, run } from './check-run.ts'
+import { budget, type Check, type Problem, run, stepsPerCheck } from './check-run.ts'
 import { compileSchema } from './keywords.ts'
 import type { PatternCompiler } from './patterns.ts'
 import type { PreparedSchema } from './prepare.ts'

@@ -1,11 +1,22 @@
 import { ExactNumber } from '../../json/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { budget, charge, chargeForWhole, stepsPerCheck, stepsPerMember } from './budget.ts'
-import { type Check, checkMember, type Evaluated, failed, type Keyword, quietly, run } from './check-run.ts'
-import { canonical, compare, type Digits, isDigits, isMultiple, isWhole } from './exact.ts'
-import { formats } from './formats.ts'
+import {
+  budget,
+  type Check,
+  charge,
+  chargeForWhole,
+  checkMember,
+  type Evaluated,
+  failed,
+  type Keyword,
+  quietly,
+  run,
+  stepsPerCheck,
+  stepsPerMember,
+} from './check-run.ts'
 import type { PatternCompiler } from './patterns.ts'
 import { type PreparedSchema, valuesIn } from './prepare.ts'
+import { canonical, compare, type Digits, formats, isDigits, isMultiple, isWhole } from './values.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

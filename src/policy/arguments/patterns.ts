@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { charge } from './budget.ts'
+import { charge } from './check-run.ts'
 
 /** Max characters in a string matched against a pattern. For longer strings, only the server checks the pattern. */
 const maxMatched = 64 * 1024

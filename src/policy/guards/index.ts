@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Definition } from '../../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import { declares, schemasAt } from '../../core/schema-keywords.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { declares, schemasAt } from '../schema-members.ts'
 import { pathGuard } from './path.ts'
 import {
   type Guard,

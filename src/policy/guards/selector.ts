@@ -1,7 +1,7 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { ToolwayError } from '../../core/errors.ts'
+import { readAs } from '../../lib/characters.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { readAs } from '../../lib/lookalikes.ts'
 import { memoize } from '../../lib/memoize.ts'
 
 /** Where guarded values are in the arguments: `path`, `paths[]`, `options.path`, `items[].url`. */

@@ -3,7 +3,7 @@ import { type Caller, type Capabilities, type LogLevel, ownerKey } from '../../c
 import type { Clock } from '../../core/clock.ts'
 import { ownerOf } from '../../core/cluster.ts'
 import { ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
-import type { Budgets } from '../../core/limits/budgets.ts'
+import type { Budgets } from '../../core/limits/budget.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import { Json } from '../../json/json.ts'
 import { createSeal } from '../../lib/seal.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Chat } from '../../core/chat.ts'
-import type { Budgets } from '../../core/limits/budgets.ts'
+import type { Budgets } from '../../core/limits/budget.ts'
 import type { Admit } from '../auth/throttle.ts'
 import type { RequestBodies } from './bodies.ts'
 import type { Hosts } from './hosts.ts'

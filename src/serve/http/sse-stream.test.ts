@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { createBudgets } from '../../core/limits/budgets.ts'
+import { createBudgets } from '../../core/limits/budget.ts'
 import { createUnreadResponses, SseStream } from './sse-stream.ts'
 
 test('V6: a response that is read late again and again gets no further listeners, and counts only while unread', () => {

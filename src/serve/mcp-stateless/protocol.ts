@@ -5,7 +5,7 @@ import { type Caller, declaresExtension, tasksExtension } from '../../core/call.
 import type { Clock } from '../../core/clock.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Budgets } from '../../core/limits/budgets.ts'
+import type { Budgets } from '../../core/limits/budget.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { isRecord } from '../../lib/is-record.ts'

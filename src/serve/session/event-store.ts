@@ -1,5 +1,4 @@
-import type { Budget } from '../../core/limits/budget.ts'
-import { createBudgets } from '../../core/limits/budgets.ts'
+import { type Budget, createBudgets } from '../../core/limits/budget.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 
 /** A stored event. Without a message, it only marks the end of the stream. */

@@ -9,8 +9,11 @@ import {
   type ArchiveQuery,
   type ArrivalQuery,
   archiveNames,
+  type FilterConditionOptions,
+  filterConditions,
+  formatCursor,
+  parseCursor,
 } from '../../core/audit-archive.ts'
-import { type FilterConditionOptions, filterConditions, formatCursor, parseCursor } from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { epochMs, isoOf, type Postgres, storable } from './connection.ts'
 

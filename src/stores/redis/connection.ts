@@ -4,9 +4,9 @@ import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { backoffMs } from '../../lib/backoff.ts'
-import { failureReason } from '../../lib/failure-reason.ts'
+import { backoffMs } from '../../lib/duration.ts'
 import { listen } from '../../lib/listen.ts'
+import { failureReason } from '../../lib/message-text.ts'
 
 /** A connection to Redis or Valkey, which may be unavailable, so callers need a fallback. */
 export interface SharedRedis extends AsyncDisposable {

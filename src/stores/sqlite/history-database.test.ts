@@ -5,8 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import type { HistoryBatch, StoredCall, Tally, TallyCounts } from '../../core/history.ts'
 import { addPacked, createLatencies, latencyBucket, percentile } from '../../lib/latency-histogram.ts'
-import type { SqliteTrouble } from '../../lib/sqlite-file.ts'
-import { openSqliteFile } from '../../lib/sqlite-file.ts'
+import { openSqliteFile, type SqliteTrouble } from '../../lib/sqlite.ts'
 import { type HistoryDatabaseOptions, openHistoryDatabase } from './history-database.ts'
 
 const start = Date.UTC(2027, 0, 15)

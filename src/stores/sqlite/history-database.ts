@@ -33,8 +33,7 @@ import {
 import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
-import { inTransaction } from '../../lib/sqlite.ts'
-import { openSqliteFile, type SqliteFileOptions } from '../../lib/sqlite-file.ts'
+import { inTransaction, openSqliteFile, type SqliteFileOptions } from '../../lib/sqlite.ts'
 import { callColumns } from './history-batch.ts'
 
 export interface HistoryDatabaseOptions extends Pick<SqliteFileOptions, 'path' | 'say' | 'busyMs'> {

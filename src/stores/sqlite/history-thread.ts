@@ -3,7 +3,7 @@ import type { CallFilter, CallPageQuery } from '../../core/call-query.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { StoredLogin, TallyQuery } from '../../core/history.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
-import type { SqliteTrouble } from '../../lib/sqlite-file.ts'
+import type { SqliteTrouble } from '../../lib/sqlite.ts'
 import { decodeBatch } from './history-batch.ts'
 import { type HistoryDatabaseOptions, openHistoryDatabase } from './history-database.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { backoffMs } from '../../lib/backoff.ts'
+import { backoffMs } from '../../lib/duration.ts'
 import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 
 export type Exporter = ReturnType<typeof createExporter>

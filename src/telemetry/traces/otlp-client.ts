@@ -6,9 +6,9 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { HttpClient } from '../../egress/http-client.ts'
 import { ProxyError } from '../../egress/proxy.ts'
 import { readBeginning } from '../../egress/read-bounded.ts'
-import { retryAfterMs } from '../../lib/backoff.ts'
-import { failureReason } from '../../lib/failure-reason.ts'
-import { createLazy } from '../../lib/lazy.ts'
+import { retryAfterMs } from '../../lib/duration.ts'
+import { createLazy } from '../../lib/memoize.ts'
+import { failureReason } from '../../lib/message-text.ts'
 import { rejectedSpans } from './otlp-protobuf.ts'
 
 export type OtlpReply =

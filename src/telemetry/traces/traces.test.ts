@@ -7,8 +7,7 @@ import { decodeRequest } from './otlp.fixture.ts'
 import { plainDelivery, type Received, type Receiver, startReceiver } from './receiver.fixture.ts'
 import { serverOf } from './server.fixture.ts'
 import { openTraces } from './traces.ts'
-import type { TraceSettings } from './tracing.ts'
-import { everything } from './tracing.ts'
+import { everything, type TraceSettings } from './tracing.ts'
 
 const servers = new Map([['files', serverOf({ command: 'files' })]])
 

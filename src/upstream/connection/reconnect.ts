@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
 import { endWith } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
-import { backoffMs } from '../../lib/backoff.ts'
+import { backoffMs } from '../../lib/duration.ts'
 
 export interface RestartLimit {
   readonly max: number

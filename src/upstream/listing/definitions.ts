@@ -1,7 +1,7 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Definition, Kind, Traits } from '../../core/entry.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
-import { hiddenCharacters, withoutHidden } from '../../lib/hidden-characters.ts'
+import { hiddenCharacters, withoutHidden } from '../../lib/characters.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'

@@ -7,7 +7,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { rangeOf } from '../../egress/addresses.ts'
 import { ProxyError, proxyFor } from '../../egress/proxy.ts'
 import { parseJson } from '../../json/parse-json.ts'
-import { failureReason } from '../../lib/failure-reason.ts'
+import { failureReason } from '../../lib/message-text.ts'
 import { NoResponse } from '../transports/http-channel.ts'
 import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
 

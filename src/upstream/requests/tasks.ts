@@ -1,7 +1,6 @@
 import { type Call, ownerKey, type Peer, wrapPeer } from '../../core/call.ts'
 import { ServerError } from '../../core/errors.ts'
-import type { Budget } from '../../core/limits/budget.ts'
-import { createBudgets } from '../../core/limits/budgets.ts'
+import { type Budget, createBudgets } from '../../core/limits/budget.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId, writeTaskId } from '../../core/task-id.ts'

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
-import { backoffMs } from '../../lib/backoff.ts'
+import { backoffMs } from '../../lib/duration.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { withoutHidden } from '../../lib/hidden-characters.ts'
+import { withoutHidden } from '../../lib/characters.ts'
 import { shorten } from '../../lib/message-text.ts'
 
 /** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */

@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import { ProxyError } from '../../egress/proxy.ts'
-import { retryAfterMs } from '../../lib/backoff.ts'
-import { failureReason } from '../../lib/failure-reason.ts'
+import { retryAfterMs } from '../../lib/duration.ts'
+import { failureReason } from '../../lib/message-text.ts'
 import { readChallenge } from '../oauth/authorization.ts'
 import { ConnectTimeout, NoResponse, type ResponseHead } from './http-channel.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
-import { createBudgets } from '../../../core/limits/budgets.ts'
+import { createBudgets } from '../../../core/limits/budget.ts'
 import { silentLog } from '../../../core/log.ts'
 import { collectAnswer } from '../model.ts'
 import { ggufModel } from './gguf-model.ts'

@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises'
 import { readAllArrivals } from '../../../audit/archive/arrivals.ts'
 import { archiveRows } from '../../../audit/reader.ts'
 import { type AuditQuery, type AuditSearch, openCurrentSearch } from '../../../audit/search/search.ts'
-import type { Archive } from '../../../core/audit-archive.ts'
+import type { Archive, AuditFilter } from '../../../core/audit-archive.ts'
 import {
   archiveCsvHeading,
   archiveCsvLine,
@@ -15,7 +15,6 @@ import {
   harmlessJson,
   jsonLine,
 } from '../../../core/audit-export.ts'
-import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import type { OptionsOf } from '../../command-table.ts'
 import { createOutput, type Output, type Shell, UsageError } from '../../kit.ts'

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import type { WrittenAgent } from './agent-rules.ts'
-import type { GlobalPolicy } from './global.ts'
 import { agentOf, openPolicy } from './policies.fixture.ts'
-import { compileRules } from './rules.ts'
+import { ruleWarnings } from './policy-warnings.ts'
+import type { GlobalPolicy } from './rules.ts'
 
 const warnings = (
   agents: Record<string, WrittenAgent>,
   policy: Partial<GlobalPolicy> = {},
   servers = ['filesystem', 'everything'],
-) => compileRules({ agents, policy: { ...openPolicy, ...policy }, servers }).warnings
+) => ruleWarnings({ agents, policy: { ...openPolicy, ...policy }, servers })
 
 const all = agentOf({ allow: { servers: ['*'] } })
 

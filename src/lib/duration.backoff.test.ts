@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { backoffMs, jitteredBackoffMs, retryAfterMs } from './backoff.ts'
+import { backoffMs, jitteredBackoffMs, retryAfterMs } from './duration.ts'
 
 const backoff = { firstMs: 100, maxMs: 1_000 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLazy } from './lazy.ts'
+import { createLazy } from './memoize.ts'
 
 test('T5: a value is loaded once, and again only after a failure', async () => {
   let attempts = 0

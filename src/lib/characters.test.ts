@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { expectCpuBelow } from '../../tests/fixtures/cpu-time.ts'
-import { withoutHidden } from './hidden-characters.ts'
+import { withoutHidden } from './characters.ts'
 
 test.each([
   ['colours', 'a\x1b[1;31mb\x1b[0m', 'ab'],

@@ -4,7 +4,7 @@ import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../json/canonical-json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
-import { hashOf, pinnedPart } from './definition-snapshot.ts'
+import { hashOf, pinnedPart } from './definition.ts'
 
 const definitions = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), {
   maxKeys: 6,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { failureReason } from './failure-reason.ts'
+import { failureReason } from './message-text.ts'
 
 const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' })
 

@@ -3,8 +3,7 @@ import { mkdir, mkdtempDisposable, readdir, utimes, writeFile } from 'node:fs/pr
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { lockFile, removeLeftovers } from './file-lock.ts'
-import { temporaryBeside } from './file-owner.ts'
+import { lockFile, removeLeftovers, temporaryBeside } from './files.ts'
 
 const place = async () => {
   const folder = await mkdtempDisposable(join(tmpdir(), 'toolway-lock-'))

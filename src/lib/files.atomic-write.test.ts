@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
-import { makeFolder, writeAtomic, writeNew } from './atomic-write.ts'
+import { makeFolder, writeAtomic, writeNew } from './files.ts'
 
 let folder: string
 beforeEach(() => {

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { expectCpuBelow } from '../../../tests/fixtures/cpu-time.ts'
 import { ExactNumber, parseExactly } from '../../json/exact-number.ts'
 import { Json } from '../../json/json.ts'
-import { budget, stepsPerCheck } from './budget.ts'
-import { compare, isMultiple } from './exact.ts'
+import { budget, stepsPerCheck } from './check-run.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'
+import { compare, isMultiple } from './values.ts'
 
 /** Whether arguments, as text, fit a schema, as text: both with all their digits. */
 async function fits(schema: string, args: string): Promise<boolean> {

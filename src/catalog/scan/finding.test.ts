@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../tests/fixtures/any-character.ts'
-import { excerptOf, visible } from './escape-invisible.ts'
+import { excerptOf, visible } from './finding.ts'
 
 test('B5: everything invisible is spelt out', () => {
   expect(visible('a\u001b[31m\u200b\u202e\u{e0041}b')).toBe('a\\u{1b}[31m\\u{200b}\\u{202e}\\u{e0041}b')
