@@ -14,7 +14,7 @@ import { silentLog } from '../src/core/log.ts'
 import type { Observer } from '../src/core/observer.ts'
 import { sqliteHistory } from '../src/stores/sqlite/history-store.ts'
 import { createRecentCalls } from '../src/telemetry/calls/call-records.ts'
-import { createHistoryRecorder } from '../src/telemetry/history/history-recorder.ts'
+import { HistoryRecorder } from '../src/telemetry/history/history-recorder.ts'
 import { connect } from '../tests/fixtures/clients.ts'
 import { startCommand } from '../tests/fixtures/command.ts'
 import { temporaryFolder } from '../tests/fixtures/folders.ts'
@@ -116,7 +116,7 @@ for (const perSecond of [500, 5_000]) {
     },
     thread: new URL('../src/stores/sqlite/history-thread.ts', import.meta.url),
   })
-  const recorder = createHistoryRecorder({ store, clock, redact })
+  const recorder = new HistoryRecorder({ store, clock, redact })
   const control = createRecentCalls({ clock, redact })
   const on = createRecentCalls({ clock, redact, onEnded: recorder.add })
   const disabled = createRecentCalls({ clock, redact, onEnded: undefined })

@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import type { SourceStatus } from '../core/source-status.ts'
 import { callAgain } from '../lib/duration.ts'
 import { listen } from '../lib/listen.ts'
+import { setBounded } from '../lib/memoize.ts'
 import type { AttemptStep } from './attempt.ts'
 import { slotTimeOf } from './bulkhead.ts'
 
@@ -74,7 +75,7 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
       logChange(log, server, state, breaker)
       for (const listener of listeners) listener(server, state)
     }
-    const breaker = createBreaker({ config, start, clock, random, changed })
+    const breaker: Breaker = new Breaker({ config, start, clock, random, changed })
     breakers.set(server, breaker)
     return breaker
   }
@@ -187,153 +188,160 @@ interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'rando
   changed(state: BreakerState): void
 }
 
-type Breaker = ReturnType<typeof createBreaker>
-
 /**
  * A server's circuit breaker: lets all calls through when closed, none when open, and a few probes when half-open. One
  * caller, whose own arguments may be why its calls fail, must not cut off the others (V6): its failures do not count
  * while the server answers others, and as long as only its calls have failed, others are let through in any state.
  */
-function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
-  const window = createWindow()
-  let state: BreakerState = 'closed'
-  let since = start
-  let failures = 0
-  let reason = ''
+class Breaker implements Disposable {
+  readonly #options: BreakerOptions
+  readonly #window = new CallWindow()
+  #state: BreakerState = 'closed'
+  #since: number
+  #failures = 0
+  #reason = ''
   /** Incremented with each state change; tickets from an earlier state are ignored. */
-  let time = 0
+  #time = 0
   /**
    * How many calls the server has answered, in any state. Health checks do not count, because a server whose calls all
    * hang may still answer them.
    */
-  let answers = 0
+  #answers = 0
   /** When the server last answered a caller whose latest call did not fail; the latest is last. */
-  const answered = new Map<string, number>()
+  readonly #answered = new Map<string, number>()
   /** Callers whose failures have counted since the last answer or the last failed probe. Two are enough to know. */
-  let failing: readonly string[] = []
-  let probes = 0
-  let openings = 0
-  let until = 0
-  let hintedUntil = 0
-  let timer: Disposable | undefined
+  #failing: readonly string[] = []
+  #probes = 0
+  #openings = 0
+  #until = 0
+  #hintedUntil = 0
+  #timer: Disposable | undefined
 
-  const become = (next: BreakerState) => {
-    time++
-    state = next
-    since = clock.now()
-    changed(next)
+  constructor(options: BreakerOptions) {
+    this.#options = options
+    this.#since = options.start
   }
 
-  const open = (because: string) => {
+  get status(): BreakerStatus {
+    const base = { state: this.#state, since: this.#since, failures: this.#failures }
+    if (this.#state === 'closed') return base
+    if (this.#state === 'half-open') return { ...base, reason: this.#reason }
+    const retryAfterMs = Math.max(Math.ceil(this.#until - this.#options.clock.monotonic()), 1)
+    return { ...base, reason: this.#reason, retryAfterMs }
+  }
+
+  /** Returns a ticket to pass to `leave`, or undefined if the call must not proceed. */
+  enter(principal: string): BreakerTicket | undefined {
+    const isProbe = this.#state !== 'closed' && !(this.#failing.length === 1 && this.#failing[0] !== principal)
+    if (isProbe) {
+      if (this.#state === 'open' || this.#probes >= this.#options.config().halfOpenCalls) return undefined
+      this.#probes++
+    }
+    return { principal, isProbe, time: this.#time, answers: this.#answers }
+  }
+
+  leave(ticket: BreakerTicket, outcome: BreakerOutcome): void {
+    const { principal, isProbe } = ticket
+    // Also count answers to calls that began in an earlier state: they show that the server is alive.
+    if (outcome === 'answered') {
+      this.#answers++
+      setBounded(this.#answered, principal, this.#options.clock.monotonic(), maxAnswered)
+    } else if (outcome !== 'nothing') this.#answered.delete(principal)
+    const hasAnsweredSince = ticket.answers !== this.#answers
+    if (ticket.time !== this.#time) {
+      // Calls may take longer than the breaker stays open. Without this, such calls would never be held back.
+      if (this.#state !== 'closed' && outcome !== 'nothing' && !hasAnsweredSince) this.#noteFailing(principal)
+      return
+    }
+    if (isProbe) this.#probes--
+    if (outcome === 'answered') this.#succeeded()
+    // A probe that fails has shown no recovery, whatever else the server answered.
+    else if (outcome === 'failed' && (isProbe || !this.#answersOthers(principal))) this.#failed(ticket)
+    else if (outcome === 'timed-out' && (isProbe || !hasAnsweredSince)) this.#failed(ticket)
+  }
+
+  /**
+   * Reports that the server is failing on another replica: for the next `openFor`, a single failure opens this
+   * breaker. Returns whether the report is new: true if this breaker is closed and no earlier report is in effect.
+   */
+  hint(): boolean {
+    if (this.#state !== 'closed') return false
+    const now = this.#options.clock.monotonic()
+    const isNew = now >= this.#hintedUntil
+    this.#hintedUntil = now + this.#options.config().openFor
+    return isNew
+  }
+
+  [Symbol.dispose](): void {
+    this.#time++
+    this.#timer?.[Symbol.dispose]()
+  }
+
+  #become(next: BreakerState): void {
+    this.#time++
+    this.#state = next
+    this.#since = this.#options.clock.now()
+    this.#options.changed(next)
+  }
+
+  #open(reason: string): void {
+    const { clock, random, config } = this.#options
     const { openFor } = config()
-    const pause = Math.min(openFor * 2 ** openings, Math.max(openFor, maxPauseMs))
-    const pauseMs = openings++ === 0 ? pause : Math.round(pause * (1 - jitter * random()))
-    reason = because
-    until = clock.monotonic() + pauseMs
-    timer = clock.after(pauseMs, () => {
-      probes = 0
-      become('half-open')
+    const pause = Math.min(openFor * 2 ** this.#openings, Math.max(openFor, maxPauseMs))
+    const pauseMs = this.#openings++ === 0 ? pause : Math.round(pause * (1 - jitter * random()))
+    this.#reason = reason
+    this.#until = clock.monotonic() + pauseMs
+    this.#timer = clock.after(pauseMs, () => {
+      this.#probes = 0
+      this.#become('half-open')
     })
-    become('open')
+    this.#become('open')
   }
 
-  const close = () => {
-    timer?.[Symbol.dispose]()
-    failures = 0
-    openings = 0
-    window.clear()
-    become('closed')
+  #close(): void {
+    this.#timer?.[Symbol.dispose]()
+    this.#failures = 0
+    this.#openings = 0
+    this.#window.clear()
+    this.#become('closed')
   }
-
-  const isHinted = () => clock.monotonic() < hintedUntil
 
   /** Whether the server has recently answered another caller, none of whose calls has failed since. */
-  const answersOthers = (principal: string): boolean => {
-    const oldest = clock.monotonic() - config().window
-    for (const [other, at] of answered) if (other !== principal && at > oldest) return true
+  #answersOthers(principal: string): boolean {
+    const oldest = this.#options.clock.monotonic() - this.#options.config().window
+    for (const [other, at] of this.#answered) if (other !== principal && at > oldest) return true
     return false
   }
 
-  const isOneCallers = (principal: string): boolean => failing.length === 1 && failing[0] !== principal
-
-  const noteFailing = (principal: string) => {
-    if (failing.length < 2 && failing[0] !== principal) failing = [...failing, principal]
+  #noteFailing(principal: string): void {
+    if (this.#failing.length < 2 && this.#failing[0] !== principal) this.#failing = [...this.#failing, principal]
   }
 
-  const remember = (principal: string) => {
-    answered.delete(principal)
-    answered.set(principal, clock.monotonic())
-    if (answered.size > maxAnswered) answered.delete(answered.keys().next().value as string)
-  }
-
-  const failed = ({ principal, isProbe }: BreakerTicket) => {
-    const { failures: maxFailures, rate, minimumCalls, window: lengthMs } = config()
-    if (isProbe) failing = [principal]
-    else noteFailing(principal)
-    if (state === 'open' || (state === 'half-open' && !isProbe)) return
-    failures++
-    window.add(true, clock.monotonic(), lengthMs)
-    if (isProbe) open('it failed again when it was tested')
-    else if (failures >= maxFailures) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
-    else if (isHinted()) open('a call failed here and on another replica')
+  #failed({ principal, isProbe }: BreakerTicket): void {
+    const { failures: maxFailures, rate, minimumCalls, window: lengthMs } = this.#options.config()
+    if (isProbe) this.#failing = [principal]
+    else this.#noteFailing(principal)
+    if (this.#state === 'open' || (this.#state === 'half-open' && !isProbe)) return
+    const failures = ++this.#failures
+    const window = this.#window
+    const now = this.#options.clock.monotonic()
+    window.add(true, now, lengthMs)
+    if (isProbe) this.#open('it failed again when it was tested')
+    else if (failures >= maxFailures) this.#open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
+    else if (now < this.#hintedUntil) this.#open('a call failed here and on another replica')
     else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
-      open(`${window.failures} of its last ${window.calls} calls failed`)
+      this.#open(`${window.failures} of its last ${window.calls} calls failed`)
   }
 
-  const succeeded = () => {
-    failing = []
-    if (state !== 'closed') return close()
-    failures = 0
-    hintedUntil = 0
-    window.add(false, clock.monotonic(), config().window)
-  }
-
-  return {
-    get status(): BreakerStatus {
-      if (state === 'closed') return { state, since, failures }
-      if (state === 'half-open') return { state, since, failures, reason }
-      return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.monotonic()), 1) }
-    },
-    /** Returns a ticket to pass to `leave`, or undefined if the call must not proceed. */
-    enter(principal: string): BreakerTicket | undefined {
-      const isAllowed = state === 'closed' || isOneCallers(principal)
-      if (isAllowed) return { principal, isProbe: false, time, answers }
-      if (state === 'open' || probes >= config().halfOpenCalls) return undefined
-      probes++
-      return { principal, isProbe: true, time, answers }
-    },
-    leave(ticket: BreakerTicket, outcome: BreakerOutcome): void {
-      const { principal, isProbe } = ticket
-      // Also count answers to calls that began in an earlier state: they show that the server is alive.
-      if (outcome === 'answered') {
-        answers++
-        remember(principal)
-      } else if (outcome !== 'nothing') answered.delete(principal)
-      if (ticket.time !== time) {
-        // Calls may take longer than the breaker stays open. Without this, such calls would never be held back.
-        if (state !== 'closed' && outcome !== 'nothing' && ticket.answers === answers) noteFailing(principal)
-        return
-      }
-      if (isProbe) probes--
-      if (outcome === 'answered') succeeded()
-      // A probe that fails has shown no recovery, whatever else the server answered.
-      else if (outcome === 'failed' && (isProbe || !answersOthers(principal))) failed(ticket)
-      else if (outcome === 'timed-out' && (isProbe || ticket.answers === answers)) failed(ticket)
-    },
-    /**
-     * Reports that the server is failing on another replica: for the next `openFor`, a single failure opens this
-     * breaker. Returns whether the report is new: true if this breaker is closed and no earlier report is in effect.
-     */
-    hint(): boolean {
-      if (state !== 'closed') return false
-      const news = !isHinted()
-      hintedUntil = clock.monotonic() + config().openFor
-      return news
-    },
-    [Symbol.dispose](): void {
-      time++
-      timer?.[Symbol.dispose]()
-    },
+  #succeeded(): void {
+    this.#failing = []
+    if (this.#state !== 'closed') {
+      this.#close()
+      return
+    }
+    this.#failures = 0
+    this.#hintedUntil = 0
+    this.#window.add(false, this.#options.clock.monotonic(), this.#options.config().window)
   }
 }
 
@@ -341,49 +349,47 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
 const slices = 10
 
 /** Counts recent calls and failures in constant memory. */
-export function createWindow() {
-  const callsIn = new Array<number>(slices).fill(0)
-  const failuresIn = new Array<number>(slices).fill(0)
-  let length = 0
+export class CallWindow {
+  calls = 0
+  failures = 0
+  readonly #callsIn = new Array<number>(slices).fill(0)
+  readonly #failuresIn = new Array<number>(slices).fill(0)
+  #lengthMs = 0
   /** Number of the newest slice, counted from the clock's zero. */
-  let latest = 0
+  #latest = 0
 
-  const moveTo = (slice: number) => {
+  add(failed: boolean, now: number, lengthMs: number): void {
+    if (lengthMs !== this.#lengthMs) this.clear()
+    this.#lengthMs = lengthMs
+    const slice = Math.floor(now / Math.ceil(lengthMs / slices))
+    if (slice !== this.#latest) this.#moveTo(slice)
+    const place = slice % slices
+    this.#callsIn[place] = (this.#callsIn[place] as number) + 1
+    this.calls++
+    if (!failed) return
+    this.#failuresIn[place] = (this.#failuresIn[place] as number) + 1
+    this.failures++
+  }
+
+  clear(): void {
+    this.#callsIn.fill(0)
+    this.#failuresIn.fill(0)
+    this.calls = 0
+    this.failures = 0
+  }
+
+  #moveTo(slice: number): void {
     // Also start over if the clock was set back: otherwise old counts would stay until it catches up.
-    if (slice < latest || slice - latest >= slices) window.clear()
+    if (slice < this.#latest || slice - this.#latest >= slices) this.clear()
     else {
-      for (let next = latest + 1; next <= slice; next++) {
+      for (let next = this.#latest + 1; next <= slice; next++) {
         const place = next % slices
-        window.calls -= callsIn[place] as number
-        window.failures -= failuresIn[place] as number
-        callsIn[place] = 0
-        failuresIn[place] = 0
+        this.calls -= this.#callsIn[place] as number
+        this.failures -= this.#failuresIn[place] as number
+        this.#callsIn[place] = 0
+        this.#failuresIn[place] = 0
       }
     }
-    latest = slice
+    this.#latest = slice
   }
-
-  const window = {
-    calls: 0,
-    failures: 0,
-    add(failed: boolean, now: number, lengthMs: number): void {
-      if (lengthMs !== length) window.clear()
-      length = lengthMs
-      const slice = Math.floor(now / Math.ceil(lengthMs / slices))
-      if (slice !== latest) moveTo(slice)
-      const place = slice % slices
-      callsIn[place] = (callsIn[place] as number) + 1
-      window.calls++
-      if (!failed) return
-      failuresIn[place] = (failuresIn[place] as number) + 1
-      window.failures++
-    },
-    clear(): void {
-      callsIn.fill(0)
-      failuresIn.fill(0)
-      window.calls = 0
-      window.failures = 0
-    },
-  }
-  return window
 }

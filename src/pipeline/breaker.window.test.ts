@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createWindow } from './breaker.ts'
+import { CallWindow } from './breaker.ts'
 
 const step = fc.record({ ms: fc.integer({ min: 0, max: 700 }), failed: fc.boolean() })
 
 test('J3: a window counts what a full record of its slices would', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.constantFrom(1, 7, 1_000, 3_005), (steps, lengthMs) => {
-      const window = createWindow()
+      const window = new CallWindow()
       const slice = Math.ceil(lengthMs / 10)
       const all: { slice: number; failed: boolean }[] = []
       let now = 1_800_000_000_000
@@ -25,7 +25,7 @@ test('J3: a window counts what a full record of its slices would', () => {
 })
 
 test('a clock that was set back, and a window of another length, reset the count', () => {
-  const window = createWindow()
+  const window = new CallWindow()
   window.add(true, 5_000, 1_000)
   window.add(true, 4_000, 1_000)
   expect(window.calls).toBe(1)

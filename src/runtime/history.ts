@@ -9,7 +9,7 @@ import { sqliteHistory } from '../stores/sqlite/history-store.ts'
 import { vaultSeal } from '../stores/vault.ts'
 import type { CallRecord, RecentCalls } from '../telemetry/calls/call-records.ts'
 import { type CallHistory, createCallHistory } from '../telemetry/history/call-history.ts'
-import { createHistoryRecorder } from '../telemetry/history/history-recorder.ts'
+import { HistoryRecorder } from '../telemetry/history/history-recorder.ts'
 import { moduleFile } from './package-paths.ts'
 
 /** What the dashboard shows across restarts. Workers on one machine share a file; each replica has its own. */
@@ -63,9 +63,9 @@ export function openHistory(
       log.warn({ err: cause }, 'captured calls cannot be stored: they are lost when Toolway stops')
       return []
     })
-  const recorder = createHistoryRecorder({ store, clock, redact, captured })
+  const recorder = new HistoryRecorder({ store, clock, redact, captured })
   const past = createCallHistory({ store, recorder, clock, redact })
-  budgets.register('history_calls', recorder.use)
+  budgets.register('history_calls', () => recorder.use())
   let recording = false
   let restored: Promise<void> | undefined
   return {

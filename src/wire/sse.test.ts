@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
-import { createEventReader, eventBytes, keepAlive } from './sse.ts'
+import { EventReader, eventBytes, keepAlive } from './sse.ts'
 
 const reading = (maxLength = 1_000) => {
   const told: object[] = []
-  const reader = createEventReader({
+  const reader = new EventReader({
     maxLength,
     event: ({ data, ...event }) => told.push({ ...event, data: data.toString() }),
     retry: (ms) => told.push({ retry: ms }),
     tooLong: () => told.push({ tooLong: true }),
   })
-  return { told, ...reader }
+  return { told, push: (chunk: Buffer) => reader.push(chunk) }
 }
 
 const readAll = (text: string | Buffer, maxLength?: number) => {
@@ -21,7 +21,7 @@ const readAll = (text: string | Buffer, maxLength?: number) => {
   return reader.told
 }
 
-describe('createEventReader', () => {
+describe('EventReader', () => {
   test('reads data, type, id and retry', () => {
     expect(readAll('data: {"a":1}\n\n')).toEqual([{ event: 'message', data: '{"a":1}' }])
     expect(readAll('event: endpoint\ndata:/x\n\n')).toEqual([{ event: 'endpoint', data: '/x' }])
@@ -92,7 +92,7 @@ describe('createEventReader', () => {
   test('F14: data that came in one chunk is a slice of it', () => {
     const chunk = Buffer.from('data: {"a":1}\n\n')
     const parts: Buffer[] = []
-    createEventReader({ maxLength: 100, event: ({ data }) => parts.push(data), tooLong: () => {} }).push(chunk)
+    new EventReader({ maxLength: 100, event: ({ data }) => parts.push(data), tooLong: () => {} }).push(chunk)
     expect(parts[0]?.buffer).toBe(chunk.buffer)
   })
 })

@@ -14,113 +14,114 @@ const RETURN = 0x0d
 const LINE_FEED = 0x0a
 const COLON = 0x3a
 
-/**
- * Reads an event stream as defined by the HTML standard, with two differences: a block with an id but no data is
- * delivered as an event with empty data, because the id matters for resuming; and an event longer than `maxLength` is
- * dropped and reported once. An unfinished event at the end of the stream is dropped.
- */
-export function createEventReader(options: {
+export interface EventReaderOptions {
   readonly maxLength: number
   event(event: ServerSentEvent): void
   retry?(ms: number): void
   tooLong(): void
   /** Receives everything but data: comments, empty lines, other fields, and the rest of an event that is too long. */
   other?(bytes: Buffer): void
-}): { push(chunk: Buffer): void } {
-  let id: string | undefined
-  let idSet = false
-  let type = ''
-  let data: Buffer | undefined
-  let dropping = false
-  let skipLineFeed = false
-  let first = true
-  const further = createByteCollector()
+}
 
-  const reset = (): void => {
-    idSet = false
-    type = ''
-    data = undefined
-    dropping = false
-    further.clear()
+/**
+ * Reads an event stream as defined by the HTML standard, with two differences: a block with an id but no data is
+ * delivered as an event with empty data, because the id matters for resuming; and an event longer than `maxLength` is
+ * dropped and reported once. An unfinished event at the end of the stream is dropped.
+ */
+export class EventReader {
+  readonly #options: EventReaderOptions
+  readonly #lines: ReturnType<typeof createLineReader>
+  readonly #further = createByteCollector()
+  #id: string | undefined
+  #hasId = false
+  #type = ''
+  #data: Buffer | undefined
+  #isDropping = false
+  #skipsLineFeed = false
+  #isFirst = true
+
+  constructor(options: EventReaderOptions) {
+    this.#options = options
+    this.#lines = createLineReader({
+      maxLength: options.maxLength + 'data: '.length,
+      line: (line) => this.#line(line),
+      tooLong: () => this.#drop(),
+      dropping: options.other && ((bytes) => options.other?.(bytes)),
+    })
   }
 
-  const drop = (): void => {
-    if (!dropping) options.tooLong()
-    dropping = true
-    data = undefined
-    further.clear()
-  }
-
-  const finish = (): void => {
-    const whole = further.length > 0 ? further.take() : data
-    const told = !dropping && (whole !== undefined || idSet)
-    const event: ServerSentEvent = { id, event: type || 'message', data: whole ?? empty }
-    reset()
-    if (told) options.event(event)
-  }
-
-  const addData = (value: Buffer): void => {
-    if (data === undefined) {
-      data = value
-      return
+  push(received: Buffer): void {
+    let chunk = received
+    if (this.#skipsLineFeed && chunk.length > 0) {
+      this.#skipsLineFeed = false
+      if (chunk[0] === LINE_FEED) chunk = chunk.subarray(1)
     }
-    if (further.length === 0) further.append(data)
-    further.append(lineFeed)
-    further.append(value)
-    if (further.length > options.maxLength) drop()
+    // A single CR also ends a line; the line reader handles only LF and CRLF.
+    for (let at = chunk.indexOf(RETURN); at >= 0; at = chunk.indexOf(RETURN, at)) {
+      if (chunk[at + 1] === LINE_FEED) {
+        at += 2
+        continue
+      }
+      this.#skipsLineFeed = at + 1 === chunk.length
+      this.#lines.push(chunk.subarray(0, at))
+      this.#lines.push(lineFeed)
+      chunk = chunk.subarray(at + 1)
+      at = 0
+    }
+    this.#lines.push(chunk)
   }
 
-  const line = (received: Buffer): void => {
-    const bytes =
-      first && received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf ? received.subarray(3) : received
-    first = false
-    if (options.other && (dropping || !isData(bytes))) options.other(bytes)
+  #line(received: Buffer): void {
+    const hasMark = this.#isFirst && received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
+    const bytes = hasMark ? received.subarray(3) : received
+    this.#isFirst = false
+    if (this.#options.other && (this.#isDropping || !isData(bytes))) this.#options.other(bytes)
     if (bytes.length === 0) {
-      finish()
+      this.#finish()
       return
     }
     const colon = bytes.indexOf(COLON)
-    if (colon === 0 || dropping) return
+    if (colon === 0 || this.#isDropping) return
     const field = colon < 0 ? bytes.toString('utf8') : bytes.toString('latin1', 0, colon)
     const value = colon < 0 ? empty : bytes.subarray(bytes[colon + 1] === 0x20 ? colon + 2 : colon + 1)
-    if (field === 'data') addData(value)
-    else if (field === 'event') type = value.toString('utf8')
+    if (field === 'data') this.#addData(value)
+    else if (field === 'event') this.#type = value.toString('utf8')
     else if (field === 'id' && !value.includes(0)) {
-      id = value.toString('utf8')
-      idSet = true
+      this.#id = value.toString('utf8')
+      this.#hasId = true
     } else if (field === 'retry' && /^\d{1,9}$/.test(value.toString('latin1'))) {
-      options.retry?.(Number(value.toString('latin1')))
+      this.#options.retry?.(Number(value.toString('latin1')))
     }
   }
 
-  const lines = createLineReader({
-    maxLength: options.maxLength + 'data: '.length,
-    line,
-    tooLong: drop,
-    dropping: options.other,
-  })
+  #addData(value: Buffer): void {
+    if (this.#data === undefined) {
+      this.#data = value
+      return
+    }
+    if (this.#further.length === 0) this.#further.append(this.#data)
+    this.#further.append(lineFeed)
+    this.#further.append(value)
+    if (this.#further.length > this.#options.maxLength) this.#drop()
+  }
 
-  return {
-    push(received) {
-      let chunk = received
-      if (skipLineFeed && chunk.length > 0) {
-        skipLineFeed = false
-        if (chunk[0] === LINE_FEED) chunk = chunk.subarray(1)
-      }
-      // A single CR also ends a line; the line reader handles only LF and CRLF.
-      for (let at = chunk.indexOf(RETURN); at >= 0; at = chunk.indexOf(RETURN, at)) {
-        if (chunk[at + 1] === LINE_FEED) {
-          at += 2
-          continue
-        }
-        skipLineFeed = at + 1 === chunk.length
-        lines.push(chunk.subarray(0, at))
-        lines.push(lineFeed)
-        chunk = chunk.subarray(at + 1)
-        at = 0
-      }
-      lines.push(chunk)
-    },
+  #drop(): void {
+    if (!this.#isDropping) this.#options.tooLong()
+    this.#isDropping = true
+    this.#data = undefined
+    this.#further.clear()
+  }
+
+  #finish(): void {
+    const data = this.#further.length > 0 ? this.#further.take() : this.#data
+    const isEvent = !this.#isDropping && (data !== undefined || this.#hasId)
+    const event: ServerSentEvent = { id: this.#id, event: this.#type || 'message', data: data ?? empty }
+    this.#hasId = false
+    this.#type = ''
+    this.#data = undefined
+    this.#isDropping = false
+    this.#further.clear()
+    if (isEvent) this.#options.event(event)
   }
 }
 

@@ -19,10 +19,15 @@ export interface ChainCheckOptions {
   problem(problem: VerifyProblem): void
 }
 
+interface RecordPlace {
+  readonly seq: number
+  readonly time: string
+}
+
 export interface ChainFacts {
   readonly records: number
-  readonly first: { readonly seq: number; readonly time: string } | undefined
-  readonly last: { readonly seq: number; readonly time: string } | undefined
+  readonly first: RecordPlace | undefined
+  readonly last: RecordPlace | undefined
   /** The last record removed by retention. 0 if none was. */
   readonly removedTo: number
   readonly signatures: number
@@ -36,91 +41,141 @@ export interface ChainFacts {
   readonly lanes: ReadonlySet<string>
 }
 
-export function createChainCheck({ lane, heads, verifiers, problem: report }: ChainCheckOptions) {
-  let file = ''
-  let number = 0
+/** Checks the records of one lane, line by line. */
+export class ChainCheck {
+  readonly #options: ChainCheckOptions
+  #file = ''
+  #number = 0
   /** The previous file. `fragment` is the number of bytes after its last newline. */
-  let before: { readonly file: string; readonly bytes: number; readonly fragment: number } | undefined
-  let bytes = 0
-  let fragment = 0
-  let expected: { readonly seq: number; readonly prev: string | undefined } | undefined
-  let first: ChainFacts['first']
-  let last: ChainFacts['last']
-  let records = 0
-  let removedTo = 0
-  let signatures = 0
-  let unsigned = 0
-  let outages = 0
-  let unproven = 0
-  let final = false
-  let unreadable = false
-  const lanes = new Set<string>()
-
-  const problem = (kind: ProblemKind, message: string, seq?: number) =>
-    report({ kind, lane, ...(file === '' ? {} : { file, line: number }), seq, message })
-
-  const record = (found: AuditRecord) => {
-    records++
-    place(found)
-    const signed = isEvent(found) ? event(found) : own(found)
-    if (heads.some((head) => head?.seq === found.seq && head.hash !== found.hash)) {
-      problem('changed', `record ${found.seq} was replaced: \`head\` has a different hash`, found.seq)
-    }
-    if (number === 1 && file !== '') opening(found, signed)
+  #before: { readonly file: string; readonly bytes: number; readonly fragment: number } | undefined
+  #bytes = 0
+  #fragment = 0
+  #expected: { readonly seq: number; readonly prev: string | undefined } | undefined
+  #isFinal = false
+  #isUnreadable = false
+  readonly #found = {
+    records: 0,
+    first: undefined as RecordPlace | undefined,
+    last: undefined as RecordPlace | undefined,
+    removedTo: 0,
+    signatures: 0,
+    unsigned: 0,
+    unproven: 0,
+    outages: 0,
+    lanes: new Set<string>(),
   }
 
-  const event = ({ seq }: AuditRecord): false => {
-    unsigned++
-    if (final) problem('order', `record ${seq} was added after the process closed its log`, seq)
+  constructor(options: ChainCheckOptions) {
+    this.#options = options
+  }
+
+  /** Starts the next file. Not called for records from an archive, for which the file checks are skipped. */
+  file(name: string): void {
+    if (this.#file !== '') this.#before = { file: this.#file, bytes: this.#bytes, fragment: this.#fragment }
+    this.#file = name
+    this.#number = 0
+    this.#bytes = 0
+    this.#fragment = 0
+  }
+
+  line(line: LogLine): void {
+    this.#number++
+    this.#bytes = line.offset + line.bytes.length + (line.whole ? 1 : 0)
+    if (!line.whole) {
+      this.#fragment = line.bytes.length
+      return
+    }
+    const parsed = parseSealedLine(line.bytes)
+    if (!parsed.record) {
+      // Report consecutive unreadable lines as one problem, so that junk does not hide other problems.
+      if (!this.#isUnreadable) this.#problem('unreadable', 'not a valid record')
+      this.#isUnreadable = true
+      if (this.#expected) this.#expected = { seq: this.#expected.seq + 1, prev: undefined }
+      return
+    }
+    this.#isUnreadable = false
+    if (!parsed.ok) {
+      const [kind, words] = lineProblems[parsed.wrong]
+      this.#problem(kind, `record ${parsed.record.seq} ${words}`, parsed.record.seq)
+    }
+    this.#record(parsed.record)
+  }
+
+  end(): ChainFacts {
+    const torn = this.#fragment > 0 ? { file: this.#file, bytes: this.#fragment } : undefined
+    return { ...this.#found, torn }
+  }
+
+  #problem(kind: ProblemKind, message: string, seq?: number): void {
+    const at = this.#file === '' ? {} : { file: this.#file, line: this.#number }
+    this.#options.problem({ kind, lane: this.#options.lane, ...at, seq, message })
+  }
+
+  #record(record: AuditRecord): void {
+    this.#found.records++
+    this.#checkPlace(record)
+    const isSigned = isEvent(record) ? this.#checkEvent(record) : this.#readControl(record)
+    if (this.#options.heads.some((head) => head?.seq === record.seq && head.hash !== record.hash)) {
+      this.#problem('changed', `record ${record.seq} was replaced: \`head\` has a different hash`, record.seq)
+    }
+    if (this.#number === 1 && this.#file !== '') this.#checkOpening(record, isSigned)
+  }
+
+  #checkEvent({ seq }: AuditRecord): false {
+    this.#found.unsigned++
+    if (this.#isFinal) this.#problem('order', `record ${seq} was added after the process closed its log`, seq)
     return false
   }
 
-  const place = ({ seq, prev, hash, time }: AuditRecord) => {
+  #checkPlace({ seq, prev, hash, time }: AuditRecord): void {
+    const expected = this.#expected
     if (!expected) {
-      first = { seq, time }
-      if (seq === 1 && prev !== zeroHash) problem('missing', 'the first record is not the start of the log', seq)
+      this.#found.first = { seq, time }
+      if (seq === 1 && prev !== zeroHash) this.#problem('missing', 'the first record is not the start of the log', seq)
     } else if (seq < expected.seq) {
-      problem('order', `found record ${seq} instead of record ${expected.seq}: it was moved, repeated or inserted`, seq)
+      const words = `found record ${seq} instead of record ${expected.seq}: it was moved, repeated or inserted`
+      this.#problem('order', words, seq)
       return
     } else if (seq > expected.seq) {
       const gone = seq - 1 === expected.seq ? `record ${expected.seq} is` : `records ${expected.seq} to ${seq - 1} are`
-      problem('missing', `${gone} missing before record ${seq}`, seq)
+      this.#problem('missing', `${gone} missing before record ${seq}`, seq)
     } else if (expected.prev !== undefined && prev !== expected.prev) {
       const message = `record ${seq} does not match the hash of the record before it: one of the two was changed or replaced`
-      problem('changed', message, seq)
+      this.#problem('changed', message, seq)
     }
-    expected = { seq: seq + 1, prev: hash }
-    last = { seq, time }
+    this.#expected = { seq: seq + 1, prev: hash }
+    this.#found.last = { seq, time }
   }
 
   /** Evaluates a record about the log itself. Returns whether it is signed; ignores the contents of unsigned ones. */
-  const own = (found: ControlRecord): boolean => {
-    if (!isSigned(found)) return false
-    signatures++
-    unsigned = 0
-    if (found.operation === 'retention') removedTo = Math.max(removedTo, found.removed.to)
-    if (found.operation === 'start') {
-      unproven += found.unproven ?? 0
-      for (const name of found.lanes) lanes.add(name)
+  #readControl(record: ControlRecord): boolean {
+    if (!this.#isSigned(record)) return false
+    const found = this.#found
+    found.signatures++
+    found.unsigned = 0
+    if (record.operation === 'retention') found.removedTo = Math.max(found.removedTo, record.removed.to)
+    if (record.operation === 'start') {
+      found.unproven += record.unproven ?? 0
+      for (const name of record.lanes) found.lanes.add(name)
     }
-    if (found.operation === 'start' || found.operation === 'checkpoint') final = 'final' in found
-    if (found.operation === 'gap') gap(found)
+    if (record.operation === 'start' || record.operation === 'checkpoint') this.#isFinal = 'final' in record
+    if (record.operation === 'gap') this.#readGap(record)
     return true
   }
 
-  const isSigned = ({ hash: _, ...content }: ControlRecord): boolean => {
+  #isSigned({ hash: _, ...content }: ControlRecord): boolean {
     const { seq, key } = content
-    const verifier = verifiers.find(({ id }) => id === key)
-    if (verifier && content.lane === lane && verifier.verifies(content)) return true
+    const verifier = this.#options.verifiers.find(({ id }) => id === key)
+    if (verifier && content.lane === this.#options.lane && verifier.verifies(content)) return true
     const by = typeof key === 'string' ? `with the unknown key ${key}` : 'with an unspecified key'
     const words = verifier ? `record ${seq} has an invalid signature` : `record ${seq} is signed ${by}`
-    problem('signature', words, seq)
+    this.#problem('signature', words, seq)
     return false
   }
 
-  const gap = ({ reason, seq, time, missing }: GapRecord) => {
+  #readGap({ reason, seq, time, missing }: GapRecord): void {
     if (reason === 'unrecorded') {
-      outages++
+      this.#found.outages++
       return
     }
     const what = {
@@ -130,61 +185,26 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
       head_missing: 'the file `head` was missing',
       head_invalid: 'the file `head` was invalid',
     }[reason]
-    problem('found_before', `when Toolway started on ${time}, ${what}`, seq)
+    this.#problem('found_before', `when Toolway started on ${time}, ${what}`, seq)
   }
 
-  const opening = (found: AuditRecord, signed: boolean) => {
-    const { seq } = found
-    if (isEvent(found) || found.operation !== 'segment' || seq !== firstSeqOf(file)) {
-      problem('segment', 'the file does not start with its segment record: it was truncated or renamed', seq)
-    } else if (before && signed) previous(found, before)
+  #checkOpening(record: AuditRecord, isSigned: boolean): void {
+    const { seq } = record
+    if (isEvent(record) || record.operation !== 'segment' || seq !== firstSeqOf(this.#file)) {
+      this.#problem('segment', 'the file does not start with its segment record: it was truncated or renamed', seq)
+    } else if (isSigned) this.#checkPrevious(record)
   }
 
-  const previous = (found: SegmentRecord, was: NonNullable<typeof before>) => {
-    const counted = was.bytes - was.fragment
-    if (found.previous?.file !== was.file) {
-      problem('segment', `a file is missing: this one follows ${found.previous?.file ?? 'no file'}, not ${was.file}`)
-    } else if (found.previous.bytes !== (found.reason === 'abandoned' ? counted : was.bytes)) {
-      const closed = `the previous file, ${was.file}, had ${found.previous.bytes} bytes when it was closed`
-      problem('segment', `${closed} and now has ${was.bytes}`)
+  #checkPrevious({ previous, reason }: SegmentRecord): void {
+    const before = this.#before
+    if (!before) return
+    if (previous?.file !== before.file) {
+      const words = `a file is missing: this one follows ${previous?.file ?? 'no file'}, not ${before.file}`
+      this.#problem('segment', words)
+    } else if (previous.bytes !== (reason === 'abandoned' ? before.bytes - before.fragment : before.bytes)) {
+      const closed = `the previous file, ${before.file}, had ${previous.bytes} bytes when it was closed`
+      this.#problem('segment', `${closed} and now has ${before.bytes}`)
     }
-  }
-
-  return {
-    /** Starts the next file. Not called for records from an archive, for which the file checks are skipped. */
-    file: (name: string): void => {
-      if (file !== '') before = { file, bytes, fragment }
-      file = name
-      number = 0
-      bytes = 0
-      fragment = 0
-    },
-    line: (line: LogLine): void => {
-      number++
-      bytes = line.offset + line.bytes.length + (line.whole ? 1 : 0)
-      if (!line.whole) {
-        fragment = line.bytes.length
-        return
-      }
-      const parsed = parseSealedLine(line.bytes)
-      if (!parsed.record) {
-        // Report consecutive unreadable lines as one problem, so that junk does not hide other problems.
-        if (!unreadable) problem('unreadable', 'not a valid record')
-        unreadable = true
-        if (expected) expected = { seq: expected.seq + 1, prev: undefined }
-        return
-      }
-      unreadable = false
-      if (!parsed.ok) {
-        const [kind, words] = lineProblems[parsed.wrong]
-        problem(kind, `record ${parsed.record.seq} ${words}`, parsed.record.seq)
-      }
-      record(parsed.record)
-    },
-    end: (): ChainFacts => {
-      const torn = fragment > 0 ? { file, bytes: fragment } : undefined
-      return { records, first, last, removedTo, signatures, unsigned, unproven, outages, torn, lanes }
-    },
   }
 }
 

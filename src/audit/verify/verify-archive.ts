@@ -1,7 +1,7 @@
 import type { Archive, ArchiveChain } from '../../core/audit-archive.ts'
 import { findArchiveMismatch, readReplica } from '../archive/spool.ts'
 import { parseRecord, parseSealedLine, signerOf, type Verifier, verifiersOf } from '../record.ts'
-import { type ChainFacts, createChainCheck, createProblems, gapBefore, type VerifyProblem } from './chain-check.ts'
+import { ChainCheck, type ChainFacts, createProblems, gapBefore, type VerifyProblem } from './chain-check.ts'
 import type { LaneReport, VerifyReport } from './verify.ts'
 
 export interface VerifyArchiveOptions {
@@ -62,7 +62,7 @@ async function verifyChain(
 ): Promise<ChainReport> {
   const name = nameOf(chain)
   const problem = (found: VerifyProblem) => add({ ...found, lane: name })
-  const check = createChainCheck({ lane: chain.lane, heads: [], verifiers, problem })
+  const check = new ChainCheck({ lane: chain.lane, heads: [], verifiers, problem })
   // Read the checkpoints before the records, because records may be added in the meantime.
   const checkpoints = await archive.checkpoints(chain.id)
   const signed = new Map<unknown, string>(checkpoints.map((line) => [parseRecord(line)?.hash, line]))

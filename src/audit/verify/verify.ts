@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isMissing, listLanes, listSegments, publicKeyFile, readIfExists, readLines } from '../log-files.ts'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../record.ts'
 import { type HeadState, readMarks, readSteadyHead } from '../write/head.ts'
-import { type ChainFacts, createChainCheck, createProblems, gapBefore, type VerifyProblem } from './chain-check.ts'
+import { ChainCheck, type ChainFacts, createProblems, gapBefore, type VerifyProblem } from './chain-check.ts'
 
 export interface VerifyAuditOptions {
   readonly folder: string
@@ -119,7 +119,7 @@ async function readLane(
   const read = await readSteadyHead(folder, lane, signer)
   const files = listSegments(folder, lane)
   const heads = [read, mark].map((one) => (one?.state === 'read' ? one.head : undefined))
-  const check = createChainCheck({ lane, heads, verifiers, problem: problems.add })
+  const check = new ChainCheck({ lane, heads, verifiers, problem: problems.add })
   let records = 0
   for (const file of files) {
     check.file(file)

@@ -3,7 +3,7 @@ import { readdir, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { listLanes, listSegments, publicKeyFile, readLines } from '../../audit/log-files.ts'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/record.ts'
-import { createChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
+import { ChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
 import { readSteadyHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
 import { pluralize } from '../../lib/message-text.ts'
@@ -82,7 +82,7 @@ async function readEnd(folder: string, lane: string, signer: Signer | undefined,
   // Read the head before the records: records that are added in between are not a problem.
   const read = await readSteadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
-  const check = createChainCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
+  const check = new ChainCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
   // Skip empty files: a file that was just created has no records yet.
   const newest = listSegments(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
   if (newest !== undefined) {

@@ -52,11 +52,11 @@ export function cache({ store, members, clock }: CacheOptions): Cache {
   return {
     interceptor(rules) {
       if (rules === undefined) return undefined
-      const kept = cacheLayer({ store, members, clock, counts, callers: () => callers })
+      const layer = new CacheLayer({ store, members, clock, counts, callers: () => callers })
       return (call, next) => {
         const plan = rules(call.entry)
         if (plan === undefined) return next(call)
-        return plan === 'writes' ? thenForget(call, next) : kept(call, next, plan)
+        return plan === 'writes' ? thenForget(call, next) : layer.handle(call, next, plan)
       }
     },
     stats: () => ({ ...counts, ...store.usage() }),
@@ -96,21 +96,28 @@ interface CacheSlot {
 /** The `_meta` key that controls the cache: `refresh` skips the lookup, any other value bypasses the cache. */
 const wishKey = 'dev.toolway/cache'
 
-function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Plan) => Promise<Result> {
-  const { store, members, clock, counts, callers } = options
-  const flights = new Map<string, { readonly flight: Flight; readonly mark: Mark }>()
-  const limited = timeout(clock)
+/** Answers what a plan allows from the cache or from identical calls in flight. Belongs to one configuration. */
+class CacheLayer {
+  readonly #options: LayerOptions
+  readonly #flights = new Map<string, { readonly flight: Flight; readonly mark: Mark }>()
+  readonly #limited: Interceptor
 
-  return (call, next, plan) => {
+  constructor(options: LayerOptions) {
+    this.#options = options
+    this.#limited = timeout(options.clock)
+  }
+
+  handle(call: Call, next: Handler, plan: Plan): Promise<Result> {
     const wish = call.input.meta[wishKey]
     if (call.input.rest !== undefined || (wish !== undefined && wish !== 'refresh')) return next(call)
-    return answer(call, next, plan, wish !== undefined)
+    return this.#answer(call, next, plan, wish !== undefined)
   }
 
   /** Answers from the cache, a call in flight or the server. `due` is when the call times out, if it is being timed. */
-  async function answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
+  async #answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
+    const { store, clock, counts } = this.#options
     const { learnt } = plan
-    const callersNow = callers()
+    const callersNow = this.#options.callers()
     const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, callersNow)
     if (key === undefined) return next(call)
     const now = clock.monotonic()
@@ -123,32 +130,37 @@ function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Pl
       if (call.trail) call.trail.cache = 'hit'
       return { body: Json.raw(found.bytes), isError: false, cached: true }
     }
-    const started = learnt.joins && !refresh ? flights.get(key) : undefined
-    if (started?.mark !== found.mark) return begin(call, next, plan, { key, mark: found.mark, callersNow })
+    const started = learnt.joins && !refresh ? this.#flights.get(key) : undefined
+    if (started?.mark !== found.mark) return this.#begin(call, next, plan, { key, mark: found.mark, callersNow })
     counts.joined++
     if (call.trail) call.trail.cache = 'joined'
     // The call that started the flight may have been sent, for this call too.
     call.starting?.()
     const { flight } = started
-    if (due !== undefined) return join(flight, call, next, plan, due)
+    if (due !== undefined) return this.#join(flight, call, next, plan, due)
     // The call that starts a flight is timed by a later interceptor; a joining call must be timed here.
-    return limited(call, (mine) => join(flight, mine, next, plan, now + timeOf(call)))
+    return this.#limited(call, (mine) => this.#join(flight, mine, next, plan, now + timeOf(call)))
   }
 
-  function begin(call: Call, next: Handler, plan: Plan, { key, mark, callersNow }: CacheSlot): Promise<Result> {
+  #begin(call: Call, next: Handler, plan: Plan, slot: CacheSlot): Promise<Result> {
     // Do not start the call if its caller has already stopped waiting.
     call.signal.throwIfAborted()
-    counts.misses++
+    this.#options.counts.misses++
     if (call.trail) call.trail.cache = 'miss'
+    const { key, mark } = slot
     const wasPrivate = plan.learnt.private
     const over = () => {
-      if (flights.get(key) === started) flights.delete(key)
+      if (this.#flights.get(key) === started) this.#flights.delete(key)
     }
     const flight = createFlight(call, {
-      landed(result) {
-        const { keepMs, joins } = learn(result, plan, members)
+      landed: (result) => {
+        const { keepMs, joins } = learn(result, plan, this.#options.members)
         // Do not store the result if the server sent the caller a request or a newer flight has started.
-        if (keepMs > 0 && flights.get(key) === started) keep(result, keepMs)
+        if (keepMs > 0 && this.#flights.get(key) === started) {
+          // Build the key again if this result was the first to show that the results are private.
+          const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, slot.callersNow) ?? key)
+          this.#store(call, result, under, mark, keepMs)
+        }
         return joins
       },
       asked() {
@@ -158,23 +170,27 @@ function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Pl
       over,
     })
     const started = { flight, mark }
-    flights.set(key, started)
+    this.#flights.set(key, started)
     return flight.start(next)
-
-    function keep({ body }: Result, ttlMs: number): void {
-      // Build the key again if this result was the first to show that the results are private.
-      const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, callersNow) ?? key)
-      const owner = hasShare(call.caller) ? call.caller.principal : undefined
-      void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs, owner }, clock.monotonic())
-    }
   }
 
-  async function join(flight: Flight, call: Call, next: Handler, plan: Plan, due: number): Promise<Result> {
+  #store({ caller, entry }: Call, { body }: Result, key: string, mark: Mark, ttlMs: number): void {
+    const owner = hasShare(caller) ? caller.principal : undefined
+    void this.#options.store.put(
+      entry.server,
+      key,
+      { bytes: body.bytes, mark, ttlMs, owner },
+      this.#options.clock.monotonic(),
+    )
+  }
+
+  async #join(flight: Flight, call: Call, next: Handler, plan: Plan, due: number): Promise<Result> {
     const outcome = await flight.join(call)
-    const again = () => answer(call, next, plan, false, due)
+    const again = () => this.#answer(call, next, plan, false, due)
     if (outcome === undefined) return again()
     if ('error' in outcome) {
-      if (isForAll(outcome.error, due - clock.monotonic(), timeOf(flight.lead))) throw outcome.error
+      const leftMs = due - this.#options.clock.monotonic()
+      if (isForAll(outcome.error, leftMs, timeOf(flight.lead))) throw outcome.error
       return again()
     }
     const isForeign = plan.learnt.private && ownerKey(flight.lead.caller) !== ownerKey(call.caller)

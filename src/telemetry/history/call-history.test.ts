@@ -6,7 +6,7 @@ import { createRecentCalls } from '../calls/call-records.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
 import { noCounts } from '../stats/stats.ts'
 import { createCallHistory } from './call-history.ts'
-import { createHistoryRecorder, type HistoryRecorderOptions } from './history-recorder.ts'
+import { HistoryRecorder, type HistoryRecorderOptions } from './history-recorder.ts'
 
 /** A recorder that writes to a list. `answer` says whether a batch is taken. */
 function recording(options: Partial<HistoryRecorderOptions> = {}) {
@@ -20,8 +20,8 @@ function recording(options: Partial<HistoryRecorderOptions> = {}) {
     },
   }
   const redact = (text: string) => text.replaceAll('s3cret', '***')
-  const recorder = createHistoryRecorder({ store, clock, redact, ...options })
-  const calls = createRecentCalls({ clock, redact, onEnded: recorder.add })
+  const recorder = new HistoryRecorder({ store, clock, redact, ...options })
+  const calls = createRecentCalls({ clock, redact, onEnded: (call) => recorder.add(call) })
   const { entry } = callOf()
   const tell = (...all: Told[]) => {
     for (const told of all) {

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { HistoryBatch, HistoryStore, StoredCapture, Tally, TallyCounts, TallyKey } from '../../core/history.ts'
 import type { BudgetUse } from '../../core/limits/budget.ts'
-import { type Observer, statisticsOperation } from '../../core/observer.ts'
+import { type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
 import { latencyBucket } from '../../lib/latency-histogram.ts'
 import { type CallRecord, storedCall } from '../calls/call-records.ts'
 import { other, safeRedact } from '../metrics/family.ts'
@@ -20,16 +20,6 @@ export interface HistoryRecorderOptions {
   readonly maxCallsPerAgent?: number
   /** Max number of tallies per step. Further agents and tools count as `other`. */
   readonly maxTallies?: number
-}
-
-export interface HistoryRecorder extends AsyncDisposable {
-  readonly observer: Observer
-  /** Adds a call that has ended to those that are written next. */
-  add(call: CallRecord): void
-  /** Resolves when everything recorded so far is written or lost. */
-  flush(): Promise<void>
-  /** The calls that wait. `refused` counts those that were not stored. */
-  use(): Omit<BudgetUse, 'name'>
 }
 
 /** The finest step that is stored. */
@@ -57,128 +47,143 @@ interface Step {
  * Collects what the history stores. During a call it only counts and adds a reference to a list; names are redacted and
  * batches written every two seconds. Without calls, no timer runs.
  */
-export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryRecorder {
-  const { store, clock, maxCalls = 4_000, maxCallsPerAgent = 3_000, maxTallies = 2_000 } = options
-  const redact = safeRedact(options.redact)
-  let steps: Step[] = []
-  let step: Step | undefined
-  let calls: CallRecord[] = []
-  let waiting = new Map<string, number>()
-  let refused = 0
-  let timer: Disposable | undefined
-  let writing: Promise<void> | undefined
+export class HistoryRecorder implements AsyncDisposable {
+  readonly observer: Observer = { ended: (observed) => this.#count(observed) }
+  readonly #options: HistoryRecorderOptions
+  readonly #maxCalls: number
+  readonly #maxCallsPerAgent: number
+  readonly #redact: (text: string) => string
+  #steps: Step[] = []
+  #step: Step | undefined
+  #calls: CallRecord[] = []
+  #waiting = new Map<string, number>()
+  #refused = 0
+  #timer: Disposable | undefined
+  #writing: Promise<void> | undefined
 
-  const tallyOf = (current: Step, { caller: { agent }, entry }: Call, operation: string): OpenTally => {
+  constructor(options: HistoryRecorderOptions) {
+    this.#options = options
+    this.#maxCalls = options.maxCalls ?? 4_000
+    this.#maxCallsPerAgent = options.maxCallsPerAgent ?? 3_000
+    this.#redact = safeRedact(options.redact)
+  }
+
+  /** Adds a call that has ended to those that are written next. */
+  add(call: CallRecord): void {
+    const ofAgent = this.#waiting.get(call.agent) ?? 0
+    if (this.#calls.length >= this.#maxCalls || ofAgent >= this.#maxCallsPerAgent) {
+      this.#refused++
+      return
+    }
+    this.#waiting.set(call.agent, ofAgent + 1)
+    this.#calls.push(call)
+    if (this.#timer === undefined) this.#schedule()
+  }
+
+  /** Resolves when everything recorded so far is written or lost. Writes one batch at a time. */
+  async flush(): Promise<void> {
+    while (this.#writing) await this.#writing
+    this.#writing = this.#write().finally(() => {
+      this.#writing = undefined
+      if (this.#steps.length > 0 || this.#calls.length > 0) this.#schedule()
+    })
+    await this.#writing
+  }
+
+  /** The calls that wait. `refused` counts those that were not stored. */
+  use(): Omit<BudgetUse, 'name'> {
+    return {
+      used: this.#calls.length,
+      limit: this.#maxCalls,
+      perCaller: this.#maxCallsPerAgent,
+      largest: Math.max(0, ...this.#waiting.values()),
+      refused: this.#refused,
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.flush()
+  }
+
+  #count({ call, operation, ms, outcome, trail }: Observed): void {
+    const at = Math.floor(this.#options.clock.now() / stepMs) * stepMs
+    const step = this.#step?.at === at ? this.#step : this.#turnTo(at)
+    const { counts, latencies } = this.#tallyOf(step, call, operation)
+    if (count(counts, outcome.kind, trail.cache, ms)) {
+      const bucket = latencyBucket(ms)
+      latencies.set(bucket, (latencies.get(bucket) ?? 0) + 1)
+    }
+    if (this.#timer === undefined) this.#schedule()
+  }
+
+  #tallyOf(step: Step, { caller: { agent }, entry }: Call, operation: string): OpenTally {
     const isTool = operation === 'call_tool'
     const key = isTool ? agent : `${operation} ${agent}`
     const what = isTool ? entry : entry.server
-    const ofEntry = current.tallies.get(what)
+    const ofEntry = step.tallies.get(what)
     const known = ofEntry?.get(key)
     if (known) return known
-    if (current.size >= maxTallies) {
-      current.other ??= openTally({ agent: other, server: other, operation: other, name: '' })
-      return current.other
+    if (step.size >= (this.#options.maxTallies ?? 2_000)) {
+      step.other ??= openTally({ agent: other, server: other, operation: other, name: '' })
+      return step.other
     }
-    current.size++
+    step.size++
     const made = openTally({
       ...{ agent, server: entry.server, name: isTool ? entry.name : '' },
       operation: statisticsOperation(operation, entry.server, entry.name),
     })
     if (ofEntry) ofEntry.set(key, made)
-    else current.tallies.set(what, new Map([[key, made]]))
+    else step.tallies.set(what, new Map([[key, made]]))
     return made
   }
 
-  const turnTo = (at: number): Step => {
+  #turnTo(at: number): Step {
     const next: Step = { at, tallies: new Map(), size: 0, other: undefined }
-    steps.push(next)
-    if (steps.length > maxSteps) steps.shift()
-    step = next
+    this.#steps.push(next)
+    if (this.#steps.length > maxSteps) this.#steps.shift()
+    this.#step = next
     return next
   }
 
-  const take = (): Omit<HistoryBatch, 'captures'> => {
+  #take(): Omit<HistoryBatch, 'captures'> {
+    const redact = this.#redact
     const batch = {
-      tallies: steps.flatMap(({ at, tallies, other: rest }) =>
+      tallies: this.#steps.flatMap(({ at, tallies, other: rest }) =>
         [...[...tallies.values()].flatMap((some) => [...some.values()]), ...(rest ? [rest] : [])].map((tally) =>
-          closed(at, tally, redact),
+          closeTally(at, tally, redact),
         ),
       ),
-      calls: calls.map((call) => storedCall(call, redact)),
+      calls: this.#calls.map((call) => storedCall(call, redact)),
     }
-    steps = []
-    step = undefined
-    calls = []
-    waiting = new Map()
+    this.#steps = []
+    this.#step = undefined
+    this.#calls = []
+    this.#waiting = new Map()
     return batch
   }
 
-  const withCaptures = async (batch: Omit<HistoryBatch, 'captures'>): Promise<HistoryBatch> => ({
-    ...batch,
-    captures: (await options.captured?.(batch.calls.map(({ id }) => id))) ?? [],
-  })
-
-  const write = async () => {
-    timer?.[Symbol.dispose]()
-    timer = undefined
-    if (steps.length === 0 && calls.length === 0) return
-    const { length } = calls
+  async #write(): Promise<void> {
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = undefined
+    const { length } = this.#calls
+    if (this.#steps.length === 0 && length === 0) return
     // Keep no reference to the batch while it is written.
-    if (!(await store.write(await withCaptures(take())))) refused += length
+    if (!(await this.#options.store.write(await this.#withCaptures(this.#take())))) this.#refused += length
   }
 
-  /** Writes one batch at a time: while the store is slow, the next one grows up to its bounds. */
-  const flush = async (): Promise<void> => {
-    while (writing) await writing
-    writing = write().finally(() => {
-      writing = undefined
-      if (steps.length > 0 || calls.length > 0) schedule()
-    })
-    await writing
+  async #withCaptures(batch: Omit<HistoryBatch, 'captures'>): Promise<HistoryBatch> {
+    return { ...batch, captures: (await this.#options.captured?.(batch.calls.map(({ id }) => id))) ?? [] }
   }
 
-  const schedule = () => {
-    if (writing === undefined) timer ??= clock.after(writeEveryMs, () => void flush())
-  }
-
-  return {
-    observer: {
-      ended({ call, operation, ms, outcome, trail }) {
-        const at = Math.floor(clock.now() / stepMs) * stepMs
-        const current = step?.at === at ? step : turnTo(at)
-        const { counts, latencies } = tallyOf(current, call, operation)
-        if (count(counts, outcome.kind, trail.cache, ms)) {
-          const bucket = latencyBucket(ms)
-          latencies.set(bucket, (latencies.get(bucket) ?? 0) + 1)
-        }
-        if (timer === undefined) schedule()
-      },
-    },
-    add(call) {
-      const ofAgent = waiting.get(call.agent) ?? 0
-      if (calls.length >= maxCalls || ofAgent >= maxCallsPerAgent) {
-        refused++
-        return
-      }
-      waiting.set(call.agent, ofAgent + 1)
-      calls.push(call)
-      if (timer === undefined) schedule()
-    },
-    flush,
-    use: () => ({
-      used: calls.length,
-      limit: maxCalls,
-      perCaller: maxCallsPerAgent,
-      largest: Math.max(0, ...waiting.values()),
-      refused,
-    }),
-    [Symbol.asyncDispose]: flush,
+  /** While the store is slow, the next batch grows up to its bounds. */
+  #schedule(): void {
+    if (this.#writing === undefined) this.#timer ??= this.#options.clock.after(writeEveryMs, () => void this.flush())
   }
 }
 
 const openTally = (key: TallyKey): OpenTally => ({ ...key, counts: noCounts(), latencies: new Map() })
 
-function closed(at: number, { latencies, ...tally }: OpenTally, redact: (text: string) => string): Tally {
+function closeTally(at: number, { latencies, ...tally }: OpenTally, redact: (text: string) => string): Tally {
   return {
     at,
     counts: tally.counts,

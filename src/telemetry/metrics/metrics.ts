@@ -44,7 +44,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const { version, clock, redact } = options
   const labels = createLabels(safeRedact(redact))
   const calls = callMetrics(labels)
-  const tools = toolMetrics(labels)
+  const tools = new ToolMetrics(labels)
   const running = processFamilies(version, clock.now())
   const unread = counterFamily({
     name: 'toolway_metrics_unread_total',
@@ -182,8 +182,8 @@ interface EntrySeries {
   readonly errors: Map<string, readonly Counter[]>
 }
 
-/** Metrics for tool calls (F15). Series are cached by entry, so that a call costs only a few additions. */
-function toolMetrics(labels: Labels) {
+/** The families of metrics for tool calls (F15). */
+function toolFamilies() {
   const native = counterFamily({
     name: 'toolway_tool_native_calls_total',
     help: 'Calls to native tools, with any outcome.',
@@ -226,37 +226,61 @@ function toolMetrics(labels: Labels) {
     help: 'Failed calls by server and error code, excluding refusals.',
     labels: ['server', 'error'],
   })
-  const cache = { hit: hits, miss: misses, joined }
-  const total = { hit: 0, miss: 0, joined: 0 }
-  const hitRate = readFamily({
-    name: 'toolway_tool_cache_hit_rate',
-    help: 'Share of cache hits among hits and misses since the start. NaN before the first of either.',
-    type: 'gauge',
-    read: () => [[[], total.hit / (total.hit + total.miss)]],
-  })
+  return { native, forwarded, duration, cache: { hit: hits, miss: misses, joined }, errors, failures }
+}
 
-  const known = new WeakMap<Entry, EntrySeries>()
-  const seriesOf = (entry: Entry): EntrySeries => {
-    const tool = labels.tool(`${entry.server}.${entry.name}`)
-    const server = labels.server(entry.server)
+/** Metrics for tool calls. Series are cached by entry, so that a call costs only a few additions. */
+class ToolMetrics {
+  readonly families: readonly MetricFamily[]
+  readonly #labels: Labels
+  readonly #of = toolFamilies()
+  readonly #total = { hit: 0, miss: 0, joined: 0 }
+  readonly #known = new WeakMap<Entry, EntrySeries>()
+
+  constructor(labels: Labels) {
+    this.#labels = labels
+    const total = this.#total
+    const hitRate = readFamily({
+      name: 'toolway_tool_cache_hit_rate',
+      help: 'Share of cache hits among hits and misses since the start. NaN before the first of either.',
+      type: 'gauge',
+      read: () => [[[], total.hit / (total.hit + total.miss)]],
+    })
+    const { native, forwarded, duration, cache, errors, failures } = this.#of
+    this.families = [native, forwarded, duration, cache.hit, cache.miss, cache.joined, hitRate, errors, failures]
+  }
+
+  count({ call, ms, outcome, trail }: Observed, bucket: number): void {
+    const series = this.#known.get(call.entry) ?? this.#seriesOf(call.entry)
+    series.calls.value++
+    if (trail.cache !== undefined) this.#countCache(series, trail.cache)
+    if (outcome.kind !== 'answered') this.#countError(series, outcome)
+    if (outcome.kind === 'denied') return
+    if (series.duration !== undefined && trail.cache !== 'hit') observe(series.duration, bucket, ms / 1000)
+  }
+
+  #seriesOf(entry: Entry): EntrySeries {
+    const tool = this.#labels.tool(`${entry.server}.${entry.name}`)
+    const server = this.#labels.server(entry.server)
     const isBuiltIn = builtInSources.includes(entry.server)
     const series: EntrySeries = {
       ...{ tool, server, cache: {}, errors: new Map() },
-      calls: isBuiltIn ? native.of(tool) : forwarded.of(server, tool),
-      duration: isBuiltIn ? undefined : duration.of(server, tool),
+      calls: isBuiltIn ? this.#of.native.of(tool) : this.#of.forwarded.of(server, tool),
+      duration: isBuiltIn ? undefined : this.#of.duration.of(server, tool),
     }
-    known.set(entry, series)
+    this.#known.set(entry, series)
     return series
   }
 
-  const countCache = (series: EntrySeries, outcome: CacheOutcome): void => {
-    series.cache[outcome] ??= cache[outcome].of(series.tool)
+  #countCache(series: EntrySeries, outcome: CacheOutcome): void {
+    series.cache[outcome] ??= this.#of.cache[outcome].of(series.tool)
     series.cache[outcome].value++
-    total[outcome]++
+    this.#total[outcome]++
   }
 
-  const countError = ({ errors: known, tool, server }: EntrySeries, { kind, code = 'INTERNAL' }: CallOutcome): void => {
-    const error = labels.error(kind === 'tool_error' ? toolError : code)
+  #countError({ errors: known, tool, server }: EntrySeries, { kind, code = 'INTERNAL' }: CallOutcome): void {
+    const error = this.#labels.error(kind === 'tool_error' ? toolError : code)
+    const { errors, failures } = this.#of
     // A refusal says nothing about the server.
     const counters = known.get(error) ?? [
       errors.of(tool, error),
@@ -264,17 +288,5 @@ function toolMetrics(labels: Labels) {
     ]
     known.set(error, counters)
     for (const counter of counters) counter.value++
-  }
-
-  return {
-    families: [native, forwarded, duration, hits, misses, joined, hitRate, errors, failures],
-    count({ call, ms, outcome, trail }: Observed, bucket: number): void {
-      const series = known.get(call.entry) ?? seriesOf(call.entry)
-      series.calls.value++
-      if (trail.cache !== undefined) countCache(series, trail.cache)
-      if (outcome.kind !== 'answered') countError(series, outcome)
-      if (outcome.kind === 'denied') return
-      if (series.duration !== undefined && trail.cache !== 'hit') observe(series.duration, bucket, ms / 1000)
-    },
   }
 }

@@ -3,7 +3,7 @@ import { pause } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/duration.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
-import { createEventReader } from '../../wire/sse.ts'
+import { EventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { createReadLimit, maxPerSecond, type ReadBudget } from './read-limit.ts'
 import { LimitExceeded } from './transport-errors.ts'
@@ -43,7 +43,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
   function read(head: ResponseHead): ResponseBodyReader {
     let linger: Disposable | undefined
     const limit = createReadLimit(head, clock, exchange.flooded, exchange.reading)
-    const reader = createEventReader({
+    const reader = new EventReader({
       maxLength: maxMessage,
       event({ id, event, data }) {
         if (id !== undefined) lastId = id
@@ -139,7 +139,7 @@ export async function keepServerStream(options: {
     const read = (head: ResponseHead): ResponseBodyReader => {
       const flooded = () => options.exceeded(new LimitExceeded('flood', maxPerSecond))
       const limit = createReadLimit(head, clock, flooded, options.reading)
-      const reader = createEventReader({
+      const reader = new EventReader({
         maxLength: maxMessage,
         event({ id, event, data }) {
           if (id !== undefined) lastId = id

@@ -3,7 +3,7 @@ import { deadline, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
-import { createEventReader } from '../../wire/sse.ts'
+import { EventReader } from '../../wire/sse.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
   type ChannelRequest,
@@ -442,7 +442,7 @@ export async function postAndRead(
 function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void): ResponseBodyReader {
   const nothing = () => done(undefined)
   if (!isStream(head)) return readWholeBody(head, { maxLength: maxRefusal, done, lost: nothing, tooLong: nothing })
-  const reader = createEventReader({
+  const reader = new EventReader({
     maxLength: maxRefusal,
     event({ data }) {
       if (!isResponse(data)) return

@@ -1,7 +1,7 @@
 import { deadline, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { maxMessage } from '../../wire/message.ts'
-import { createEventReader } from '../../wire/sse.ts'
+import { EventReader } from '../../wire/sse.ts'
 import { authorizedChannel } from '../oauth/authorization.ts'
 import { type HttpTransportOptions, postAndRead } from './http.ts'
 import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
@@ -101,7 +101,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   function read(head: ResponseHead): ResponseBodyReader {
     const flooded = () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
     const limit = createReadLimit(head, clock, flooded, options.reading)
-    const reader = createEventReader({
+    const reader = new EventReader({
       maxLength: maxMessage,
       event({ event, data }) {
         if (event === 'endpoint') named(data.toString('utf8'))
