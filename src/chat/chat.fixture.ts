@@ -20,7 +20,7 @@ import {
 } from '../tools/access.fixture.ts'
 import { defineTool, type Tool } from '../tools/define-tool.ts'
 import { type CreateChatOptions, createChat } from './chat.ts'
-import { type ClientToolState, createClientToolState } from './client-tool-state.ts'
+import { ClientToolState } from './client-tool-state.ts'
 import { createModels } from './models/create-models.ts'
 import { key } from './models/model.fixture.ts'
 import { type AskedBody, type ModelServer, modelServer, type Reply } from './models/server.fixture.ts'
@@ -63,7 +63,7 @@ export interface ChattingOptions
 
 /** Sealed with a secret that all of them share. */
 export const handoversIn = (ttlStore: TtlStore): ClientToolState =>
-  createClientToolState({ ttlStore, seal: createSeal('a secret of replicas') })
+  new ClientToolState(ttlStore, createSeal('a secret of replicas'))
 
 /** The same view with the search of a real catalog: which tools come into question depends on it. */
 function searching(view: View): View {

@@ -6,7 +6,7 @@ import { createSeal } from '../lib/seal.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { user } from '../tools/access.fixture.ts'
 import { handoversIn } from './chat.fixture.ts'
-import { createClientToolState } from './client-tool-state.ts'
+import { ClientToolState } from './client-tool-state.ts'
 
 const theirs: FunctionCall = { id: 'theirs', type: 'function', function: { name: 'paint', arguments: '{}' } }
 const own: readonly ChatMessage[] = [{ role: 'assistant', content: 'secret', tool_calls: [theirs] }]
@@ -48,7 +48,7 @@ test('B6: the stored state is encrypted and authenticated', async () => {
   texts.set(one, texts.get(two) ?? '')
   expect(await clientToolState.restore(user, comeBack(first))).toEqual(comeBack(first))
   expect(await clientToolState.restore(user, comeBack(second))).toEqual(restored)
-  const strangers = createClientToolState({ ttlStore: open, seal: createSeal('another secret') })
+  const strangers = new ClientToolState(open, createSeal('another secret'))
   expect(await strangers.restore(user, comeBack(second))).toEqual(comeBack(second))
 })
 

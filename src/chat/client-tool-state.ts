@@ -5,17 +5,6 @@ import { jsonValue } from '../json/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 
-/**
- * Remembers calls that the client never saw. A client that runs its own tools returns with their results, but its
- * conversation lacks the calls that Toolway made in the same or earlier rounds.
- */
-export interface ClientToolState {
-  /** Saves our messages, which end with the calls for the client, and returns these calls under new ids. */
-  keep(caller: Caller, own: readonly ChatMessage[], calls: readonly FunctionCall[]): Promise<readonly FunctionCall[]>
-  /** Restores saved messages in the client's conversation and gives every call a result. */
-  restore(caller: Caller, messages: readonly ChatMessage[]): Promise<readonly ChatMessage[]>
-}
-
 interface Kept {
   readonly messages: readonly ChatMessage[]
   /** The ids of each call: first the client's, then the model's. */
@@ -26,41 +15,51 @@ interface Kept {
 const lifetimeMs = 3_600_000
 
 /**
- * Creates client tool state that is kept in a store. The seal encrypts the state, because others may be able to read
- * the store. If the state has expired, the conversation is still valid, but the model may have to repeat a call.
+ * Remembers calls that the client never saw. A client that runs its own tools returns with their results, but its
+ * conversation lacks the calls that Toolway made in the same or earlier rounds. The seal encrypts the state, because
+ * others may be able to read the store. If the state has expired, the conversation is still valid, but the model may
+ * have to repeat a call.
  */
-export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal }): ClientToolState {
-  const { ttlStore, seal } = options
-  const find = async (caller: Caller, message: ChatMessage): Promise<Kept | undefined> => {
+export class ClientToolState {
+  readonly #ttlStore: TtlStore
+  readonly #seal: Seal
+
+  constructor(ttlStore: TtlStore, seal: Seal) {
+    this.#ttlStore = ttlStore
+    this.#seal = seal
+  }
+
+  /** Saves our messages, which end with the calls for the client, and returns these calls under new ids. */
+  async keep(caller: Caller, own: readonly ChatMessage[], calls: readonly FunctionCall[]) {
+    const handed = calls.map(({ extra_content: _unused, ...call }) => ({ ...call, id: newCallId() }))
+    const [first] = handed
+    if (!first) return handed
+    const ids = handed.map(({ id }, index) => [id, calls[index]?.id ?? id] as const)
+    const text = JSON.stringify({ messages: own, ids } satisfies Kept)
+    await this.#ttlStore.set(keyOf(first.id), this.#seal.close(text, bindingOf(caller, first.id)), lifetimeMs)
+    return handed
+  }
+
+  /** Restores saved messages in the client's conversation and gives every call a result. */
+  async restore(caller: Caller, messages: readonly ChatMessage[]): Promise<readonly ChatMessage[]> {
+    const known = await Promise.all(messages.map((message) => this.#find(caller, message)))
+    const ids = new Map(known.flatMap((kept) => kept?.ids ?? []))
+    const whole = messages.flatMap((message, index): readonly ChatMessage[] => {
+      const kept = known[index]
+      if (message.role !== 'tool') return kept ? withClientCalls(kept, message) : [message]
+      return [{ ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id }]
+    })
+    return answered(whole)
+  }
+
+  async #find(caller: Caller, message: ChatMessage): Promise<Kept | undefined> {
     // The state is stored under the id of the first call, but clients may reorder the calls, so try each id.
     for (const { id } of callsOf(message)) {
-      const sealed = isCallId(id) ? await ttlStore.get(keyOf(id), lifetimeMs) : undefined
-      const text = sealed === undefined ? undefined : seal.open(sealed, bindingOf(caller, id))
+      const sealed = isCallId(id) ? await this.#ttlStore.get(keyOf(id), lifetimeMs) : undefined
+      const text = sealed === undefined ? undefined : this.#seal.open(sealed, bindingOf(caller, id))
       if (text !== undefined) return jsonValue(text) as Kept
     }
     return undefined
-  }
-
-  return {
-    async keep(caller, own, calls) {
-      const handed = calls.map(({ extra_content: _unused, ...call }) => ({ ...call, id: newCallId() }))
-      const [first] = handed
-      if (!first) return handed
-      const ids = handed.map(({ id }, index) => [id, calls[index]?.id ?? id] as const)
-      const text = JSON.stringify({ messages: own, ids } satisfies Kept)
-      await ttlStore.set(keyOf(first.id), seal.close(text, bindingOf(caller, first.id)), lifetimeMs)
-      return handed
-    },
-    async restore(caller, messages) {
-      const known = await Promise.all(messages.map((message) => find(caller, message)))
-      const ids = new Map(known.flatMap((kept) => kept?.ids ?? []))
-      const whole = messages.flatMap((message, index): readonly ChatMessage[] => {
-        const kept = known[index]
-        if (message.role !== 'tool') return kept ? withClientCalls(kept, message) : [message]
-        return [{ ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id }]
-      })
-      return answered(whole)
-    },
   }
 }
 

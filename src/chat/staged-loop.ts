@@ -24,15 +24,7 @@ import { discover } from './stages/discover.ts'
 import { execute, roundMessages } from './stages/execute.ts'
 import { interpret } from './stages/interpret.ts'
 import { splitThinking } from './stream/thinking.ts'
-import {
-  callsToMake,
-  createToolSet,
-  definitionsOf,
-  describeTools,
-  isForClient,
-  namedTool,
-  type ToolSet,
-} from './tool-set.ts'
+import { callsToMake, definitionsOf, describeTools, isForClient, namedTool, ToolSet } from './tool-set.ts'
 
 /** The staged loop (S3) runs each stage once; a tool that the request names needs no selection. If selection or calling fails, the model answers without tools (S5). */
 export async function* staged(run: ChatRun): ChatLoop {
@@ -96,9 +88,9 @@ async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | undefin
   for (const isLast of [false, true]) {
     const answer = await collectAnswer(run.ask({ messages, constraint: { name: 'tool_selection', schema } }))
     const { tools, problem } = readSelection(answer, toolSet)
-    if (problem === undefined) return createToolSet(tools)
+    if (problem === undefined) return new ToolSet(tools)
     // After the last attempt, use the valid part of the selection.
-    if (isLast) return tools.length > 0 ? createToolSet(tools) : undefined
+    if (isLast) return tools.length > 0 ? new ToolSet(tools) : undefined
     messages = [...messages, ...correctionMessages(answer.text, problem)]
   }
   return undefined

@@ -15,27 +15,28 @@ export interface ChatTool {
   readonly preset?: Readonly<Record<string, unknown>>
 }
 
-export interface ToolSet {
+export class ToolSet {
   readonly tools: readonly ChatTool[]
-  /** Finds a tool by its full name, by `server.tool`, or by its bare name if only one tool has it. */
-  find(name: string): ChatTool | undefined
-  /** An error message for an unknown name, with suggestions. */
-  missing(name: string): string
-}
+  readonly #byName: ReadonlyMap<string, ChatTool>
 
-export function createToolSet(tools: readonly ChatTool[]): ToolSet {
-  const byName = new Map(tools.map((tool) => [tool.callable.name, tool]))
-  const names = [...byName.keys()]
-  const available = names.length > 0 ? `; available: ${names.slice(0, 32).join(', ')}.` : '; no tools are available.'
-  return {
-    tools,
-    find(name) {
-      const exact = byName.get(name)
-      if (exact) return exact
-      const candidates = tools.filter(({ served }) => served && spellings(served).includes(name))
-      return candidates.length === 1 ? candidates[0] : undefined
-    },
-    missing: (name) => `There is no tool ${quote(name)}${didYouMean(name, names, available)}`,
+  constructor(tools: readonly ChatTool[]) {
+    this.tools = tools
+    this.#byName = new Map(tools.map((tool) => [tool.callable.name, tool]))
+  }
+
+  /** Finds a tool by its full name, by `server.tool`, or by its bare name if only one tool has it. */
+  find(name: string): ChatTool | undefined {
+    const exact = this.#byName.get(name)
+    if (exact) return exact
+    const candidates = this.tools.filter(({ served }) => served && spellings(served).includes(name))
+    return candidates.length === 1 ? candidates[0] : undefined
+  }
+
+  /** An error message for an unknown name, with suggestions. */
+  missing(name: string): string {
+    const names = [...this.#byName.keys()]
+    const available = names.length > 0 ? `; available: ${names.slice(0, 32).join(', ')}.` : '; no tools are available.'
+    return `There is no tool ${quote(name)}${didYouMean(name, names, available)}`
   }
 }
 

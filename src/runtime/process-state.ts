@@ -4,7 +4,7 @@ import type { DescribeArguments, Redactor } from '../audit/redact/redactor.ts'
 import { type AuditLog, openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
 import { descriptorStore } from '../catalog/descriptor-store.ts'
-import { createClientToolState } from '../chat/client-tool-state.ts'
+import { ClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
@@ -165,7 +165,7 @@ export async function openProcessState(config: Config, generations: Current, opt
     /** A TTL store that several processes share; undefined if this is the only process. */
     ttlStore: shared?.ttlStore,
     /** Conversations that are waiting for results from client-side tools. */
-    clientToolState: createClientToolState({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
+    clientToolState: new ClientToolState(shared?.ttlStore ?? memoryTtlStore(clock), seal),
     /** The detected features of each model server. */
     profiles: createProfiles(),
     keyUsage: open.use(createKeyUsage({ folder: stores.path, clock, log })),

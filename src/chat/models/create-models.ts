@@ -28,15 +28,15 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
     const profile = profiles?.(model.baseUrl, model.model, model.constraint)
     return lazyModel({ name, vision: model.vision }, async () => {
       // Load the module on demand: many gateways never use a model, and the HTTP client is large.
-      const { openaiModel } = await import('./openai/openai-model.ts')
-      return openaiModel({ name, config: model, profile, clock, log })
+      const { OpenAIModel } = await import('./openai/openai-model.ts')
+      return new OpenAIModel({ name, config: model, profile, clock, log })
     })
   }
 
   async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
     // Load the module on demand: few configurations use a model file, and the module is large.
-    const { ggufModel } = await import('./gguf/gguf-model.ts')
-    return ggufModel({ name, config: own, requests, clock, log })
+    const { GgufModel } = await import('./gguf/gguf-model.ts')
+    return new GgufModel({ name, config: own, requests, clock, log })
   }
 }
 

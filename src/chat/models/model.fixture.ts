@@ -3,7 +3,7 @@ import { createManualClock, type ManualClock } from '../../../tests/fixtures/clo
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import type { ChatMessage } from '../../core/chat.ts'
 import type { Model } from './model.ts'
-import { type OpenAIModelOptions, openaiModel } from './openai/openai-model.ts'
+import { OpenAIModel, type OpenAIModelOptions } from './openai/openai-model.ts'
 import { type ModelServer, modelServer, type Reply } from './server.fixture.ts'
 
 export const key = 'sk-very-secret-key'
@@ -36,7 +36,7 @@ export async function serving(
     timeouts,
     ...changes,
   }
-  const model = openaiModel({ name: 'local', config, clock, log })
+  const model = new OpenAIModel({ name: 'local', config, clock, log })
   onTestFinished(async () => {
     await model[Symbol.asyncDispose]()
     await server[Symbol.asyncDispose]()

@@ -7,9 +7,9 @@ import type { JsonSchemaObject } from '../constrain/schema.ts'
 import { type CallableTool, callSchema } from '../constrain/stage-schemas.ts'
 import { strictify } from '../constrain/strict/strictify.ts'
 import type { Constraint, ConstraintForm, ModelRequest, ToolChoice } from './model.ts'
-import type { Profile, SentRequest } from './server-profile.ts'
+import type { SentRequest, ServerProfile } from './server-profile.ts'
 
-export type PlanningProfile = Pick<Profile, 'kind' | 'capabilities' | 'formsFor' | 'toolForms'>
+export type PlanningProfile = Pick<ServerProfile, 'kind' | 'capabilities' | 'formsFor' | 'toolForms'>
 
 export interface RequestPlan extends SentRequest {
   readonly messages: readonly ChatMessage[]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createProfile, createProfiles, kindOfAddress, kindOfAnswer } from './server-profile.ts'
+import { createProfiles, kindOfAddress, kindOfAnswer, ServerProfile } from './server-profile.ts'
 
 test('S4: a server profile outlives its model', () => {
   const profileOf = createProfiles()
@@ -11,13 +11,13 @@ test('S4: a server profile outlives its model', () => {
 })
 
 test('S4: the last form stays available', () => {
-  const profile = createProfile('http://a/v1', 'none')
+  const profile = new ServerProfile('http://a/v1', 'none')
   profile.learn({ content: '' }, [{ form: { constraint: 'prompt' }, content: 'x' }])
   expect(profile.formsFor('x')).toEqual(['prompt'])
 })
 
 test('S4: a known kind is not replaced', () => {
-  const profile = createProfile('https://api.openai.com/v1', 'auto')
+  const profile = new ServerProfile('https://api.openai.com/v1', 'auto')
   profile.recognise('ollama')
   expect(profile.kind).toBe('openai')
 })

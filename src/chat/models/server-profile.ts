@@ -5,24 +5,6 @@ export const optionalFields = ['stream_options', 'temperature', 'max_tokens', 'p
 
 export type OptionalField = (typeof optionalFields)[number]
 
-/** What is known about a model on a server: first from the kind of server, then from what it refused and accepted. */
-export interface Profile {
-  readonly kind: ServerKind
-  readonly capabilities: ServerCapabilities
-  readonly unsupportedFields: ReadonlySet<OptionalField>
-  /** The forms to try for a schema, identified by its content hash. */
-  formsFor(content: string): readonly ConstraintForm[]
-  toolForms(content: string): readonly ToolForm[]
-  recognise(kind: ServerKind): void
-  markUnsupported(field: OptionalField): void
-  /** Whether the server refuses calls and results in requests without tools. */
-  toolsRequired: boolean
-  /** Whether the server refuses the reasoning in earlier messages. */
-  reasoningRefused: boolean
-  /** Records which form the server accepted, and which forms it had refused before. */
-  learn(taken: SentRequest, refused: readonly RefusedRequest[]): void
-}
-
 /** A request as it was sent. `form` is undefined if there was only one way to send it. */
 export interface SentRequest {
   readonly form?: RequestForm
@@ -39,59 +21,77 @@ export type RequestForm = { readonly constraint: ConstraintForm } | { readonly t
 /** Maximum number of remembered refusals that apply to one schema only. */
 const maxContents = 1_000
 
-export function createProfile(baseUrl: string, preference: Preference): Profile {
-  let kind = kindOfAddress(new URL(baseUrl))
-  const unsupportedFields = new Set<OptionalField>()
+/** What is known about a model on a server: first from the kind of server, then from what it refused and accepted. */
+export class ServerProfile {
+  readonly unsupportedFields = new Set<OptionalField>()
+  /** Whether the server refuses calls and results in requests without tools. */
+  toolsRequired = false
+  /** Whether the server refuses the reasoning in earlier messages. */
+  reasoningRefused = false
+  #kind: ServerKind
+  readonly #preference: Preference
   /** Forms that were accepted at least once. If such a form is refused later, the schema was the reason. */
-  const proven = new Set<string>()
-  const refusedAlways = new Set<string>()
-  const refusedFor = new Set<string>()
+  readonly #proven = new Set<string>()
+  readonly #refusedAlways = new Set<string>()
+  readonly #refusedFor = new Set<string>()
 
-  const isOpen = (content: string) => (form: string, place: number, all: readonly unknown[]) =>
-    // Always keep the last form: there is nothing weaker to fall back to.
-    place === all.length - 1 || !(refusedAlways.has(form) || refusedFor.has(`${content} ${form}`))
+  constructor(baseUrl: string, preference: Preference) {
+    this.#kind = kindOfAddress(new URL(baseUrl))
+    this.#preference = preference
+  }
 
-  const wanted = (): readonly ConstraintForm[] => {
-    const { forms } = capabilities[kind]
-    if (preference === 'auto') return forms
-    const first = preferred[preference]
+  get kind(): ServerKind {
+    return this.#kind
+  }
+
+  get capabilities(): ServerCapabilities {
+    return capabilities[this.#kind]
+  }
+
+  /** The forms to try for a schema, identified by its content hash. */
+  formsFor(content: string): readonly ConstraintForm[] {
+    return this.#open(this.#wanted(), content, (constraint) => ({ constraint }))
+  }
+
+  toolForms(content: string): readonly ToolForm[] {
+    return this.#open(this.capabilities.tools, content, (tools) => ({ tools }))
+  }
+
+  recognise(kind: ServerKind): void {
+    if (this.#kind === 'unknown') this.#kind = kind
+  }
+
+  /** Records which form the server accepted, and which forms it had refused before. */
+  learn(taken: SentRequest, refused: readonly RefusedRequest[]): void {
+    for (const { form, content, onlyContent } of refused) {
+      if (!form) continue
+      const name = JSON.stringify(form)
+      if (!onlyContent && !this.#proven.has(name)) this.#refusedAlways.add(name)
+      else if (this.#refusedFor.size < maxContents) this.#refusedFor.add(`${content} ${name}`)
+    }
+    if (taken.form) this.#proven.add(JSON.stringify(taken.form))
+  }
+
+  #open<Form>(forms: readonly Form[], content: string, asSent: (form: Form) => RequestForm): readonly Form[] {
+    return forms.filter((form, place) => {
+      const name = JSON.stringify(asSent(form))
+      // Always keep the last form: there is nothing weaker to fall back to.
+      return (
+        place === forms.length - 1 || !(this.#refusedAlways.has(name) || this.#refusedFor.has(`${content} ${name}`))
+      )
+    })
+  }
+
+  #wanted(): readonly ConstraintForm[] {
+    const { forms } = this.capabilities
+    if (this.#preference === 'auto') return forms
+    const first = preferred[this.#preference]
     const lower = constraintForms.slice(constraintForms.indexOf(first) + 1).filter((form) => forms.includes(form))
-    return preference === 'json_schema'
+    return this.#preference === 'json_schema'
       ? ['strict', 'schema', ...lower.filter((form) => form !== 'schema')]
       : [first, ...lower]
   }
-
-  return {
-    get kind() {
-      return kind
-    },
-    get capabilities() {
-      return capabilities[kind]
-    },
-    unsupportedFields,
-    toolsRequired: false,
-    reasoningRefused: false,
-    formsFor: (content) => wanted().filter((form, place, all) => isOpen(content)(`constraint ${form}`, place, all)),
-    toolForms: (content) =>
-      capabilities[kind].tools.filter((form, place, all) => isOpen(content)(`tools ${form}`, place, all)),
-    recognise(found) {
-      if (kind === 'unknown') kind = found
-    },
-    markUnsupported: (field) => void unsupportedFields.add(field),
-    learn(taken, refused) {
-      for (const { form, content, onlyContent } of refused) {
-        if (!form) continue
-        const name = nameOf(form)
-        if (!onlyContent && !proven.has(name)) refusedAlways.add(name)
-        else if (refusedFor.size < maxContents) refusedFor.add(`${content} ${name}`)
-      }
-      if (taken.form) proven.add(nameOf(taken.form))
-    },
-  }
 }
-
-const nameOf = (form: RequestForm): string =>
-  'constraint' in form ? `constraint ${form.constraint}` : `tools ${form.tools}`
 
 export type Preference = 'auto' | 'json_schema' | 'grammar' | 'json_object' | 'none'
 
@@ -103,11 +103,11 @@ const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> =
 }
 
 /** Profiles by server and model. They outlive a reload, so that Toolway does not have to learn everything again. */
-export function createProfiles(): (baseUrl: string, model: string, preference: Preference) => Profile {
-  const profiles = new Map<string, Profile>()
+export function createProfiles(): (baseUrl: string, model: string, preference: Preference) => ServerProfile {
+  const profiles = new Map<string, ServerProfile>()
   return (baseUrl, model, preference) => {
     const key = JSON.stringify([baseUrl, model, preference])
-    const profile = profiles.get(key) ?? createProfile(baseUrl, preference)
+    const profile = profiles.get(key) ?? new ServerProfile(baseUrl, preference)
     profiles.set(key, profile)
     return profile
   }

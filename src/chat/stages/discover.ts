@@ -6,13 +6,13 @@ import { metaSource } from '../../core/source.ts'
 import { compilePattern } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
-import { type ChatTool, catalogTool, clientTool, createToolSet, namedTool, type ToolSet } from '../tool-set.ts'
+import { type ChatTool, catalogTool, clientTool, namedTool, ToolSet } from '../tool-set.ts'
 
 /** The candidate tools: the client's own tools, and the best matches among the tools that the caller may see; or the named one. */
 export async function discover(run: ChatRun): Promise<ToolSet> {
   const { access, request, signal, log } = run
   const named = namedTool(request)
-  if (named) return createToolSet(kept(clientTool(named), named.name))
+  if (named) return new ToolSet(kept(clientTool(named), named.name))
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))
   const taken = new Set(own.map(({ callable }) => callable.name))
   const view = access.view(request.caller)
@@ -31,7 +31,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
   const inOrder = (one: ChatTool, other: ChatTool) => (one.callable.name < other.callable.name ? -1 : 1)
-  return createToolSet([...own, ...served].sort(inOrder))
+  return new ToolSet([...own, ...served].sort(inOrder))
 
   function kept(tool: ChatTool | undefined, name: string): readonly ChatTool[] {
     if (tool) return [tool]

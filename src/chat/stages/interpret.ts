@@ -4,7 +4,7 @@ import { type FinalResponse, finalSchema } from '../constrain/stage-schemas.ts'
 import { resultsIn, truncateText, withSystem } from '../conversation.ts'
 import { answerFrom, type Delta, type ModelAnswer } from '../models/model.ts'
 import { beginsLikeCalls, parseObject } from '../parse-answer.ts'
-import { createContentReader } from '../stream/content-reader.ts'
+import { ContentReader } from '../stream/content-reader.ts'
 import { createThinkingSplitter, splitThinking } from '../stream/thinking.ts'
 
 /** Summarizes the tool results for the user; falls back to the raw results (S5). */
@@ -105,7 +105,7 @@ const thoughtsOnly = (delta: Delta): readonly StreamEvent[] => (delta.kind === '
 /** Turns deltas into events that can be streamed: thinking, and the text that is already certain. */
 function createFollower(): (delta: Delta) => readonly StreamEvent[] {
   const splitter = createThinkingSplitter()
-  const reader = createContentReader()
+  const reader = new ContentReader()
   return (delta) => {
     if (delta.kind !== 'text') return thoughtsOnly(delta)
     const parts = splitter.push(delta.text)

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { createContentReader } from './content-reader.ts'
+import { ContentReader } from './content-reader.ts'
 
 /** Reads a text in these pieces. */
 function read(pieces: readonly string[]): readonly string[] {
-  const reader = createContentReader()
+  const reader = new ContentReader()
   return pieces.map((piece) => reader.push(piece))
 }
 

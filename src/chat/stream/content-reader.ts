@@ -1,93 +1,44 @@
-import { shortEscapes } from '../repair/scan.ts'
-
-type State = 'before object' | 'before key' | 'key' | 'before colon' | 'before value' | 'text' | 'over'
-
-const key = '"content"'
+const opening = /^[ \t\r\n]*\{[ \t\r\n]*"content"[ \t\r\n]*:[ \t\r\n]*"/
+/** Stop looking for the beginning of the text after this many characters. */
+const maxOpening = 1_024
+const completeCharacters = /^(?:[^"\\\0-\x1f]+|\\(?:["\\/bfnrt]|u[\da-f]{4}))*/i
+const partialEscape = /^\\(?:u[\da-f]{0,3})?$/i
+const highSurrogate = /[\ud800-\udbff]$/
 
 /**
  * Extracts the text from `{"content": "…"}` while it streams, up to the first unexpected character. Returns only text
  * that is certain: all pieces together are always a prefix of the final text. Incomplete escapes and surrogate pairs
  * are held back.
  */
-export function createContentReader() {
-  let state: State = 'before object'
-  let seenOfKey = 0
-  let partialEscape = ''
-  let highSurrogate = ''
+export class ContentReader {
+  #state: 'opening' | 'text' | 'over' = 'opening'
+  /** What was not read yet: the opening, or an incomplete escape. */
+  #unread = ''
+  /** The first half of a surrogate pair. */
+  #half = ''
 
-  const read = (character: string): string => {
-    if (partialEscape !== '') return complete(character)
-    if (character === '\\') {
-      partialEscape = character
-      return ''
-    }
-    if (character === '"') {
-      state = 'over'
-      return paired('')
-    }
-    // Stop at a raw control character, which is invalid in JSON.
-    if (character < ' ') return stop()
-    return paired(character)
-  }
-
-  const complete = (character: string): string => {
-    partialEscape += character
-    if (partialEscape.length === 2) {
-      if (character === 'u') return ''
-      const decoded = shortEscapes[character]
-      if (decoded === undefined) return stop()
-      partialEscape = ''
-      return paired(decoded)
-    }
-    if (!/[\da-f]/i.test(character)) return stop()
-    if (partialEscape.length < 6) return ''
-    const unit = String.fromCharCode(Number.parseInt(partialEscape.slice(2), 16))
-    partialEscape = ''
-    return paired(unit)
-  }
-
-  /** Holds back a high surrogate until the next UTF-16 unit arrives. */
-  const paired = (unit: string): string => {
-    const certain = highSurrogate + unit
-    highSurrogate = ''
-    if (!/[\ud800-\udbff]$/.test(unit)) return certain
-    highSurrogate = unit
-    return certain.slice(0, -1)
-  }
-
-  const stop = (): string => {
-    state = 'over'
-    return ''
-  }
-
-  const expect = (character: string, wanted: string, next: State): void => {
-    if (character === wanted) state = next
-    else if (!/[ \t\r\n]/.test(character)) state = 'over'
-  }
-
-  /** Parses everything before the text. */
-  const advance = (character: string): void => {
-    if (state === 'before object') expect(character, '{', 'before key')
-    else if (state === 'before key') {
-      expect(character, '"', 'key')
-      seenOfKey = 1
-    } else if (state === 'key') {
-      if (character !== key[seenOfKey]) state = 'over'
-      else if (++seenOfKey === key.length) state = 'before colon'
-    } else if (state === 'before colon') expect(character, ':', 'before value')
-    else expect(character, '"', 'text')
-  }
-
-  return {
-    /** Returns the text that this piece adds. */
-    push(piece: string): string {
-      let text = ''
-      for (let at = 0; at < piece.length && state !== 'over'; at++) {
-        const character = piece[at] as string
-        if (state === 'text') text += read(character)
-        else advance(character)
+  /** Returns the text that this piece adds. */
+  push(piece: string): string {
+    if (this.#state === 'over') return ''
+    this.#unread += piece
+    if (this.#state === 'opening') {
+      const [head] = opening.exec(this.#unread) ?? []
+      if (head === undefined) {
+        if (this.#unread.length > maxOpening) this.#state = 'over'
+        return ''
       }
+      this.#unread = this.#unread.slice(head.length)
+      this.#state = 'text'
+    }
+    const [characters = ''] = completeCharacters.exec(this.#unread) ?? []
+    const text: string = this.#half + JSON.parse(`"${characters}"`)
+    this.#unread = this.#unread.slice(characters.length)
+    if (this.#unread.startsWith('"')) {
+      this.#state = 'over'
       return text
-    },
+    }
+    if (this.#unread !== '' && !partialEscape.test(this.#unread)) this.#state = 'over'
+    this.#half = highSurrogate.exec(text)?.[0] ?? ''
+    return text.slice(0, text.length - this.#half.length)
   }
 }

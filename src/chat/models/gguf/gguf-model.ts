@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { Config } from '../../../config/schema.ts'
 import type { ChatMessage } from '../../../core/chat.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { deadline, endWith } from '../../../core/deadline.ts'
+import { deadline } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Budget } from '../../../core/limits/budget.ts'
 import { FairSemaphore } from '../../../core/limits/fair-semaphore.ts'
@@ -52,82 +52,96 @@ const known: PlanningProfile = {
 }
 
 /** A model that runs in this process. It is loaded on first use and answers one request at a time. */
-export function ggufModel(options: GgufModelOptions): Model {
-  const { name, config, clock, log, load = importLibrary, free, seed = randomSeed } = options
-  const closing = new AbortController()
-  const turns = new FairSemaphore({ slots: 1 })
-  const { path, context, threads = fewThreads() } = config
-  const weights = keepLoaded({
-    load: () => loadLlamaModel({ name, path, context, threads, log, load, free }, closing.signal),
-    idleMs: config.idle,
-    stuck: () => log.error({ model: name }, 'the model did not stop when cancelled; the next request reloads it'),
-    unloaded: () => log.info({ model: name }, 'idle model unloaded'),
-    clock,
-  })
+export class GgufModel implements Model {
+  readonly name: string
+  readonly #options: GgufModelOptions
+  readonly #weights: ReturnType<typeof keepLoaded<LoadedModel>>
+  readonly #turns = new FairSemaphore({ slots: 1 })
+  readonly #closing = new AbortController()
 
-  return {
-    name,
-    complete,
-    async [Symbol.asyncDispose]() {
-      closing.abort(closed(name))
-      await weights[Symbol.asyncDispose]()
-    },
+  constructor(options: GgufModelOptions) {
+    const { name, config, clock, log, load = importLibrary, free } = options
+    const { path, context, threads = fewThreads() } = config
+    this.name = name
+    this.#options = options
+    this.#weights = keepLoaded({
+      load: () => loadLlamaModel({ name, path, context, threads, log, load, free }, this.#closing.signal),
+      idleMs: config.idle,
+      stuck: () => log.error({ model: name }, 'the model did not stop when cancelled; the next request reloads it'),
+      unloaded: () => log.info({ model: name }, 'idle model unloaded'),
+      clock,
+    })
   }
 
-  async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
+  async *complete(request: ModelRequest): AsyncGenerator<Delta> {
+    const { name, config, clock, requests } = this.#options
     const left = new AbortController()
     using total = deadline(clock, config.timeout, () => tooSlow(name, config.timeout), request.signal)
-    const signal = AbortSignal.any([total.signal, closing.signal, left.signal])
+    const signal = AbortSignal.any([total.signal, this.#closing.signal, left.signal])
     const plan = plansFor(request, known).next().value as RequestPlan
     const { owner = '' } = request
-    if (turns.waiting >= maxWaiting) throw tooMany(name, maxWaiting)
-    options.requests?.claim(owner)
-    const turn = await turns.take(owner, signal).catch((error) => {
-      options.requests?.give(owner)
+    if (this.#turns.waiting >= maxWaiting) throw tooMany(name, maxWaiting)
+    requests?.claim(owner)
+    const turn = await this.#turns.take(owner, signal).catch((error) => {
+      requests?.give(owner)
       throw error
     })
-    const objects = createAsyncQueue<object>()
+    let answer!: ReadableStreamDefaultController<object>
+    const objects = new ReadableStream<object>({
+      start(controller) {
+        answer = controller
+      },
+      cancel: () => left.abort(),
+    })
+    signal.addEventListener('abort', () => answer.error(signal.reason), { once: true })
     // The consumer can stop waiting at once, but the slot stays taken until the model has stopped.
-    const work = answer(request, plan, signal, objects.push).finally(() => {
-      options.requests?.give(owner)
+    const work = this.#answer(request, plan, signal, (object) => answer.enqueue(object)).finally(() => {
+      requests?.give(owner)
       turn[Symbol.dispose]()
     })
-    work.then(objects.end, objects.fail)
+    work.then(
+      () => signal.aborted || answer.close(),
+      (thrown) => answer.error(thrown),
+    )
     try {
-      yield* deltasOf(objects.read(signal), plan)
+      yield* deltasOf(objects, plan)
     } finally {
       left.abort()
     }
   }
 
   /** Generates an answer and emits it as completion chunks, so that both kinds of models can use the same decoder. */
-  async function answer(
+  async #answer(
     request: ModelRequest,
     plan: RequestPlan,
     signal: AbortSignal,
     emit: (object: object) => void,
   ): Promise<void> {
+    const { name, seed = randomSeed } = this.#options
     const history = historyOf(name, plan.messages)
-    await weights.use(async (loaded) => {
+    await this.#weights.use(async (loaded) => {
       signal.throwIfAborted()
       try {
-        const { isCut, promptTokens, completionTokens } = await generate(loaded, {
+        const { isCut, ...usage } = await generate(loaded, {
+          name,
           history,
           gbnf: (plan.fields as { readonly gbnf?: string }).gbnf,
           sampling: { temperature: request.temperature ?? 0.8, topK: 40, topP: 0.95, minP: 0.05, seed: seed() },
           maxTokens: request.maxTokens,
           signal,
-          emit: (kind, text) =>
-            emit({ choices: [{ delta: kind === 'text' ? { content: text } : { reasoning_content: text } }] }),
-          tooLong: (tokens) => tooLong(name, tokens, loaded.context),
+          emit: (delta) => emit({ choices: [{ delta }] }),
         })
-        const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens }
         emit({ choices: [{ finish_reason: isCut ? 'length' : 'stop' }], usage })
       } catch (thrown) {
         signal.throwIfAborted()
         throw thrown instanceof ToolwayError ? thrown : failed(name, loaded.samplerFault() ?? thrown)
       }
     }, signal)
+  }
+
+  async [Symbol.asyncDispose]() {
+    this.#closing.abort(closed(this.name))
+    await this.#weights[Symbol.asyncDispose]()
   }
 }
 
@@ -151,57 +165,22 @@ function textOf(name: string, content: Exclude<ChatMessage['content'], null>): s
     .join('\n')
 }
 
-function createAsyncQueue<Item>() {
-  let kept: Item[] = []
-  let ended: { readonly thrown?: unknown } | undefined
-  let news = Promise.withResolvers<void>()
-
-  const wake = () => {
-    news.resolve()
-    news = Promise.withResolvers()
-  }
-  const end = (how: typeof ended) => {
-    ended = how
-    wake()
-  }
-
-  return {
-    push(item: Item): void {
-      kept.push(item)
-      wake()
-    },
-    end: () => end({}),
-    fail: (thrown: unknown) => end({ thrown }),
-    /** Yields all items; ends at once when the signal aborts. */
-    async *read(signal: AbortSignal): AsyncGenerator<Item> {
-      for (;;) {
-        const items = kept
-        kept = []
-        yield* items
-        if (kept.length > 0) continue
-        if (ended && 'thrown' in ended) throw ended.thrown
-        if (ended) return
-        await endWith(signal, news.promise)
-      }
-    },
-  }
-}
-
 interface GenerateRequest {
+  /** The model's name. */
+  readonly name: string
   readonly history: readonly HistoryItem[]
   /** The grammar for the answer; undefined if the answer is unconstrained. */
   readonly gbnf: string | undefined
   readonly sampling: SamplingOptions
   readonly maxTokens: number | undefined
   readonly signal: AbortSignal
-  emit(kind: 'text' | 'thinking', text: string): void
-  tooLong(tokens: number): Error
+  emit(delta: { readonly content: string } | { readonly reasoning_content: string }): void
 }
 
 interface GenerateResult {
   readonly isCut: boolean
-  readonly promptTokens: number
-  readonly completionTokens: number
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
 }
 
 /** Minimum number of tokens that must be available for the answer. */
@@ -214,7 +193,7 @@ async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<
   const { signal } = request
   const prompt = promptFor(loaded, request)
   const room = context - prompt.length
-  if (room < minAnswerTokens) throw request.tooLong(prompt.length)
+  if (room < minAnswerTokens) throw tooLong(request.name, prompt.length, context)
   const maxTokens = Math.min(request.maxTokens ?? room, room - 1)
   // Do not evaluate the last token yet: it is evaluated when the answer is generated.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)
@@ -223,13 +202,13 @@ async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<
     await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + slice))
   }
   signal.throwIfAborted()
-  const { completionTokens, isCut } = await (request.gbnf === undefined
+  const written = await (request.gbnf === undefined
     ? generateFreely(loaded, request, maxTokens)
     : generateConstrained(loaded, request, request.gbnf, prompt.slice(sequence.nextTokenIndex), maxTokens))
-  return { isCut, promptTokens: prompt.length, completionTokens }
+  return { ...written, prompt_tokens: prompt.length }
 }
 
-type Written = Omit<GenerateResult, 'promptTokens'>
+type Written = Omit<GenerateResult, 'prompt_tokens'>
 
 function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateRequest): readonly TokenId[] {
   const { contextText, prefixTriggers, noPrefixTrigger } = wrapper.generateContextState({ chatHistory: history })
@@ -262,12 +241,12 @@ async function generateConstrained(
     const text = model.detokenize(generated.slice(emitted), true, generated.slice(Math.max(0, emitted - 8), emitted))
     // A character may span several tokens, so wait until it is complete.
     if (!text.endsWith('\ufffd')) {
-      emit('text', text)
+      emit({ content: text })
       emitted = generated.length
     }
-    if (generated.length >= maxTokens) return { isCut: true, completionTokens: generated.length }
+    if (generated.length >= maxTokens) return { isCut: true, completion_tokens: generated.length }
   }
-  return { isCut: false, completionTokens: generated.length }
+  return { isCut: false, completion_tokens: generated.length }
 }
 
 /** Generates an answer without a grammar. The library detects thinking and the end of the answer. */
@@ -284,11 +263,12 @@ async function generateFreely(
       maxTokens,
       signal,
       contextShift: { size: 1 },
-      onResponseChunk: ({ segmentType, text }) => emit(segmentType === undefined ? 'text' : 'thinking', text),
+      onResponseChunk: ({ segmentType, text }) =>
+        emit(segmentType === undefined ? { content: text } : { reasoning_content: text }),
     })
     return {
       isCut: metadata.stopReason === 'maxTokens',
-      completionTokens: sequence.tokenMeter.usedOutputTokens - before,
+      completion_tokens: sequence.tokenMeter.usedOutputTokens - before,
     }
   } finally {
     chat.dispose({ disposeSequence: false })

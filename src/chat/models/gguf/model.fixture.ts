@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../../../tests/fixtures/folders.ts'
 import { installLlama } from '../../../../tests/fixtures/llama/install.ts'
 import { createKeptLog, type KeptLog } from '../../../../tests/fixtures/log.ts'
 import type { Model } from '../model.ts'
-import { type GgufModelOptions, ggufModel } from './gguf-model.ts'
+import { GgufModel, type GgufModelOptions } from './gguf-model.ts'
 import type { LlamaLibrary } from './llama-library.ts'
 import { type RandomModel, writeRandomModel } from './random.fixture.ts'
 
@@ -47,7 +47,7 @@ export async function startRandom(changes: Changes = {}): Promise<Running> {
   const clock = createManualClock()
   const log = createKeptLog()
   let answers = 0
-  const model = ggufModel({
+  const model = new GgufModel({
     ...{ name: 'embedded', config: { path: at(path), ...settings, ...config }, clock, log, load },
     ...(free && { free }),
     // The same chance again and again, and another one for each answer.

@@ -7,7 +7,7 @@ import { silentLog } from '../../../core/log.ts'
 import { failure, hello, key, patient, serving, timeouts } from '../model.fixture.ts'
 import { collectAnswer, type Model } from '../model.ts'
 import { hangsUp, json, piece, type Reply, refuses, says, send, sends } from '../server.fixture.ts'
-import { openaiModel } from './openai-model.ts'
+import { OpenAIModel } from './openai-model.ts'
 
 const ask = (model: Model, stream = false) =>
   collectAnswer(model.complete({ messages: hello, signal: patient(), stream }))
@@ -96,7 +96,7 @@ describe('a server that refuses', () => {
       constraint: 'auto' as const,
       timeouts,
     }
-    await using model = openaiModel({ name: 'local', config, clock: createManualClock(), log: silentLog })
+    await using model = new OpenAIModel({ name: 'local', config, clock: createManualClock(), log: silentLog })
     expect(await failure(ask(model))).toMatchObject({
       code: 'SERVER_UNAVAILABLE',
       message: expect.stringMatching(/ECONNREFUSED.*models\.local\.baseUrl/),
@@ -228,7 +228,7 @@ describe('secrets', () => {
   test('B6: a password in the URL becomes a header and is never shown', async () => {
     const { server, model } = await serving([refuses(400, 'p@ss is wrong')], {})
     const { port } = new URL(server.baseUrl)
-    await using other = openaiModel({
+    await using other = new OpenAIModel({
       name: 'other',
       config: {
         baseUrl: `http://ada:p%40ss@127.0.0.1:${port}/v1`,
@@ -270,7 +270,7 @@ describe('secrets', () => {
 
   test('B6: a key that cannot be a header is refused without being shown', async () => {
     const make = () =>
-      openaiModel({
+      new OpenAIModel({
         name: 'local',
         config: { baseUrl: 'http://127.0.0.1:1/v1', model: 'm', apiKey: 'a\nb-secret', constraint: 'auto', timeouts },
         clock: createManualClock(),

@@ -14,7 +14,7 @@ import {
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
 import { hasReasoning, plansFor, type RequestPlan, withoutReasoning, withoutToolMessages } from '../request-plan.ts'
-import { createProfile, kindOfAnswer, type OptionalField, type Profile } from '../server-profile.ts'
+import { kindOfAnswer, type OptionalField, ServerProfile } from '../server-profile.ts'
 import {
   brokenStream,
   connectionError,
@@ -38,7 +38,7 @@ export interface OpenAIModelOptions {
   readonly name: string
   readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint' | 'timeouts'>
   /** What Toolway has learned about the server. It is shared, so that it outlives this model. */
-  readonly profile?: Profile
+  readonly profile?: ServerProfile
   readonly clock: Clock
   readonly log: Log
 }
@@ -47,163 +47,169 @@ export interface OpenAIModelOptions {
 const maxWaits = 2
 const maxWaitMs = 20_000
 
-export function openaiModel(options: OpenAIModelOptions): Model {
-  const { name, config, clock, log } = options
-  const { total: totalMs, step: stepMs, chunk: chunkMs } = config.timeouts
-  const profile = options.profile ?? createProfile(config.baseUrl, config.constraint)
-  const url = new URL(config.baseUrl)
-  const server: ModelServer = { name, origin: url.origin }
-  const { headers: authorization, secrets } = modelCredentials(name, url, config.apiKey)
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    ...authorization,
+export class OpenAIModel implements Model {
+  readonly name: string
+  readonly #options: OpenAIModelOptions
+  readonly #profile: ServerProfile
+  readonly #url: URL
+  readonly #server: ModelServer
+  readonly #path: string
+  readonly #headers: Readonly<Record<string, string | undefined>>
+  readonly #secrets: readonly string[]
+  #client: HttpClient | undefined
+
+  constructor(options: OpenAIModelOptions) {
+    const { name, config, profile } = options
+    const url = new URL(config.baseUrl)
+    const { headers, secrets } = modelCredentials(name, url, config.apiKey)
+    this.name = name
+    this.#options = options
+    this.#profile = profile ?? new ServerProfile(config.baseUrl, config.constraint)
+    this.#url = url
+    this.#server = { name, origin: url.origin }
+    this.#path = `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`
+    this.#headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers }
+    this.#secrets = secrets
   }
-  const path = `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`
-  // Disable the HTTP timeouts: our own deadlines apply, and a model may think for a long time.
-  const httpOptions = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
-  let client: HttpClient | undefined
 
-  return { name, complete, [Symbol.asyncDispose]: async () => client?.[Symbol.asyncDispose]() }
-
-  async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
+  async *complete(request: ModelRequest): AsyncGenerator<Delta> {
     request.signal.throwIfAborted()
+    const { name, config, clock, log } = this.#options
+    const { total: totalMs } = config.timeouts
     const began = clock.monotonic()
-    const tooSlow = () => timeoutError(server, 'did not answer', totalMs, 'total')
+    const tooSlow = () => timeoutError(this.#server, 'did not answer', totalMs, 'total')
     using total = deadline(clock, totalMs, tooSlow, request.signal)
-    const attempts = createAttempts(request, profile)
-    let { plan } = attempts
+    const attempts = new RequestAttempts(request, this.#profile)
     for (let waits = 0; ; ) {
-      const body = bodyOf(config.model, request, plan, profile.unsupportedFields)
-      const refusal = yield* attempt(plan, body, total.signal, () => learn(plan, attempts.refusals))
+      const body = bodyOf(config.model, request, attempts.plan, this.#profile.unsupportedFields)
+      const refusal = yield* this.#attempt(attempts, body, total.signal)
       if (!refusal) return
       const field = unsupportedField(refusal, body)
       if (field) {
-        profile.markUnsupported(field)
+        this.#profile.unsupportedFields.add(field)
         log.info({ model: name, field }, 'the model server does not support this field; omitting it from now on')
       } else if (isBusy(refusal.status) && !isUnpaid(refusal)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
         const left = totalMs - (clock.monotonic() - began)
-        if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refusalError(server, refusal)
+        if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refusalError(this.#server, refusal)
         log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; retrying')
         await pause(clock, ms, total.signal)
-      } else {
-        const next = attempts.after(plan, refusal)
-        if (!next) throw refusalError(server, attempts.firstRefusal ?? refusal)
-        plan = next
-      }
+      } else if (!attempts.next(refusal)) throw refusalError(this.#server, attempts.firstRefusal ?? refusal)
     }
   }
 
   /** Sends a request in one form and streams the answer; returns the refusal if the server refused the request. */
-  async function* attempt(
-    plan: RequestPlan,
+  async *#attempt(
+    attempts: RequestAttempts,
     body: object,
     signal: AbortSignal,
-    taken: () => void,
   ): AsyncGenerator<Delta, ModelRefusal | undefined> {
-    using step = deadline(clock, stepMs, () => timeoutError(server, 'did not finish', stepMs, 'step'), signal)
+    const { config, clock } = this.#options
+    const { step: stepMs, chunk: chunkMs } = config.timeouts
+    using step = deadline(clock, stepMs, () => timeoutError(this.#server, 'did not finish', stepMs, 'step'), signal)
     const stall = new AbortController()
     const until = AbortSignal.any([step.signal, stall.signal])
-    const stalled = () => stall.abort(timeoutError(server, 'stopped sending data', chunkMs, 'chunk'))
+    const stalled = () => stall.abort(timeoutError(this.#server, 'stopped sending data', chunkMs, 'chunk'))
+    const request = { path: this.#path, headers: this.#headers, body: JSON.stringify(body), signal: until }
     let begun = false
     try {
-      client ??= createHttpClient(url, httpOptions)
-      using answer = await post(client, { path, headers, body: JSON.stringify(body), signal: until })
+      // Disable the HTTP timeouts: our own deadlines apply, and a model may think for a long time.
+      this.#client ??= createHttpClient(this.#url, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
+      using answer = await post(this.#client, request)
       begun = true
-      if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())
+      if (answer.status !== 200) return await refusalOf(answer, this.#secrets, clock.now())
       const chunks = withStallTimeout(answer.chunks, clock, chunkMs, stalled, () => {
         return answer.isFinished() && !signal.aborted
       })
-      yield* deltasOf(checked(answer, responseObjects(server, answer, chunks), taken), plan)
+      const objects = responseObjects(this.#server, answer, chunks)
+      yield* deltasOf(this.#checked(answer, objects, attempts), attempts.plan)
       return undefined
     } catch (thrown) {
       if (until.aborted) throw until.reason
       if (thrown instanceof RefusalInBody) return thrown.refusal
-      throw connectionError(server, thrown, begun)
+      throw connectionError(this.#server, thrown, begun)
     }
   }
 
   /** Passes the objects on; throws if one reports an error. */
-  async function* checked(
+  async *#checked(
     answer: HttpResponse,
     objects: AsyncIterable<unknown>,
-    begin: () => void,
+    attempts: RequestAttempts,
   ): AsyncGenerator<unknown> {
     let isFirst = true
     for await (const object of objects) {
-      const refusal = refusalIn(object, secrets)
+      const refusal = refusalIn(object, this.#secrets)
       if (refusal && isFirst) throw new RefusalInBody(refusal)
-      if (refusal) throw brokenStream(server, refusal.serverMessage)
+      if (refusal) throw brokenStream(this.#server, refusal.serverMessage)
       if (isFirst) {
-        begin()
-        profile.recognise(kindOfAnswer(answer.header, object))
+        this.#learn(attempts)
+        this.#profile.recognise(kindOfAnswer(answer.header, object))
       }
       isFirst = false
       yield object
     }
   }
 
-  function learn(taken: RequestPlan, refusals: readonly RefusedPlan[]): void {
+  #learn({ plan: taken, refusals }: RequestAttempts): void {
     const refused = refusals
       .filter(({ refusal }) => !isAboutMessages(refusal))
       .map(({ plan, refusal }) => ({ ...plan, onlyContent: plan.offersTools && !isAboutServer(refusal) }))
-    profile.learn(taken, refused)
+    this.#profile.learn(taken, refused)
     if (refused.length === 0) return
-    const fields = { model: name, refused: refused.map(({ form }) => form), taken: taken.form }
-    log.info(fields, 'the model server rejected stricter forms of the constraint; using this one')
+    const fields = { model: this.name, refused: refused.map(({ form }) => form), taken: taken.form }
+    this.#options.log.info(fields, 'the model server rejected stricter forms of the constraint; using this one')
   }
-}
 
-interface RefusedPlan {
-  readonly plan: RequestPlan
-  readonly refusal: ModelRefusal
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client?.[Symbol.asyncDispose]()
+  }
 }
 
 /** The plans for a request, one after another until the server accepts one. */
-function createAttempts(request: ModelRequest, profile: Profile) {
-  const isText = profile.toolsRequired && !request.tools
-  let messages = isText ? withoutToolMessages(request.messages) : request.messages
-  if (profile.reasoningRefused) messages = messages.map(withoutReasoning)
-  let plans = plansFor({ ...request, messages }, profile)
-  let refusals: RefusedPlan[] = []
-  // Report the first refusal: it concerns the strongest form, which should have worked.
-  let firstRefusal: ModelRefusal | undefined
+class RequestAttempts {
+  readonly #request: ModelRequest
+  readonly #profile: ServerProfile
+  #messages!: readonly ChatMessage[]
+  #plans!: Generator<RequestPlan>
+  plan!: RequestPlan
+  /** The refused plans with the current messages. */
+  refusals: { readonly plan: RequestPlan; readonly refusal: ModelRefusal }[] = []
+  /** The one to report: it concerns the strongest form, which should have worked. */
+  firstRefusal: ModelRefusal | undefined
 
-  const again = (simpler: readonly ChatMessage[]): RequestPlan => {
-    messages = simpler
-    plans = plansFor({ ...request, messages }, profile)
-    refusals = []
-    return plans.next().value as RequestPlan
+  constructor(request: ModelRequest, profile: ServerProfile) {
+    this.#request = request
+    this.#profile = profile
+    const messages = profile.toolsRequired && !request.tools ? withoutToolMessages(request.messages) : request.messages
+    this.#begin(profile.reasoningRefused ? messages.map(withoutReasoning) : messages)
   }
 
-  return {
-    plan: plans.next().value as RequestPlan,
-    /** The refused plans with the current messages. */
-    get refusals() {
-      return refusals
-    },
-    get firstRefusal() {
-      return firstRefusal
-    },
-    /** The plan to try after a refusal, which is a weaker form or has simpler messages; undefined if there is none. */
-    after(plan: RequestPlan, refusal: ModelRefusal): RequestPlan | undefined {
-      refusals.push({ plan, refusal })
-      firstRefusal ??= refusal
-      if (!mayAcceptWeakerForm(refusal)) return undefined
-      if (refusesReasoning(refusal) && messages.some(hasReasoning)) {
-        profile.reasoningRefused = true
-        return again(messages.map(withoutReasoning))
-      }
-      const hasResults = !request.tools && messages.some(({ role }) => role === 'tool')
-      if (hasResults && requiresTools(refusal)) {
-        profile.toolsRequired = true
-        return again(withoutToolMessages(messages))
-      }
-      const next = plans.next()
-      if (!next.done) return next.value
-      return hasResults && isAboutTools(firstRefusal) ? again(withoutToolMessages(messages)) : undefined
-    },
+  /** Goes on to the plan after a refusal, a weaker form or one with simpler messages; false if there is none. */
+  next(refusal: ModelRefusal): boolean {
+    this.refusals.push({ plan: this.plan, refusal })
+    this.firstRefusal ??= refusal
+    if (!mayAcceptWeakerForm(refusal)) return false
+    if (refusesReasoning(refusal) && this.#messages.some(hasReasoning)) {
+      this.#profile.reasoningRefused = true
+      return this.#begin(this.#messages.map(withoutReasoning))
+    }
+    const hasResults = !this.#request.tools && this.#messages.some(({ role }) => role === 'tool')
+    if (hasResults && requiresTools(refusal)) {
+      this.#profile.toolsRequired = true
+      return this.#begin(withoutToolMessages(this.#messages))
+    }
+    const { value, done } = this.#plans.next()
+    if (!done) this.plan = value
+    return !done || (hasResults && isAboutTools(this.firstRefusal) && this.#begin(withoutToolMessages(this.#messages)))
+  }
+
+  #begin(messages: readonly ChatMessage[]): true {
+    this.#messages = messages
+    this.#plans = plansFor({ ...this.#request, messages }, this.#profile)
+    this.plan = this.#plans.next().value as RequestPlan
+    this.refusals = []
+    return true
   }
 }
 
