@@ -17,12 +17,11 @@ export async function* agent(run: ChatRun): ChatLoop {
   const toolSet = await discover(run)
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
-  const stops = [stepLimit(request.maxSteps ?? config.maxSteps), noRepeats]
   const tools = toolSet.tools.map(({ callable }) => callable)
   const opening = withSystem(run.prompt('agent'), run.messages)
   const hasClientTools = toolSet.tools.some(({ served }) => !served)
   const added: ChatMessage[] = []
-  const steps: AgentStep[] = []
+  const rounds: (readonly AgentCall[])[] = []
   let before = ''
 
   for (let round = 1; ; round++) {
@@ -55,15 +54,15 @@ export async function* agent(run: ChatRun): ChatLoop {
     const parsed = await parseCalls(withUniqueIds(made, messages), toolSet, run.validate, isComplete(answer.reason))
     const calls = callsToMake(request, parsed)
     const ours = calls.filter((call) => !isForClient(call))
-    const ran = warned(steps, yield* execute(run, ours))
+    const ran = withHints(rounds, yield* execute(run, ours))
     added.push(...roundMessages(commentary, calls, ran, answer.reasoning))
     const theirs = calls.filter(isForClient).map(({ call }) => call)
     if (theirs.length > 0)
       return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, added, theirs) }
 
     if (commentary !== '') before = '\n\n'
-    steps.push({ calls: ran.map(asStep) })
-    const why = stops.map((stop) => stop(steps)).find((reason) => reason !== undefined)
+    rounds.push(ran.map(agentCall))
+    const why = stopReason(rounds, request.maxSteps ?? config.maxSteps)
     if (why !== undefined) return yield* lastAnswer(why, round + 1)
   }
 
@@ -86,12 +85,14 @@ export async function* agent(run: ChatRun): ChatLoop {
   }
 }
 
-const asStep = ({ call, text, isError }: CallResult) => ({ ...call.function, result: text, isError })
+type AgentCall = ReturnType<typeof agentCall>
+
+const agentCall = ({ call, text, isError }: CallResult) => ({ ...call.function, result: text, isError })
 
 /** Adds a hint to the result of each call that was already made with the same result. */
-const warned = (steps: readonly AgentStep[], ran: readonly CallResult[]): readonly CallResult[] =>
+const withHints = (rounds: readonly (readonly AgentCall[])[], ran: readonly CallResult[]): readonly CallResult[] =>
   ran.map((one) => {
-    const isRepeated = countRepeats(steps, asStep(one)) > 0
+    const isRepeated = countRepeats(rounds, agentCall(one)) > 0
     return isRepeated ? { ...one, hint: 'You made this call before, with the same result.' } : one
   })
 
@@ -107,31 +108,17 @@ async function* answerWithResults(
   return { reason: 'stop' }
 }
 
-interface AgentStep {
-  readonly calls: readonly AgentCall[]
-}
-
-type AgentCall = ReturnType<typeof asStep>
-
-/** Returns the reason for stopping, which completes the sentence "no more tools, because …"; undefined to continue. */
-type StopCondition = (steps: readonly AgentStep[]) => string | undefined
-
-const stepLimit =
-  (max: number): StopCondition =>
-  (steps) =>
-    steps.length >= max ? `the limit of ${pluralize(max, 'step')} was reached` : undefined
-
 /** Stop after this many identical calls with identical results. */
 const maxRepeats = 4
 
-const noRepeats: StopCondition = (steps) => {
-  const latest = steps.at(-1)?.calls ?? []
-  const repeated = latest.find((call) => countRepeats(steps, call) >= maxRepeats)
+/** Returns the reason for stopping, which completes the sentence "no more tools, because …"; undefined to continue. */
+function stopReason(rounds: readonly (readonly AgentCall[])[], maxSteps: number): string | undefined {
+  if (rounds.length >= maxSteps) return `the limit of ${pluralize(maxSteps, 'step')} was reached`
+  const repeated = rounds.at(-1)?.find((call) => countRepeats(rounds, call) >= maxRepeats)
   return repeated && `${repeated.name} was called ${maxRepeats} times with the same arguments and the same result`
 }
 
-/** The number of calls in these steps with the same name, arguments and result. */
-const countRepeats = (steps: readonly AgentStep[], call: AgentCall): number =>
-  steps
-    .flatMap(({ calls }) => calls)
-    .filter((other) => (['name', 'arguments', 'result'] as const).every((key) => other[key] === call[key])).length
+/** The number of calls in these rounds with the same name, arguments and result. */
+const countRepeats = (rounds: readonly (readonly AgentCall[])[], call: AgentCall): number =>
+  rounds.flat().filter((other) => (['name', 'arguments', 'result'] as const).every((key) => other[key] === call[key]))
+    .length

@@ -19,7 +19,7 @@ import {
   user,
 } from '../tools/access.fixture.ts'
 import { defineTool, type Tool } from '../tools/define-tool.ts'
-import { type CreateChatOptions, createChat } from './chat.ts'
+import { type ChatOptions, ModelChat } from './chat.ts'
 import { ClientToolState } from './client-tool-state.ts'
 import { createModels } from './models/create-models.ts'
 import { key } from './models/model.fixture.ts'
@@ -53,9 +53,7 @@ export interface Chatting {
   readonly log: KeptLog
 }
 
-export interface ChattingOptions
-  extends Partial<TestGatewayOptions>,
-    Partial<Pick<CreateChatOptions, 'clientToolState'>> {
+export interface ChattingOptions extends Partial<TestGatewayOptions>, Partial<Pick<ChatOptions, 'clientToolState'>> {
   readonly config?: object
   /** Of the model. */
   readonly model?: object
@@ -91,7 +89,7 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
     models: { local: { kind: 'openai', baseUrl: server.baseUrl, model: 'qwen3', apiKey: key, ...model } },
   })
   const made = createModels(models, { clock, log })
-  const chat = createChat({
+  const chat = new ModelChat({
     access: { ...gateway, view: (caller) => searching(gateway.view(caller)) },
     models: made,
     config: section,

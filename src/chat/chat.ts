@@ -8,35 +8,42 @@ import type { Model } from './models/model.ts'
 import { staged } from './staged-loop.ts'
 import { namedTool } from './tool-set.ts'
 
-export interface CreateChatOptions extends Omit<ChatDependencies, 'prompts'> {
+export interface ChatOptions extends Omit<ChatDependencies, 'prompts'> {
   /** The models, keyed by their names in the configuration. The caller disposes of them. */
   readonly models: ReadonlyMap<string, Model>
   /** Rejects with the reason if a model server must not fetch this URL. The message continues "The image URL … ". */
   vetImage?(url: string): Promise<unknown>
 }
 
-/** Creates a chat that answers with the staged loop or the agent loop, using any configured model. */
-export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
-  const { models, vetImage, ...shared } = options
-  const { access, config, clientToolState } = shared
-  const dependencies: ChatDependencies = { ...shared, prompts: compilePrompts(config.prompts) }
-  const names = () => modelNames(models, config)
-  const open = new Set<AbortController>()
+/** A chat that answers with the staged loop or the agent loop, using any configured model. */
+export class ModelChat implements Chat, AsyncDisposable {
+  readonly #options: ChatOptions & ChatDependencies
+  readonly #open = new Set<AbortController>()
 
-  return { models: names, visionModels: () => visionModels(models), answer, [Symbol.asyncDispose]: close }
+  constructor(options: ChatOptions) {
+    this.#options = { ...options, prompts: compilePrompts(options.config.prompts) }
+  }
+
+  models(): readonly string[] {
+    return modelNames(this.#options.models, this.#options.config)
+  }
+
+  visionModels(): readonly string[] {
+    return visionModels(this.#options.models)
+  }
 
   /** Streams an answer that the policy allows, and reports its end to the audit log. */
-  async function* answer(request: ChatRequest): AsyncGenerator<ChatEvent> {
+  async *answer(request: ChatRequest): AsyncGenerator<ChatEvent> {
     const allowed = Promise.withResolvers<void>()
     const ended = Promise.withResolvers<void>()
-    const audited = access.answerChat(request, () => {
+    const audited = this.#options.access.answerChat(request, () => {
       allowed.resolve()
       return ended.promise
     })
     audited.catch(allowed.reject)
     await allowed.promise
     try {
-      yield* answerAllowed(request)
+      yield* this.#answerAllowed(request)
       ended.resolve()
     } catch (thrown) {
       ended.reject(thrown)
@@ -48,14 +55,15 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     }
   }
 
-  async function* answerAllowed(request: ChatRequest): AsyncGenerator<ChatEvent> {
-    const model = pick(request.model)
-    await vetImages(request.messages)
+  async *#answerAllowed(request: ChatRequest): AsyncGenerator<ChatEvent> {
+    const { config, clientToolState } = this.#options
+    const model = this.#pick(request.model)
+    await this.#vetImages(request.messages)
     const own = new AbortController()
-    open.add(own)
+    this.#open.add(own)
     const signal = AbortSignal.any([request.signal, own.signal])
     const messages = await clientToolState.restore(request.caller, request.messages)
-    const run = createChatRun(dependencies, { request, model, signal, messages })
+    const run = createChatRun(this.#options, { request, model, signal, messages })
     const isAgent = (request.mode ?? config.mode) === 'agent' && namedTool(request) === undefined
     const loop = isAgent ? agent(run) : staged(run)
     try {
@@ -65,37 +73,36 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     } catch (thrown) {
       throw failure(signal.aborted ? signal.reason : thrown, signal.aborted)
     } finally {
-      open.delete(own)
+      this.#open.delete(own)
       // If the client stopped reading, cancel everything that is still running.
       own.abort(abandoned())
     }
   }
 
   /** Checks the URLs that the model server would fetch: it may be in a network that the caller cannot reach. */
-  async function vetImages(messages: readonly ChatMessage[]): Promise<void> {
+  async #vetImages(messages: readonly ChatMessage[]): Promise<void> {
     const urls = messages.flatMap(imageUrls).filter((url) => !/^data:/i.test(url))
     if (urls.length > maxImageUrls) throw invalidArguments(`Send at most ${maxImageUrls} images as URLs.`)
     const vet = (url: string) =>
-      vetImage?.(url).catch(({ message }: Error) => {
+      this.#options.vetImage?.(url).catch(({ message }: Error) => {
         throw invalidArguments(`The image URL ${message}; send the image as a data: URL, or use a public http(s) URL.`)
       })
     await Promise.all(urls.map(vet))
   }
 
-  function pick(requested: string | undefined): Model {
+  #pick(requested: string | undefined): Model {
+    const { models, config } = this.#options
     const name = requested ?? config.model ?? models.keys().next().value
     const model = name === undefined ? undefined : models.get(name)
     if (model) return model
-    if (models.size === 0) {
-      throw new ToolwayError('INVALID_ARGUMENTS', 'No model is configured: add one under `models`.')
-    }
-    const known = didYouMean(name ?? '', models.keys(), `; available: ${names().join(', ')}.`)
-    throw new ToolwayError('INVALID_ARGUMENTS', `There is no model "${name}" in the configuration${known}`)
+    if (models.size === 0) throw invalidArguments('No model is configured: add one under `models`.')
+    const known = didYouMean(name ?? '', models.keys(), `; available: ${this.models().join(', ')}.`)
+    throw invalidArguments(`There is no model "${name}" in the configuration${known}`)
   }
 
-  async function close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const reason = new ToolwayError('CANCELLED', 'Toolway is stopping or reloading; try again.')
-    for (const controller of open) controller.abort(reason)
+    for (const controller of this.#open) controller.abort(reason)
   }
 }
 

@@ -4,7 +4,7 @@ import { type Catalog, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
 import { Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
-import type { CreateChatOptions } from '../chat/chat.ts'
+import type { ChatOptions } from '../chat/chat.ts'
 import { modelNames, visionModels } from '../chat/models/create-models.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
@@ -364,7 +364,7 @@ function buildChat(
   validate: Validate,
   { access, clientToolState, clock, log }: GenerationContext,
 ): Generation['chat'] {
-  const options: CreateChatOptions = {
+  const options: ChatOptions = {
     access,
     models,
     config: config.chat,
@@ -375,7 +375,7 @@ function buildChat(
     clock,
     log,
   }
-  const chat = createLazy(async () => (await import('../chat/chat.ts')).createChat(options))
+  const chat = createLazy(async () => new (await import('../chat/chat.ts')).ModelChat(options))
   return {
     models: () => modelNames(models, options.config),
     visionModels: () => visionModels(models),

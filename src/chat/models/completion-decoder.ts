@@ -9,7 +9,7 @@ import type { Delta, EndReason, Usage } from './model.ts'
 import type { RequestPlan } from './request-plan.ts'
 
 export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPlan): AsyncGenerator<Delta> {
-  const reader = createCompletionReader()
+  const reader = new CompletionReader()
   const texts: string[] = []
   for await (const object of objects) {
     for (const piece of reader.take(object)) {
@@ -78,65 +78,55 @@ interface PartialCall {
 }
 
 /** Collects the content of a `chat.completion` or its chunks; tolerates common deviations from the format. */
-function createCompletionReader() {
-  const calls: PartialCall[] = []
-  const byPlace = new Map<unknown, PartialCall>()
-  let reason: EndReason = 'unknown'
-  let usage: Usage | undefined
-  const reasoning: { reasoning_content?: string; reasoning?: string } = {}
-  const details: unknown[] = []
+class CompletionReader {
+  readonly #calls: PartialCall[] = []
+  readonly #byPlace = new Map<unknown, PartialCall>()
+  #reason: EndReason = 'unknown'
+  #usage: Usage | undefined
+  readonly #reasoning: { reasoning_content?: string; reasoning?: string } = {}
+  readonly #details: unknown[] = []
   /** Whether the server sent a finish reason. */
-  let finished = false
+  #finished = false
 
-  const takeCall = (item: unknown, place: number): void => {
-    if (!isObject(item)) return
-    const called = isObject(item.function) ? item.function : item
-    const id = textOf(item.id)
-    const key = typeof item.index === 'number' ? item.index : place
-    let call = byPlace.get(key)
-    // Some servers give every call the same index, so a different id also means a different call.
-    const hasOtherId = id !== '' && call?.id !== '' && id !== call?.id
-    const args = argumentsOf(called.arguments)
-    const hasIndex = typeof item.index === 'number'
-    if (!call || hasOtherId || (id === '' && startsCall(textOf(called.name), args, call, hasIndex))) {
-      if (calls.length >= maxCalls) return
-      call = { id, name: '', arguments: [] }
-      calls.push(call)
-      byPlace.set(key, call)
+  take(object: unknown): readonly TextPart[] {
+    if (!isObject(object)) return []
+    this.#usage = usageOf(object.usage) ?? this.#usage
+    const choice = choiceOf(object)
+    if (!choice) return []
+    const pieces = this.#takeMessage(choice.delta ?? choice.message, !choice.delta)
+    const finish = finishOf(choice)
+    if (finish !== '') {
+      const why = reasons[finish] ?? 'unknown'
+      this.#finished = why !== interrupted
+      if (this.#reason !== 'filtered') this.#reason = why
     }
-    call.id ||= id
-    // Most servers send the name once; some repeat it with every chunk.
-    if (textOf(called.name) !== call.name) call.name += textOf(called.name)
-    call.arguments.push(args)
-    call.extra = item.extra_content ?? call.extra
+    return pieces
   }
 
-  const takeReasoning = (message: Readonly<Record<string, unknown>>): void => {
-    for (const member of ['reasoning_content', 'reasoning'] as const)
-      if (textOf(message[member]) !== '') reasoning[member] = (reasoning[member] ?? '') + textOf(message[member])
-    for (const detail of Array.isArray(message.reasoning_details) ? message.reasoning_details : []) {
-      if (details.length < maxDetails) details.push(detail)
-    }
+  end() {
+    const seen = new Set<string>()
+    const all = this.#calls.map(({ id, name, arguments: args, extra }) => {
+      const own = id !== '' && !seen.has(id) ? id : newCallId()
+      seen.add(own)
+      const call = functionCall(own, name, args.join(''))
+      return extra === undefined ? call : { ...call, extra_content: extra }
+    })
+    // Drop a call that was cut off before its arguments, or it would look complete. Partial arguments fail to parse.
+    const isCut = this.#reason === 'length' || !this.#finished
+    const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
+    const reason: EndReason = all.length > 0 && !isCutOff(this.#reason) ? 'calls' : this.#reason
+    return { calls: isHalf ? all.slice(0, -1) : all, reason, usage: this.#usage, reasoning: this.#allReasoning() }
   }
 
-  /**
-   * Whether a chunk without id is another call. Some servers repeat the name with every chunk, also with those that have
-   * no arguments; Gemini's gives all calls the same index.
-   */
-  const startsCall = (name: string, args: string, call: PartialCall, hasIndex: boolean): boolean => {
-    if (name === '' || call.name === '') return false
-    if (!hasIndex && name !== call.name) return true
-    return /^\s*\{/.test(args) && parseJson(call.arguments.join('')) !== undefined
-  }
-
-  const takeMessage = (message: unknown, isWhole: boolean): readonly TextPart[] => {
+  #takeMessage(message: unknown, isWhole: boolean): readonly TextPart[] {
     if (!isObject(message)) return []
-    const toolCalls = Array.isArray(message.tool_calls) ? message.tool_calls : message.function_call ? [message] : []
-    for (const [place, call] of toolCalls.entries())
-      takeCall(message.function_call === undefined ? call : { function: message.function_call }, place)
-    takeReasoning(message)
+    const { tool_calls: calls, function_call: only } = message
+    if (Array.isArray(calls) && calls.length > 0)
+      for (const [place, call] of calls.entries()) this.#takeCall(call, place)
+    else if (isObject(only)) this.#takeCall(only, 0)
+    this.#takeReasoning(message)
     const refusal = textOf(message.refusal)
-    if (refusal !== '') reason = 'filtered'
+    if (refusal !== '') this.#reason = 'filtered'
     const content = contentOf(message.content)
     const { thinking, text } = isWhole ? splitUnopenedThinking(content) : { thinking: '', text: content }
     const thought = textOf(message.reasoning_content) || textOf(message.reasoning) || thinkingOf(message.content)
@@ -147,41 +137,54 @@ function createCompletionReader() {
     return pieces.filter(({ text }) => text !== '')
   }
 
-  const allReasoning = (): Reasoning | undefined => {
-    const all = details.length > 0 ? { ...reasoning, reasoning_details: joinedDetails(details) } : reasoning
-    return Object.keys(all).length > 0 ? all : undefined
+  #takeCall(item: unknown, place: number): void {
+    if (!isObject(item)) return
+    const called = isObject(item.function) ? item.function : item
+    const id = textOf(item.id)
+    const hasIndex = typeof item.index === 'number'
+    const key = hasIndex ? item.index : place
+    let call = this.#byPlace.get(key)
+    // Some servers give every call the same index, so a different id also means a different call.
+    const hasOtherId = id !== '' && call?.id !== '' && id !== call?.id
+    const args = argumentsOf(called.arguments)
+    if (!call || hasOtherId || (id === '' && startsCall(textOf(called.name), args, call, hasIndex))) {
+      if (this.#calls.length >= maxCalls) return
+      call = { id, name: '', arguments: [] }
+      this.#calls.push(call)
+      this.#byPlace.set(key, call)
+    }
+    call.id ||= id
+    // Most servers send the name once; some repeat it with every chunk.
+    if (textOf(called.name) !== call.name) call.name += textOf(called.name)
+    call.arguments.push(args)
+    call.extra = item.extra_content ?? call.extra
   }
 
-  return {
-    take(object: unknown): readonly TextPart[] {
-      if (!isObject(object)) return []
-      usage = usageOf(object.usage) ?? usage
-      const choice = choiceOf(object)
-      if (!choice) return []
-      const pieces = takeMessage(choice.delta ?? choice.message, !choice.delta)
-      const finish = finishOf(choice)
-      if (finish !== '') {
-        const why = reasons[finish] ?? 'unknown'
-        finished = why !== interrupted
-        if (reason !== 'filtered') reason = why
-      }
-      return pieces
-    },
-    end() {
-      const seen = new Set<string>()
-      const all = calls.map(({ id, name, arguments: args, extra }) => {
-        const own = id !== '' && !seen.has(id) ? id : newCallId()
-        seen.add(own)
-        const call = functionCall(own, name, args.join(''))
-        return extra === undefined ? call : { ...call, extra_content: extra }
-      })
-      // Drop a call that was cut off before its arguments, or it would look complete. Partial arguments fail to parse.
-      const isCut = reason === 'length' || !finished
-      const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
-      const why: EndReason = all.length > 0 && !isCutOff(reason) ? 'calls' : reason
-      return { calls: isHalf ? all.slice(0, -1) : all, reason: why, usage, reasoning: allReasoning() }
-    },
+  #takeReasoning(message: Readonly<Record<string, unknown>>): void {
+    for (const member of ['reasoning_content', 'reasoning'] as const) {
+      const text = textOf(message[member])
+      if (text !== '') this.#reasoning[member] = (this.#reasoning[member] ?? '') + text
+    }
+    for (const detail of Array.isArray(message.reasoning_details) ? message.reasoning_details : []) {
+      if (this.#details.length < maxDetails) this.#details.push(detail)
+    }
   }
+
+  #allReasoning(): Reasoning | undefined {
+    const details = this.#details.length > 0 ? { reasoning_details: joinedDetails(this.#details) } : {}
+    const all = { ...this.#reasoning, ...details }
+    return Object.keys(all).length > 0 ? all : undefined
+  }
+}
+
+/**
+ * Whether a chunk without id is another call. Some servers repeat the name with every chunk, also with those that have
+ * no arguments; Gemini's gives all calls the same index.
+ */
+function startsCall(name: string, args: string, call: PartialCall, hasIndex: boolean): boolean {
+  if (name === '' || call.name === '') return false
+  if (!hasIndex && name !== call.name) return true
+  return /^\s*\{/.test(args) && parseJson(call.arguments.join('')) !== undefined
 }
 
 /** Joins the chunks of each detail about the reasoning, which have the same index. */

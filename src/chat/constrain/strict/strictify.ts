@@ -1,5 +1,5 @@
 import { CannotExpress, createBudget, step, type WorkBudget } from '../conversion.ts'
-import { createFlatten, merge } from '../flatten.ts'
+import { createFlatten, type Flatten, merge } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
   type AnySchema,
@@ -7,6 +7,7 @@ import {
   isSchema,
   isSchemaObject,
   type JsonSchemaObject,
+  listedValues,
   namedSchemas,
   namedTypes,
   schemasIn,
@@ -35,103 +36,117 @@ export function strictify(
   limits: StrictLimits = openaiLimits,
   budget: WorkBudget = createBudget(),
 ): StrictSchema {
-  const dropped: { at: string; keyword: string }[] = []
-  const definitions = {}
-  const names = new Map<string, string>()
-  const taken = new Set<string>()
-  const optional = new WeakMap<object, ReadonlySet<string>>()
-  const flatten = createFlatten(root, budget)
-  const cycles = findCycles(root, budget)
-  const meter = createMeter(limits, (why) => refuse('', 'the schema', why))
-
-  const schema = convert(root, '', 0)
+  const converter = new StrictConverter(root, limits, budget)
+  const schema = converter.convert(root, '', 0)
   if (schema.type !== 'object') refuse('', 'the schema', 'is not an object')
+  const { definitions, dropped, optional } = converter
   const whole = Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
   optional.set(whole, optional.get(schema) ?? new Set())
   return { schema: whole, dropped, restore: restorer(whole, optional) }
+}
 
-  function refuse(at: string, keyword: string, why: string): never {
-    throw new CannotExpress(at, keyword, why)
+function refuse(at: string, keyword: string, why: string): never {
+  throw new CannotExpress(at, keyword, why)
+}
+
+class StrictConverter {
+  readonly dropped: { at: string; keyword: string }[] = []
+  readonly definitions = {}
+  /** The members of converted objects that were optional and are nullable now. */
+  readonly optional = new WeakMap<object, ReadonlySet<string>>()
+  readonly #root: JsonSchemaObject
+  readonly #names = new Map<string, string>()
+  readonly #flatten: Flatten
+  readonly #cycles: ReadonlySet<string>
+  readonly #meter: StrictMeter
+
+  constructor(root: JsonSchemaObject, limits: StrictLimits, budget: WorkBudget) {
+    this.#root = root
+    this.#flatten = createFlatten(root, budget)
+    this.#cycles = findCycles(root, budget)
+    this.#meter = new StrictMeter(limits)
   }
 
-  function convert(subschema: AnySchema, at: string, depth: number): JsonSchemaObject {
-    meter.schema(at, depth)
+  convert(subschema: AnySchema, at: string, depth: number): JsonSchemaObject {
+    this.#meter.schema(at, depth)
     if (!isSchemaObject(subschema)) return refuse(at, 'the schema', 'has no constraints')
-    if (typeof subschema.$ref === 'string' && (cycles.has(subschema.$ref) || isBare(subschema)))
-      return referred(subschema, at)
-    const flat = flatten(subschema, at)
+    if (typeof subschema.$ref === 'string' && (this.#cycles.has(subschema.$ref) || isBare(subschema)))
+      return this.#referred(subschema, at)
+    const flat = this.#flatten(subschema, at)
     if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'is a boolean schema')
     const unknown = unknownType(flat)
     if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
     for (const keyword of ['anyOf', 'oneOf'] as const)
-      if (flat[keyword] !== undefined) return choice(keyword, flat, at, depth)
-    return Array.isArray(flat.enum) || Object.hasOwn(flat, 'const') ? values(flat) : typed(flat, at, depth)
+      if (flat[keyword] !== undefined) return this.#choice(keyword, flat, at, depth)
+    const values = listedValues(flat)
+    return values ? this.#values(values, flat) : this.#typed(flat, at, depth)
   }
 
-  function referred(subschema: JsonSchemaObject, at: string): JsonSchemaObject {
+  #referred(subschema: JsonSchemaObject, at: string): JsonSchemaObject {
     if (!isBare(subschema)) refuse(at, '$ref', 'is recursive and combined with other keywords')
     const reference = subschema.$ref as string
     if (reference === '#') return { $ref: '#' }
-    if (!names.has(reference)) {
-      const name = freshName(reference)
-      names.set(reference, name)
+    let name = this.#names.get(reference)
+    if (name === undefined) {
+      name = this.#freshName(reference)
+      this.#names.set(reference, name)
       // The depth count restarts in a definition, because definitions move to the root.
-      setMember(definitions, name, convert(resolve(root, reference, at), reference.slice(1), 1))
+      const target = resolve(this.#root, reference, at)
+      setMember(this.definitions, name, this.convert(target, reference.slice(1), 1))
     }
-    return { $ref: `#/$defs/${names.get(reference)}` }
+    return { $ref: `#/$defs/${name}` }
   }
 
-  function freshName(reference: string): string {
+  #freshName(reference: string): string {
+    const taken = new Set(this.#names.values())
     const plain = (reference.split('/').at(-1) as string).replace(/[^A-Za-z0-9_-]/g, '_') || 'definition'
     let name = plain
     for (let number = taken.size + 1; taken.has(name); number++) name = `${plain}_${number}`
-    taken.add(name)
     return name
   }
 
-  function choice(keyword: 'anyOf' | 'oneOf', schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
+  #choice(keyword: 'anyOf' | 'oneOf', schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
     const { [keyword]: options, title: _title, description, $defs: _defs, definitions: _old, ...beside } = schema
     const isAlone = Object.keys(beside).length === 0
     const branches = schemasIn(options).filter((branch) => branch !== false)
     const anyOf = branches.map((branch, index) => {
       const place = step(at, keyword, index)
-      const inner = isSchemaObject(branch) ? flatten(branch, place) : branch
-      return convert(isAlone ? branch : merge(beside, inner, place), place, depth)
+      const inner = isSchemaObject(branch) ? this.#flatten(branch, place) : branch
+      return this.convert(isAlone ? branch : merge(beside, inner, place), place, depth)
     })
-    if (keyword === 'oneOf') dropped.push({ at, keyword })
+    if (keyword === 'oneOf') this.dropped.push({ at, keyword })
     return { anyOf, ...described({ description }, {}) }
   }
 
-  function values(schema: JsonSchemaObject): JsonSchemaObject {
-    const list = Array.isArray(schema.enum) ? schema.enum : [schema.const]
-    meter.values(list)
+  #values(list: readonly unknown[], schema: JsonSchemaObject): JsonSchemaObject {
+    this.#meter.values(list)
     const types = [...new Set(list.map(typeOf))]
     return { type: types.length === 1 ? types[0] : types, enum: list, ...described(schema, {}) }
   }
 
-  function typed(schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
+  #typed(schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
     const types = typesOf(schema) ?? refuse(at, 'type', 'is missing')
     const [only] = types
     if (types.length > 1 && types.some((type) => type === 'object' || type === 'array')) {
-      return { anyOf: types.map((type) => typed({ ...schema, type }, at, depth)) }
+      return { anyOf: types.map((type) => this.#typed({ ...schema, type }, at, depth)) }
     }
     const { kept, moved } = sortKeywords(schema, types)
-    for (const keyword of Object.keys(moved)) dropped.push({ at, keyword })
+    for (const keyword of Object.keys(moved)) this.dropped.push({ at, keyword })
     const words = described(schema, moved)
-    if (only === 'object') return object(schema, at, depth, words)
+    if (only === 'object') return this.#object(schema, at, depth, words)
     if (only !== 'array') return { type: types.length === 1 ? only : types, ...kept, ...words }
     if (!isSchema(schema.items) || schema.prefixItems !== undefined) refuse(at, 'items', 'must be a single schema')
-    const items = convert(schema.items as AnySchema, step(at, 'items'), depth + 1)
+    const items = this.convert(schema.items as AnySchema, step(at, 'items'), depth + 1)
     return { type: 'array', items, ...kept, ...words }
   }
 
-  function object(schema: JsonSchemaObject, at: string, depth: number, words: object): JsonSchemaObject {
+  #object(schema: JsonSchemaObject, at: string, depth: number, words: object): JsonSchemaObject {
     const { additionalProperties: others, unevaluatedProperties, patternProperties, propertyNames } = schema
     const isOpen = schema.properties === undefined && others !== false && unevaluatedProperties !== false
     if (isOpen || others === true || isSchemaObject(others))
       refuse(at, 'additionalProperties', 'allows unnamed members')
     if (patternProperties !== undefined) refuse(at, 'patternProperties', 'allows unnamed members')
-    if (propertyNames !== undefined) dropped.push({ at, keyword: 'propertyNames' })
+    if (propertyNames !== undefined) this.dropped.push({ at, keyword: 'propertyNames' })
     const required = new Set(strings(schema.required))
     const members = namedSchemas(schema.properties).filter(([name, member]) => member !== false || required.has(name))
     const missing = [...required].find((name) => !members.some(([known]) => known === name))
@@ -139,15 +154,15 @@ export function strictify(
     const properties = {}
     const added = new Set<string>()
     for (const [name, member] of members) {
-      meter.property(name)
-      const inner = convert(member, step(at, 'properties', name), depth + 1)
+      this.#meter.property(name)
+      const inner = this.convert(member, step(at, 'properties', name), depth + 1)
       const made = required.has(name) ? inner : nullable(inner)
       if (made !== inner) added.add(name)
       setMember(properties, name, made)
     }
     const names = members.map(([name]) => name)
     const made = { type: 'object', properties, required: names, additionalProperties: false, ...words }
-    optional.set(made, added)
+    this.optional.set(made, added)
     return made
   }
 }
@@ -210,28 +225,39 @@ const openaiLimits: StrictLimits = { properties: 5_000, levels: 10, enumValues: 
 const maxSchemas = 20_000
 const maxPlace = 4_096
 
-/** Counts what a strict schema uses; calls `refuse` when a limit is exceeded. */
-function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
-  let [schemas, properties, values, characters] = [0, 0, 0, 0]
-  const count = (text: string): void => {
-    characters += text.length
-    if (characters > limits.characters) refuse('has names and values that are too long in total')
+/** Counts what a strict schema uses; throws when a limit is exceeded. */
+class StrictMeter {
+  readonly #limits: StrictLimits
+  #schemas = 0
+  #properties = 0
+  #values = 0
+  #characters = 0
+
+  constructor(limits: StrictLimits) {
+    this.#limits = limits
   }
-  return {
-    schema(at: string, depth: number): void {
-      // Limit the path length as well, because nested choices add no levels.
-      if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
-      if (++schemas > maxSchemas) refuse('is too large')
-    },
-    property(name: string): void {
-      if (++properties > limits.properties) refuse('has too many properties')
-      count(name)
-    },
-    values(list: readonly unknown[]): void {
-      values += list.length
-      if (values > limits.enumValues) refuse('lists too many values')
-      for (const value of list) count(JSON.stringify(value))
-    },
+
+  schema(at: string, depth: number): void {
+    // Limit the path length as well, because nested choices add no levels.
+    if (depth > this.#limits.levels || at.length > maxPlace) refuse('', 'the schema', 'nests too deeply')
+    if (++this.#schemas > maxSchemas) refuse('', 'the schema', 'is too large')
+  }
+
+  property(name: string): void {
+    if (++this.#properties > this.#limits.properties) refuse('', 'the schema', 'has too many properties')
+    this.#count(name)
+  }
+
+  values(list: readonly unknown[]): void {
+    this.#values += list.length
+    if (this.#values > this.#limits.enumValues) refuse('', 'the schema', 'lists too many values')
+    for (const value of list) this.#count(JSON.stringify(value))
+  }
+
+  #count(text: string): void {
+    this.#characters += text.length
+    if (this.#characters > this.#limits.characters)
+      refuse('', 'the schema', 'has names and values that are too long in total')
   }
 }
 
