@@ -1,16 +1,12 @@
 import { type JSValueHandle, QuickJS, type Snapshot } from 'quickjs-wasi'
-import { type Natives, type RealmTools, realm } from './realm.ts'
+import { type Natives, type RealmTools, realmSource } from './realm.ts'
 
-/** A JavaScript engine in WebAssembly, without access to anything outside it. */
-export interface Machine {
-  readonly vm: QuickJS
-  /** The realm's functions, captured before any program could change them. */
-  readonly tools: Readonly<Record<keyof RealmTools, JSValueHandle>>
-  /** Runs work inside the engine and charges it to the program's CPU time. */
-  enter(work: () => void): void
-  allow(cpuMs: number): void
-  readonly exhausted: boolean
-  snapshot(): MachineSnapshot
+/** The running program, which the engine calls. A text that is returned is the message of an error. */
+export interface ProgramCalls {
+  print(text: JSValueHandle): undefined
+  call(id: JSValueHandle, name: JSValueHandle, input: JSValueHandle): string | undefined
+  timer(id: JSValueHandle, ms: JSValueHandle): string | undefined
+  finished(ok: JSValueHandle, text?: JSValueHandle): undefined
 }
 
 interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
@@ -19,106 +15,124 @@ interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
 
 export type WasmModule = Parameters<typeof QuickJS.restore>[1]
 
-type Callbacks = { readonly [Name in keyof Natives]: (...values: JSValueHandle[]) => string | undefined }
+interface MachineOptions {
+  readonly wasm: WasmModule
+  readonly memory: number
+  readonly program: () => ProgramCalls | undefined
+  readonly remembered?: MachineSnapshot | undefined
+}
 
 /** The engine's stack limit, low enough that deep recursion throws before the real stack overflows. */
 const stackSize = 256 * 1024
 
-export async function createMachine(options: {
-  readonly wasm: WasmModule
-  readonly memory: number
-  readonly callbacks: Callbacks
-  readonly remembered?: MachineSnapshot
-}): Promise<Machine> {
-  const { wasm, memory, callbacks, remembered } = options
-  const used = () => {
-    const { user, system } = process.threadCpuUsage()
-    return user + system
-  }
-  let left = Number.POSITIVE_INFINITY
-  let entered = 0
-  let exhausted = false
-  let tools: Machine['tools'] | undefined
+function usedMicroseconds(): number {
+  const { user, system } = process.threadCpuUsage()
+  return user + system
+}
 
-  const settings = {
-    wasm,
-    memoryLimit: memory,
-    maxStackSize: stackSize,
-    timezoneOffset: 0,
-    interruptHandler: () => {
-      exhausted ||= used() - entered > left
-      return exhausted
-    },
-    onUnhandledRejection(promise: JSValueHandle, reason: JSValueHandle, handled: boolean): void {
-      if (tools) vm.callFunction(tools.rejected, vm.undefined, promise, reason, handled ? vm.true : vm.false).dispose()
-    },
-    moduleLoader: {
-      load: (name: string): string => {
-        throw new Error(`Modules are not supported: cannot import '${name}'.`)
-      },
-    },
-    wasi: (engineMemory: { readonly buffer: ArrayBuffer }) => ({
-      // Ignore the engine's own output.
-      fd_write: () => 8,
-      // The C library asks once, for its stack protector. Loading `crypto`, the default, would take a fifth of the CPU
-      // time for starting.
-      random_get(at: number, length: number): number {
-        const bytes = new Uint8Array(engineMemory.buffer, at, length)
-        for (let index = 0; index < length; index++) bytes[index] = Math.floor(Math.random() * 256)
-        return 0
-      },
-    }),
-  }
-  const vm: QuickJS = remembered
-    ? await QuickJS.restore({ ...remembered, extensions: [] }, settings)
-    : await QuickJS.create(settings)
-  const known = remembered ? found(remembered.tokens) : installed()
-  tools = known
+/** A JavaScript engine in WebAssembly, without access to anything outside it. */
+export class Machine {
+  vm!: QuickJS
+  /** The realm's functions, captured before any program could change them. */
+  tools!: Readonly<Record<keyof RealmTools, JSValueHandle>>
+  readonly #program: MachineOptions['program']
+  #left = Number.POSITIVE_INFINITY
+  #entered = 0
+  #exhausted = false
 
-  return {
-    vm,
-    tools: known,
-    enter(work) {
-      entered = used()
-      try {
-        work()
-        vm.executePendingJobs()
-      } finally {
-        left -= used() - entered
-      }
-    },
-    allow(cpuMs) {
-      left = cpuMs * 1000
-      exhausted = false
-    },
-    get exhausted() {
-      return exhausted
-    },
-    snapshot() {
-      const tokens = forEachTool((name) => vm.exportHandle(known[name]))
-      return { ...vm.snapshot(), tokens }
-    },
+  private constructor(program: MachineOptions['program']) {
+    this.#program = program
   }
 
-  function found(tokens: MachineSnapshot['tokens']): Machine['tools'] {
-    for (const name of names) vm.registerHostCallback(name, (...values) => run(name, values))
-    return forEachTool((name) => vm.importHandle(tokens[name]))
+  static async create({ wasm, memory, program, remembered }: MachineOptions): Promise<Machine> {
+    const machine = new Machine(program)
+    const settings = machine.#settings(wasm, memory)
+    machine.vm = remembered
+      ? await QuickJS.restore({ ...remembered, extensions: [] }, settings)
+      : await QuickJS.create(settings)
+    machine.tools = remembered ? machine.#find(remembered.tokens) : machine.#install()
+    return machine
   }
 
-  function installed(): Machine['tools'] {
-    const natives = vm.newObject()
-    for (const name of names) {
-      const native = vm.newFunction(name, (...values) => run(name, values))
-      natives.setProp(name, native)
+  /** Whether the program has used up its CPU time. */
+  get exhausted(): boolean {
+    return this.#exhausted
+  }
+
+  allow(cpuMs: number): void {
+    this.#left = cpuMs * 1000
+    this.#exhausted = false
+  }
+
+  /** Runs work inside the engine and charges it to the program's CPU time. */
+  enter(work: () => void): void {
+    this.#entered = usedMicroseconds()
+    try {
+      work()
+      this.vm.executePendingJobs()
+    } finally {
+      this.#left -= usedMicroseconds() - this.#entered
     }
-    const install = vm.evalCode(`(${realm})`, 'realm.js')
-    const made = vm.callFunction(install, vm.undefined, natives)
+  }
+
+  snapshot(): MachineSnapshot {
+    const tokens = forEachTool((name) => this.vm.exportHandle(this.tools[name]))
+    return { ...this.vm.snapshot(), tokens }
+  }
+
+  #settings(wasm: WasmModule, memory: number) {
+    return {
+      wasm,
+      memoryLimit: memory,
+      maxStackSize: stackSize,
+      timezoneOffset: 0,
+      interruptHandler: () => {
+        this.#exhausted ||= usedMicroseconds() - this.#entered > this.#left
+        return this.#exhausted
+      },
+      onUnhandledRejection: (promise: JSValueHandle, reason: JSValueHandle, handled: boolean): void => {
+        const { vm, tools } = this
+        if (tools)
+          vm.callFunction(tools.rejected, vm.undefined, promise, reason, handled ? vm.true : vm.false).dispose()
+      },
+      moduleLoader: {
+        load: (name: string): string => {
+          throw new Error(`Modules are not supported: cannot import '${name}'.`)
+        },
+      },
+      wasi: (engineMemory: { readonly buffer: ArrayBuffer }) => ({
+        // Ignore the engine's own output.
+        fd_write: () => 8,
+        // The C library asks once, for its stack protector. Loading `crypto`, the default, would take a fifth of the CPU
+        // time for starting.
+        random_get(at: number, length: number): number {
+          const bytes = new Uint8Array(engineMemory.buffer, at, length)
+          for (let index = 0; index < length; index++) bytes[index] = Math.floor(Math.random() * 256)
+          return 0
+        },
+      }),
+    }
+  }
+
+  #find(tokens: MachineSnapshot['tokens']): Machine['tools'] {
+    for (const name of nativeNames) this.vm.registerHostCallback(name, this.#native(name))
+    return forEachTool((name) => this.vm.importHandle(tokens[name]))
+  }
+
+  #install(): Machine['tools'] {
+    const { vm } = this
+    const natives = vm.newObject()
+    for (const name of nativeNames) natives.setProp(name, vm.newFunction(name, this.#native(name)))
+    const made = vm.callFunction(vm.evalCode(realmSource(), 'realm.js'), vm.undefined, natives)
     return forEachTool((name) => made.getProp(name))
   }
 
-  function run(name: keyof Natives, values: JSValueHandle[]): JSValueHandle {
-    const result = callbacks[name](...values)
-    return result === undefined ? vm.undefined : vm.newString(result)
+  #native(name: keyof Natives) {
+    return (...values: JSValueHandle[]): JSValueHandle => {
+      const program = this.#program() as Record<string, (...values: JSValueHandle[]) => string | undefined> | undefined
+      const message = program?.[name]?.(...values)
+      return message === undefined ? this.vm.undefined : this.vm.newString(message)
+    }
   }
 }
 
@@ -127,7 +141,7 @@ const toolNames = ['finish', 'answered', 'rejected', 'unfinished'] as const sati
 const forEachTool = <T>(make: (name: keyof RealmTools) => T) =>
   Object.fromEntries(toolNames.map((name) => [name, make(name)])) as Record<keyof RealmTools, T>
 
-const names = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
+const nativeNames = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
 
 /** Loaded only for environments: most programs have none. */
 const zlib = () => process.getBuiltinModule('node:zlib')

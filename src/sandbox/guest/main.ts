@@ -1,8 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module'
-import type { JSValueHandle } from 'quickjs-wasi'
 import { begin } from './evaluate.ts'
-import { createMachine, limitMemory, type Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
-import { type Running, startProgram } from './program.ts'
+import { limitMemory, Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
+import { Program } from './program.ts'
 import {
   type Frame,
   type HostCallError,
@@ -31,17 +30,10 @@ const maximum = memory + 24 * 1024 * 1024
 const parserDelayMs = 5_000
 
 const wasm = await WebAssembly.compile(limitMemory(process.getBuiltinModule('node:fs').readFileSync(wasmFile), maximum))
-let running: (Running & { start(): void }) | undefined
+let running: Program | undefined
 let remembered: Buffer | undefined
 
-const callbacks: Parameters<typeof createMachine>[0]['callbacks'] = {
-  print: (text) => running?.print(text as JSValueHandle),
-  call: (id, name, input) => running?.call(id as JSValueHandle, name as JSValueHandle, input as JSValueHandle),
-  timer: (id, ms) => running?.timer(id as JSValueHandle, ms as JSValueHandle),
-  finished: (ok, text) => running?.finished(ok as JSValueHandle, text),
-}
-
-let machine: Machine = await createMachine({ wasm, memory, callbacks })
+let machine = await Machine.create({ wasm, memory, program: () => running })
 // Warm up the code that every program needs.
 machine.enter(() => {
   const begun = begin(machine.vm, '0', 'javascript', false)
@@ -69,18 +61,13 @@ async function run(task: ProgramTask): Promise<void> {
   // Otherwise loading it would count as the program's CPU time.
   if (task.language === 'typescript') loadParser()
   if (remembered) {
-    machine = await createMachine({ wasm, memory, callbacks, remembered: unpackMemory(remembered, maximum) })
+    const state = unpackMemory(remembered, maximum)
+    machine = await Machine.create({ wasm, memory, program: () => running, remembered: state })
   }
-  running = startProgram({
-    task,
-    machine: () => machine,
-    fresh: remembered === undefined,
-    channel,
+  running = new Program(task, machine, channel, (result) => {
+    channel.send(messageKinds.done, 0, JSON.stringify(result))
     // After this, the host kills the child.
-    ended(result) {
-      channel.send(messageKinds.done, 0, JSON.stringify(result))
-      if (task.keep && !result.broken) channel.send(messageKinds.memory, 0, packMemory(machine.snapshot()))
-    },
+    if (task.keep && !result.broken) channel.send(messageKinds.memory, 0, packMemory(machine.snapshot()))
   })
-  running.start()
+  running.start(remembered === undefined)
 }

@@ -1,139 +1,153 @@
 import type { JSValueHandle } from 'quickjs-wasi'
 import type { ProgramError } from '../../core/executor.ts'
 import { begin, placeIn, runPrelude } from './evaluate.ts'
-import type { Machine } from './machine.ts'
+import type { Machine, ProgramCalls } from './machine.ts'
 import { type HostChannel, messageKinds, type ProgramResult, type ProgramTask } from './protocol.ts'
 
-export interface Running {
-  print(text: JSValueHandle): undefined
-  /** Makes a host call. Returns an error message if a limit is exceeded. */
-  call(id: JSValueHandle, name: JSValueHandle, input: JSValueHandle): string | undefined
-  timer(id: JSValueHandle, ms: JSValueHandle): string | undefined
-  finished(ok: JSValueHandle, text?: JSValueHandle): undefined
-  answered(id: number, ok: boolean, text: string, code: string): void
+interface Outcome {
+  readonly ok: boolean
+  readonly text: string | undefined
 }
 
 const maxTimers = 1000
 
 /** Runs a program and reports its result once. */
-export function startProgram(options: {
-  readonly task: ProgramTask
-  readonly machine: () => Machine
-  readonly fresh: boolean
-  readonly channel: HostChannel
-  ended(result: ProgramResult): void
-}): Running & { start(): void } {
-  const { task, machine, channel } = options
-  const printer = createPrinter(task.logBytes, (text) => channel.send(messageKinds.log, 0, text))
-  const calls = new Set<number>()
-  const timers = new Map<number, NodeJS.Timeout>()
-  const truncated: string[] = []
-  let linesBefore = 0
-  let outcome: { readonly ok: boolean; readonly text: string | undefined } | undefined
-  let made = 0
-  let over = false
+export class Program implements ProgramCalls {
+  readonly #task: ProgramTask
+  readonly #machine: Machine
+  readonly #channel: HostChannel
+  readonly #ended: (result: ProgramResult) => void
+  readonly #printer: Printer
+  readonly #calls = new Set<number>()
+  readonly #timers = new Map<number, NodeJS.Timeout>()
+  readonly #truncated: string[] = []
+  #linesBefore = 0
+  #outcome: Outcome | undefined
+  #made = 0
+  #over = false
 
-  const end = (result: Omit<ProgramResult, 'truncated'>) => {
-    if (over) return
-    over = true
-    for (const timer of timers.values()) clearTimeout(timer)
-    printer.flush()
-    if (printer.cut) truncated.push(`Only the first ${task.logBytes} bytes of the output are shown.`)
-    options.ended({ ...result, truncated })
+  constructor(task: ProgramTask, machine: Machine, channel: HostChannel, ended: (result: ProgramResult) => void) {
+    this.#task = task
+    this.#machine = machine
+    this.#channel = channel
+    this.#ended = ended
+    this.#printer = new Printer(task.logBytes, (text) => channel.send(messageKinds.log, 0, text))
   }
 
-  /** Runs the program until it waits, then checks whether it can continue. */
-  const step = (work: () => void) => {
-    if (over) return
-    try {
-      machine().enter(work)
-    } catch (thrown) {
-      if (!machine().exhausted) return end(trapped(thrown))
-    }
-    if (machine().exhausted) end(outOfTime(task.cpuMs))
-    else if (!over && outcome && (calls.size === 0 || !outcome.ok)) conclude(outcome)
-    else if (!over && !outcome && calls.size === 0 && timers.size === 0) conclude()
-  }
-
-  /** Ends the program with its outcome; without one, it waits for something that will never happen. */
-  const conclude = (reached?: { readonly ok: boolean; readonly text: string | undefined }) => {
-    try {
-      machine().enter(() => {
-        const { vm, tools } = machine()
-        const unfinished = vm.callFunction(tools.unfinished, vm.undefined).consume((handle) => handle.toString())
-        if (reached?.ok !== false) printer.print(unfinishedText(unfinished, linesBefore))
-      })
-    } catch (thrown) {
-      return end(machine().exhausted ? outOfTime(task.cpuMs) : trapped(thrown))
-    }
-    if (!reached) return end(stuck)
-    const { ok, text } = reached
-    if (!ok) return end(failed(text ?? '', linesBefore))
-    if (text !== undefined) channel.send(messageKinds.value, 0, shortened(text))
-    end({ status: 'ok' })
-  }
-
-  const shortened = (text: string): string => {
-    if (Buffer.byteLength(text) <= task.valueBytes) return text
-    const limit = `The result is larger than ${task.valueBytes} bytes`
-    truncated.push(`${limit}: only the beginning of its JSON text is returned.`)
-    // An escaped character takes up to six bytes, so a sixth of the limit is certain to fit.
-    return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
-  }
-
-  return {
-    start() {
-      machine().allow(task.cpuMs)
-      step(() => {
-        const { vm, tools } = machine()
-        if (options.fresh && task.prelude !== '') runPrelude(vm, task.prelude)
-        const begun = begin(vm, task.code, task.language, task.keep)
-        if ('error' in begun) {
-          if (!machine().exhausted) end(endedBy(begun.error))
-          return
-        }
-        linesBefore = begun.linesBefore
-        vm.callFunction(tools.finish, vm.undefined, begun.promise, begun.returned ? vm.true : vm.false)
-      })
-    },
-    print: (text) => printer.print(text.toString()) as undefined,
-    call(id, name, input) {
-      const [number, message] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
-      if (++made > task.calls) return `The limit of ${task.calls} calls per program was reached.`
-      if (Buffer.byteLength(message) > task.callBytes) return `A call's input exceeds ${task.callBytes} bytes.`
-      calls.add(number)
-      printer.flush()
-      channel.send(messageKinds.call, number, message)
-      return undefined
-    },
-    timer(id, ms) {
-      if (timers.size >= maxTimers) return `The limit of ${maxTimers} timers was reached.`
-      const number = id.toNumber()
-      const fire = () => {
-        timers.delete(number)
-        answer(number, true, '', '')
+  /** Starts the program, after the prelude in a fresh engine. */
+  start(isFresh: boolean): void {
+    const { code, language, keep, prelude, cpuMs } = this.#task
+    const { vm, tools } = this.#machine
+    this.#machine.allow(cpuMs)
+    this.#step(() => {
+      if (isFresh && prelude !== '') runPrelude(vm, prelude)
+      const begun = begin(vm, code, language, keep)
+      if ('error' in begun) {
+        if (!this.#machine.exhausted) this.#end(endedBy(begun.error))
+        return
       }
-      timers.set(number, setTimeout(fire, Math.min(Math.max(ms.toNumber(), 0), 3_600_000)))
-      return undefined
-    },
-    finished(ok, text) {
-      outcome ??= { ok: ok.toBoolean(), text: text?.isString ? text.toString() : undefined }
-      return undefined
-    },
-    answered(id, ok, text, code) {
-      if (calls.delete(id)) answer(id, ok, text, code)
-    },
+      this.#linesBefore = begun.linesBefore
+      vm.callFunction(tools.finish, vm.undefined, begun.promise, begun.returned ? vm.true : vm.false)
+    })
   }
 
-  function answer(id: number, ok: boolean, text: string, code: string): void {
-    step(() => {
-      const { vm, tools } = machine()
+  print(text: JSValueHandle): undefined {
+    this.#printer.print(text.toString())
+  }
+
+  /** Makes a host call. */
+  call(id: JSValueHandle, name: JSValueHandle, input: JSValueHandle): string | undefined {
+    const { calls, callBytes } = this.#task
+    const [number, message] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
+    if (++this.#made > calls) return `The limit of ${calls} calls per program was reached.`
+    if (Buffer.byteLength(message) > callBytes) return `A call's input exceeds ${callBytes} bytes.`
+    this.#calls.add(number)
+    this.#printer.flush()
+    this.#channel.send(messageKinds.call, number, message)
+    return undefined
+  }
+
+  timer(id: JSValueHandle, ms: JSValueHandle): string | undefined {
+    if (this.#timers.size >= maxTimers) return `The limit of ${maxTimers} timers was reached.`
+    const number = id.toNumber()
+    const fire = () => {
+      this.#timers.delete(number)
+      this.#answer(number, true, '', '')
+    }
+    this.#timers.set(number, setTimeout(fire, Math.min(Math.max(ms.toNumber(), 0), 3_600_000)))
+    return undefined
+  }
+
+  finished(ok: JSValueHandle, text?: JSValueHandle): undefined {
+    this.#outcome ??= { ok: ok.toBoolean(), text: text?.isString ? text.toString() : undefined }
+  }
+
+  answered(id: number, ok: boolean, text: string, code: string): void {
+    if (this.#calls.delete(id)) this.#answer(id, ok, text, code)
+  }
+
+  #answer(id: number, ok: boolean, text: string, code: string): void {
+    const { vm, tools } = this.#machine
+    this.#step(() => {
       const values = [vm.newNumber(id), ok ? vm.true : vm.false, vm.newString(text), vm.newString(code)]
       vm.callFunction(tools.answered, vm.undefined, ...values).dispose()
       for (const value of values) value.dispose()
     })
   }
+
+  /** Runs the program until it waits, then checks whether it can continue. */
+  #step(work: () => void): void {
+    if (this.#over) return
+    try {
+      this.#machine.enter(work)
+    } catch (thrown) {
+      if (!this.#machine.exhausted) this.#end(trapped(thrown))
+    }
+    const outcome = this.#outcome
+    if (this.#machine.exhausted) this.#end(outOfTime(this.#task.cpuMs))
+    else if (outcome && (this.#calls.size === 0 || !outcome.ok)) this.#conclude(outcome)
+    else if (!outcome && this.#calls.size === 0 && this.#timers.size === 0) this.#conclude()
+  }
+
+  /** Ends the program with its outcome; without one, it waits for something that will never happen. */
+  #conclude(outcome?: Outcome): void {
+    if (this.#over) return
+    const { vm, tools } = this.#machine
+    try {
+      this.#machine.enter(() => {
+        const unfinished = vm.callFunction(tools.unfinished, vm.undefined).consume((handle) => handle.toString())
+        if (outcome?.ok !== false) this.#printer.print(unfinishedText(unfinished, this.#linesBefore))
+      })
+    } catch (thrown) {
+      this.#end(this.#machine.exhausted ? outOfTime(this.#task.cpuMs) : trapped(thrown))
+      return
+    }
+    if (outcome?.text !== undefined && outcome.ok)
+      this.#channel.send(messageKinds.value, 0, this.#shortened(outcome.text))
+    this.#end(outcome ? resultOf(outcome, this.#linesBefore) : stuck)
+  }
+
+  #shortened(text: string): string {
+    const { valueBytes } = this.#task
+    if (Buffer.byteLength(text) <= valueBytes) return text
+    const limit = `The result is larger than ${valueBytes} bytes`
+    this.#truncated.push(`${limit}: only the beginning of its JSON text is returned.`)
+    // An escaped character takes up to six bytes, so a sixth of the limit is certain to fit.
+    return JSON.stringify(text.slice(0, Math.floor(valueBytes / 6)))
+  }
+
+  #end(result: Omit<ProgramResult, 'truncated'>): void {
+    if (this.#over) return
+    this.#over = true
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    this.#printer.flush()
+    if (this.#printer.cut) this.#truncated.push(`Only the first ${this.#task.logBytes} bytes of the output are shown.`)
+    this.#ended({ ...result, truncated: this.#truncated })
+  }
 }
+
+const resultOf = ({ ok, text = '' }: Outcome, linesBefore: number): Omit<ProgramResult, 'truncated'> =>
+  ok ? { status: 'ok' } : failed(text, linesBefore)
 
 const endedBy = (error: ProgramError): Omit<ProgramResult, 'truncated'> =>
   error.name === 'InternalError' && error.message.includes('out of memory') ? outOfMemory : { status: 'error', error }
@@ -193,35 +207,35 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
 const batchBytes = 4096
 const batchMs = 50
 
-function createPrinter(maxBytes: number, send: (text: string) => void) {
-  let batch = ''
-  let left = maxBytes
-  let sent = 0
-  let cut = false
+class Printer {
+  readonly #send: (text: string) => void
+  #batch = ''
+  #left: number
+  #sent = 0
+  /** Whether output was dropped. */
+  cut = false
 
-  const flush = () => {
-    if (batch === '') return
-    send(batch)
-    batch = ''
-    sent = performance.now()
+  constructor(maxBytes: number, send: (text: string) => void) {
+    this.#left = maxBytes
+    this.#send = send
   }
 
-  return {
-    print(text: string): void {
-      if (left <= 0) {
-        cut ||= text !== ''
-        return
-      }
-      const bytes = Buffer.from(text)
-      cut ||= bytes.length > left
-      batch += bytes.length > left ? bytes.subarray(0, left).toString() : text
-      left -= bytes.length
-      if (batch.length > batchBytes || performance.now() - sent > batchMs) flush()
-    },
-    flush,
-    /** Whether output was dropped. */
-    get cut() {
-      return cut
-    },
+  print(text: string): void {
+    if (this.#left <= 0) {
+      this.cut ||= text !== ''
+      return
+    }
+    const bytes = Buffer.from(text)
+    this.cut ||= bytes.length > this.#left
+    this.#batch += bytes.length > this.#left ? bytes.subarray(0, this.#left).toString() : text
+    this.#left -= bytes.length
+    if (this.#batch.length > batchBytes || performance.now() - this.#sent > batchMs) this.flush()
+  }
+
+  flush(): void {
+    if (this.#batch === '') return
+    this.#send(this.#batch)
+    this.#batch = ''
+    this.#sent = performance.now()
   }
 }

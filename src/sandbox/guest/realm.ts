@@ -18,15 +18,79 @@ export interface RealmTools {
 }
 
 /**
- * Installs the globals for a program. This function is evaluated as text inside the engine, so it must not refer to
- * anything outside itself. Programs that change these globals harm only themselves.
+ * The functions below as an expression for the engine, whose value is `realm`. They are evaluated as text, so they must
+ * not refer to anything else. Programs that change the globals that they use harm only themselves.
  */
-export function realm(native: Natives): RealmTools {
-  const { parse, stringify } = JSON
-  const { print, call, timer, finished } = native
-  const PromiseHere = Promise
-  const inside = globalThis as unknown as Record<string, unknown>
+export const realmSource = (): string =>
+  `(() => {\n${[jsonValueOf, displayText, describeThrown, createHostCalls, realm].join('\n')}\nreturn ${realm.name}\n})()`
 
+/** Installs the globals for a program. */
+function realm({ print, call, timer, finished }: Natives): RealmTools {
+  const { parse, stringify } = JSON
+  const { ask, answered, HostRefusal } = createHostCalls()
+  const timers = new Set<number>()
+  const rejections = new Map<Promise<unknown>, unknown>()
+  const log = (...values: unknown[]) => print(`${values.map(displayText).join(' ')}\n`)
+
+  const host = (name: string, input: string): Promise<string> => {
+    if (typeof name !== 'string' || typeof input !== 'string')
+      throw new TypeError('host(name, input) takes two strings')
+    return ask((id) => call(id, name, input))
+  }
+
+  Object.assign(globalThis, {
+    host,
+    HostRefusal,
+    console: { log, info: log, debug: log, warn: log, error: log, trace: log, dir: log, table: log },
+    setTimeout(callback: (...values: unknown[]) => void, ms = 0, ...values: unknown[]): number {
+      let timerId = 0
+      const wait = ask((id) => {
+        timerId = id
+        timers.add(id)
+        return timer(id, Number(ms) || 0)
+      })
+      void wait.then(() => timers.delete(timerId) && callback(...values))
+      return timerId
+    },
+    clearTimeout: (id: number) => void timers.delete(id),
+    readText: async (path: string): Promise<string> => parse(await host('sandbox.readText', stringify({ path }))),
+    async fetch(url: unknown, options: { method?: string; headers?: object; body?: string } = {}) {
+      const { method, headers, body } = options
+      const answer = await host('sandbox.fetch', stringify({ url: `${url}`, method, headers, body }))
+      const response = parse(answer) as { status: number; headers: Record<string, string>; body: string }
+      const ok = response.status >= 200 && response.status < 300
+      return { ...response, ok, text: async () => response.body, json: async () => parse(response.body) }
+    },
+  })
+
+  return {
+    async finish(promise, returned) {
+      try {
+        const result = await promise
+        const value = await (returned ? result : (result as { readonly value: unknown }).value)
+        finished(true, stringify(value, jsonValueOf))
+      } catch (thrown) {
+        finished(false, describeThrown(thrown))
+      }
+    },
+    answered,
+    rejected(promise, reason, handled) {
+      if (handled) rejections.delete(promise)
+      else rejections.set(promise, reason)
+    },
+    unfinished() {
+      const errors = [...rejections.values()].slice(0, 10).map(describeThrown)
+      const count = timers.size
+      rejections.clear()
+      timers.clear()
+      return stringify({ errors, timers: count })
+    },
+  }
+}
+
+/** Requests to the host that wait for an answer. */
+function createHostCalls() {
+  const PromiseHere = Promise
   interface Pending {
     resolve(text: string): void
     reject(error: Error): void
@@ -63,99 +127,44 @@ export function realm(native: Natives): RealmTools {
       if (refused !== undefined) answered(id, false, refused, 'OVERLOADED')
     })
 
-  const host = (name: string, input: string): Promise<string> => {
-    if (typeof name !== 'string' || typeof input !== 'string')
-      throw new TypeError('host(name, input) takes two strings')
-    return ask((id) => call(id, name, input))
-  }
+  return { ask, answered, HostRefusal }
+}
 
-  const plain = (_key: string, value: unknown): unknown => {
-    if (typeof value === 'bigint') return `${value}`
-    if (value instanceof Map) return Object.fromEntries(value)
-    if (value instanceof Set) return [...value]
-    if (value instanceof Error) return { ...value, name: value.name, message: value.message }
-    return value
-  }
+/** Replaces values that JSON cannot express. */
+function jsonValueOf(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return `${value}`
+  if (value instanceof Map) return Object.fromEntries(value)
+  if (value instanceof Set) return [...value]
+  if (value instanceof Error) return { ...value, name: value.name, message: value.message }
+  return value
+}
 
-  const shown = (value: unknown): string => {
-    if (typeof value === 'string') return value
-    if (value instanceof Error) return `${value.name}: ${value.message}`
+function displayText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (value instanceof Error) return `${value.name}: ${value.message}`
+  try {
+    return JSON.stringify(value, jsonValueOf) ?? String(value)
+  } catch {
+    return String(value)
+  }
+}
+
+function describeThrown(thrown: unknown): string {
+  const text = (read: () => unknown): string | undefined => {
     try {
-      return stringify(value, plain) ?? String(value)
+      const value = read()
+      return typeof value === 'string' ? value : undefined
     } catch {
-      return String(value)
+      return undefined
     }
   }
-
-  const log = (...values: unknown[]) => print(`${values.map(shown).join(' ')}\n`)
-  const timers = new Set<number>()
-  const rejections = new Map<Promise<unknown>, unknown>()
-
-  const described = (thrown: unknown): string => {
-    const text = (read: () => unknown): string | undefined => {
-      try {
-        const value = read()
-        return typeof value === 'string' ? value : undefined
-      } catch {
-        return undefined
-      }
-    }
-    const error = thrown as Record<string, unknown>
-    return stringify({
-      __proto__: null,
-      name: text(() => error.name) ?? 'Error',
-      message:
-        text(() => error.message) ?? text(() => shown(thrown)) ?? 'The program threw a value that cannot be displayed.',
-      stack: text(() => error.stack),
-      code: text(() => error.code),
-    })
-  }
-
-  Object.assign(inside, {
-    host,
-    HostRefusal,
-    console: { log, info: log, debug: log, warn: log, error: log, trace: log, dir: log, table: log },
-    setTimeout(callback: (...values: unknown[]) => void, ms = 0, ...values: unknown[]): number {
-      const wait = ask((id) => {
-        timers.add(id)
-        return timer(id, Number(ms) || 0)
-      })
-      const id = lastId
-      void wait.then(() => timers.delete(id) && callback(...values))
-      return id
-    },
-    clearTimeout: (id: number) => void timers.delete(id),
-    readText: async (path: string): Promise<string> => parse(await host('sandbox.readText', stringify({ path }))),
-    async fetch(url: unknown, options: { method?: string; headers?: object; body?: string } = {}) {
-      const { method, headers, body } = options
-      const answer = await host('sandbox.fetch', stringify({ url: `${url}`, method, headers, body }))
-      const response = parse(answer) as { status: number; headers: Record<string, string>; body: string }
-      const ok = response.status >= 200 && response.status < 300
-      return { ...response, ok, text: async () => response.body, json: async () => parse(response.body) }
-    },
+  const error = thrown as Record<string, unknown>
+  const whole = () => displayText(thrown)
+  return JSON.stringify({
+    __proto__: null,
+    name: text(() => error.name) ?? 'Error',
+    message: text(() => error.message) ?? text(whole) ?? 'The program threw a value that cannot be displayed.',
+    stack: text(() => error.stack),
+    code: text(() => error.code),
   })
-
-  return {
-    async finish(promise, returned) {
-      try {
-        const result = await promise
-        const value = await (returned ? result : (result as { readonly value: unknown }).value)
-        finished(true, stringify(value, plain))
-      } catch (thrown) {
-        finished(false, described(thrown))
-      }
-    },
-    answered,
-    rejected(promise, reason, handled) {
-      if (handled) rejections.delete(promise)
-      else rejections.set(promise, reason)
-    },
-    unfinished() {
-      const errors = [...rejections.values()].slice(0, 10).map(described)
-      const count = timers.size
-      rejections.clear()
-      timers.clear()
-      return stringify({ errors, timers: count })
-    },
-  }
 }
