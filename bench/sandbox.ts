@@ -4,7 +4,7 @@ import { configSchema } from '../src/config/schema.ts'
 import { systemClock } from '../src/core/clock.ts'
 import type { Language, Tier } from '../src/core/executor.ts'
 import { silentLog } from '../src/core/log.ts'
-import { createExecutor } from '../src/sandbox/executor.ts'
+import { SandboxExecutor } from '../src/sandbox/executor.ts'
 
 const runs = 21
 const calls = 1000
@@ -36,7 +36,14 @@ async function measure(tier: Tier, language: Language): Promise<Row | string> {
   const config = configSchema.parse({ sandbox: { minIsolation: 'worker' } }).sandbox
   const child = new URL('../src/sandbox/guest/main.ts', import.meta.url)
   const limits = { calls }
-  await using executor = createExecutor({ config, child, clock: systemClock, log: silentLog, limits, tiers: [tier] })
+  await using executor = new SandboxExecutor({
+    config,
+    child,
+    clock: systemClock,
+    log: silentLog,
+    limits,
+    tiers: [tier],
+  })
   const time = async (code: string): Promise<number> => {
     const begun = performance.now()
     const signal = new AbortController().signal

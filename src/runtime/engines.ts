@@ -57,8 +57,8 @@ export function openExecutor(
 ): ReplaceableExecutor {
   const fetch = config.allowNetwork.length > 0 ? sandboxFetch(config.allowNetwork, clock) : undefined
   return lazyExecutor(async () => {
-    const { createExecutor } = await import('../sandbox/executor.ts')
-    return createExecutor({ config, child: moduleFile('sandbox/guest/main'), fetch, budgets, clock, log })
+    const { SandboxExecutor } = await import('../sandbox/executor.ts')
+    return new SandboxExecutor({ config, child: moduleFile('sandbox/guest/main'), fetch, budgets, clock, log })
   }, before?.environments())
 }
 

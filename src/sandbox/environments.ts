@@ -11,16 +11,6 @@ export interface EnvironmentState {
   readonly child?: SandboxChild
 }
 
-export interface Environments extends AsyncDisposable {
-  take(key: string): EnvironmentState & { readonly reset?: string }
-  /** Whether an interpreter is being kept for the next run. */
-  hasChild(key: string): boolean
-  /** Keeps the state. The owner's least recently used environments make room if it has more than its share. */
-  keep(key: string, owner: string, remembered: EnvironmentState): void
-  /** Drops the state; the next run reports the reason. */
-  forget(key: string, why: string): void
-}
-
 interface Kept extends EnvironmentState {
   readonly key: string
   readonly owner: string
@@ -30,69 +20,78 @@ interface Kept extends EnvironmentState {
 /** Maximum number of remembered reasons for dropped state. */
 const maxReasons = 1000
 
-export function createEnvironments(options: {
-  readonly limits: Limits
-  readonly budgets?: Pick<Budgets, 'register'> | undefined
-  readonly clock: Clock
-}): Environments {
-  const { limits, budgets, clock } = options
-  const kept = new Map<string, Kept>()
-  const reasons = new Map<string, string>()
-  const share = (name: string, what: string, limit: number) => {
-    const budget = new Budget(name, { what, limit, perCaller: shareOfSlots(limit) })
-    budgets?.register(name, () => budget.use())
-    return budget
-  }
-  const byUse = new RecentlyUsed<Kept>(
-    [
-      { budget: share('code_environments', 'environments', limits.environments), of: () => 1 },
-      {
-        budget: share('code_environment_bytes', 'bytes of environments', limits.rememberedBytes),
-        of: ({ memory }) => memory?.length ?? 0,
-      },
-      { budget: share('interpreters', 'interpreters', limits.interpreters), of: ({ child }) => (child ? 1 : 0) },
-    ],
-    ({ key }) => forget(key, 'The environment was evicted to make room for other environments.'),
-  )
+/** The environments whose state is kept. The owner's least recently used ones make room if it has more than its share. */
+export class Environments {
+  readonly #limits: Limits
+  readonly #clock: Clock
+  readonly #kept = new Map<string, Kept>()
+  readonly #reasons = new Map<string, string>()
+  readonly #byUse: RecentlyUsed<Kept>
 
-  const remove = (key: string): Kept | undefined => {
-    const found = kept.get(key)
+  constructor(limits: Limits, budgets: Pick<Budgets, 'register'> | undefined, clock: Clock) {
+    this.#limits = limits
+    this.#clock = clock
+    const share = (name: string, what: string, limit: number) => {
+      const budget = new Budget(name, { what, limit, perCaller: shareOfSlots(limit) })
+      budgets?.register(name, () => budget.use())
+      return budget
+    }
+    this.#byUse = new RecentlyUsed<Kept>(
+      [
+        { budget: share('code_environments', 'environments', limits.environments), of: () => 1 },
+        {
+          budget: share('code_environment_bytes', 'bytes of environments', limits.rememberedBytes),
+          of: ({ memory }) => memory?.length ?? 0,
+        },
+        { budget: share('interpreters', 'interpreters', limits.interpreters), of: ({ child }) => (child ? 1 : 0) },
+      ],
+      ({ key }) => this.forget(key, 'The environment was evicted to make room for other environments.'),
+    )
+  }
+
+  take(key: string): EnvironmentState & { readonly reset?: string } {
+    const reset = this.#reasons.get(key)
+    this.#reasons.delete(key)
+    const { memory, child } = this.#remove(key) ?? {}
+    return { memory, child, reset }
+  }
+
+  /** Whether an interpreter is being kept for the next run. */
+  hasChild(key: string): boolean {
+    return this.#kept.get(key)?.child !== undefined
+  }
+
+  keep(key: string, owner: string, remembered: EnvironmentState): void {
+    this.#remove(key)
+    const { idleMs } = this.#limits
+    const idle = this.#clock.after(idleMs, () =>
+      this.forget(key, `The environment was idle for ${idleMs / 60_000} min.`),
+    )
+    const state = { ...remembered, key, owner, idle }
+    this.#kept.set(key, state)
+    this.#byUse.add(state)
+    const { child } = remembered
+    void child?.ended.then(() => {
+      if (this.#kept.get(key)?.child === child) this.forget(key, 'The interpreter exited between two runs.')
+    })
+  }
+
+  /** Drops the state; the next run reports the reason. */
+  forget(key: string, why: string): void {
+    void this.#remove(key)?.child?.kill()
+    setBounded(this.#reasons, key, why, maxReasons)
+  }
+
+  #remove(key: string): Kept | undefined {
+    const found = this.#kept.get(key)
     if (!found) return undefined
-    kept.delete(key)
+    this.#kept.delete(key)
     found.idle[Symbol.dispose]()
-    byUse.delete(found)
+    this.#byUse.delete(found)
     return found
   }
 
-  const forget = (key: string, why: string) => {
-    void remove(key)?.child?.kill()
-    setBounded(reasons, key, why, maxReasons)
-  }
-
-  return {
-    take(key) {
-      const reset = reasons.get(key)
-      reasons.delete(key)
-      const { memory, child } = remove(key) ?? {}
-      return { memory, child, reset }
-    },
-    hasChild: (key) => kept.get(key)?.child !== undefined,
-    keep(key, owner, remembered) {
-      remove(key)
-      const idle = clock.after(limits.idleMs, () =>
-        forget(key, `The environment was idle for ${limits.idleMs / 60_000} min.`),
-      )
-      const state = { ...remembered, key, owner, idle }
-      kept.set(key, state)
-      byUse.add(state)
-      const { child } = remembered
-      void child?.ended.then(() => {
-        if (kept.get(key)?.child === child) forget(key, 'The interpreter exited between two runs.')
-      })
-    },
-    forget,
-    async [Symbol.asyncDispose]() {
-      await Promise.all([...kept.keys()].map((key) => remove(key)?.child?.kill()))
-    },
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#kept.keys()].map((key) => this.#remove(key)?.child?.kill()))
   }
 }

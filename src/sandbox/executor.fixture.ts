@@ -2,7 +2,7 @@ import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { configSchema } from '../config/schema.ts'
 import { systemClock } from '../core/clock.ts'
 import { type ExecutionOutcome, type Executor, HostRefusal, type Language, type Program } from '../core/executor.ts'
-import { createExecutor, type ExecutorOptions } from './executor.ts'
+import { type ExecutorOptions, SandboxExecutor } from './executor.ts'
 
 /** The module that children are started with, as it lies among the sources. */
 const childModule = new URL('guest/main.ts', import.meta.url)
@@ -18,7 +18,7 @@ export interface TestExecutor extends AsyncDisposable {
 /** An executor with a small host: it echoes, refuses, fails or never answers. */
 export function openTestExecutor(given: object = {}, more: Partial<ExecutorOptions> = {}): TestExecutor {
   const log = createKeptLog()
-  const executor = createExecutor({
+  const executor = new SandboxExecutor({
     config: sandboxConfig(given),
     child: childModule,
     clock: systemClock,

@@ -7,7 +7,7 @@ import { findProgram } from '../process/programs.ts'
 import { javascriptInBwrap, javascriptProcess, javascriptWorker } from './launch/javascript.ts'
 import { type LaunchOptions, UnmappedUser } from './launch/process-child.ts'
 import { findInterpreters, pythonInBwrap } from './launch/python.ts'
-import { runInChild } from './run-in-child.ts'
+import { ChildRun } from './run-in-child.ts'
 import { type Engine, type Limits, type Runtime, type RuntimeSearch, runRefused, taskLimits, tiers } from './runtime.ts'
 
 export interface FindRuntimeOptions {
@@ -93,7 +93,7 @@ async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOpt
     await endWith(signal, child.ready)
     const task = { code: '6 * 7', language: engine, prelude: '', keep: false, ...taskLimits(limits) }
     const host = () => Promise.reject(new Error('host functions are not available'))
-    const { value, error } = await runInChild({ child, task, host, signal, limits, clock, log }).ending
+    const { value, error } = await new ChildRun({ child, task, host, signal, limits, clock, log }).ending
     if (value !== '42') throw new Error(error?.message ?? `the test program returned ${value} instead of 42`)
   } finally {
     await child.kill()

@@ -7,7 +7,7 @@ import { until } from '../../tests/fixtures/until.ts'
 import type { Language } from '../core/executor.ts'
 import { createBudgets } from '../core/limits/budget.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
-import { createEnvironments } from './environments.ts'
+import { Environments } from './environments.ts'
 import { openTestExecutor, type TestExecutor } from './executor.fixture.ts'
 import { defaultLimits } from './runtime.ts'
 
@@ -145,7 +145,7 @@ describe('kept environments', () => {
 
   test('S7: an idle environment is dropped', async () => {
     const clock = createManualClock()
-    await using environments = createEnvironments({ limits: defaultLimits, clock })
+    await using environments = new Environments(defaultLimits, undefined, clock)
     environments.keep('a', 'anna', bytes(1))
     clock.advance(defaultLimits.idleMs)
     expect(environments.take('a')).toEqual({ reset: expect.stringMatching(/idle for 10 min/) })
@@ -157,7 +157,7 @@ describe('kept environments', () => {
 
   test('S7: environments stay within their limits; the oldest goes first', async () => {
     const limits = { ...defaultLimits, rememberedBytes: 4, environments: 3 }
-    await using environments = createEnvironments({ limits, clock: createManualClock() })
+    await using environments = new Environments(limits, undefined, createManualClock())
     for (const key of ['a', 'b', 'c', 'd']) environments.keep(key, key, bytes(1))
     expect(environments.take('a').reset).toMatch(/make room/)
     environments.keep('e', 'e', bytes(3))
@@ -172,7 +172,7 @@ describe('kept environments', () => {
   test('V6: the environments of one owner make room for each other before they use up those of all', async () => {
     const limits = { ...defaultLimits, environments: 4 }
     const budgets = createBudgets()
-    await using environments = createEnvironments({ limits, budgets, clock: createManualClock() })
+    await using environments = new Environments(limits, budgets, createManualClock())
     environments.keep('b', 'bert', bytes(1))
     for (const key of ['a1', 'a2', 'a3', 'a4']) environments.keep(key, 'anna', bytes(1))
     const counted = budgets.report().find(({ name }) => name === 'code_environments')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { messageKinds } from './guest/protocol.ts'
-import { runInChild } from './run-in-child.ts'
+import { ChildRun } from './run-in-child.ts'
 import { type ChildListener, defaultLimits, RunStopped, type SandboxChild, taskLimits } from './runtime.ts'
 
 const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(defaultLimits) }
@@ -34,7 +34,7 @@ function captured(used: () => number | undefined = () => 0, keep = false) {
   const clock = createManualClock()
   const stop = new AbortController()
   const asked: AbortSignal[] = []
-  const said = runInChild({
+  const said = new ChildRun({
     child,
     task: { ...task, keep },
     memory: undefined,

@@ -13,14 +13,7 @@ export interface ChildResult extends Pick<ExecutionOutcome, 'status' | 'value' |
   readonly broken?: string
 }
 
-export interface ChildRun {
-  readonly ending: Promise<ChildResult>
-  /** The environment's new state; undefined if none arrives. */
-  readonly memory: Promise<Buffer | undefined>
-}
-
-/** Runs one program in an untrusted child. Counts and validates the child's messages; any violation kills the child. */
-export function runInChild(options: {
+interface ChildRunOptions {
   readonly child: SandboxChild
   readonly task: ProgramTask
   readonly memory?: Buffer
@@ -29,105 +22,127 @@ export function runInChild(options: {
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
-}): ChildRun {
-  const { child, task, signal, limits, clock, log } = options
-  const ending = Promise.withResolvers<ChildResult>()
-  const memory = Promise.withResolvers<Buffer | undefined>()
-  const calls = new AbortController()
-  const logs: Buffer[] = []
-  let logBytes = 0
-  let value: string | undefined
-  let messages = 0
-  let bytes = 0
-  let over = false
-  let remembered = false
+}
 
-  const takeCall = createHostCalls({
-    host: options.host,
-    limits,
-    signal: calls.signal,
-    log,
-    answer: (id, text) => child.send(messageKinds.answer, id, text),
-    refuse: (id, refusal) => child.send(messageKinds.refusal, id, JSON.stringify(refusal)),
-  })
+/** One program in an untrusted child. Counts and validates the child's messages; any violation kills the child. */
+export class ChildRun {
+  readonly #options: ChildRunOptions
+  readonly #ending = Promise.withResolvers<ChildResult>()
+  readonly #memory = Promise.withResolvers<Buffer | undefined>()
+  readonly #calls = new AbortController()
+  readonly #takeCall: ReturnType<typeof createHostCalls>
+  readonly #watchdog: Disposable
+  readonly #logs: Buffer[] = []
+  #logBytes = 0
+  #value: string | undefined
+  #messages = 0
+  #bytes = 0
+  #over = false
+  #remembered = false
 
-  const end = (found: Pick<ChildResult, 'status' | 'error' | 'broken'> & Partial<Pick<ChildResult, 'truncated'>>) => {
-    if (over) return
-    over = true
-    watchdog[Symbol.dispose]()
-    signal.removeEventListener('abort', stopped)
-    calls.abort()
-    const shown = found.status === 'ok' ? value : undefined
-    ending.resolve({ truncated: [], ...found, value: shown, logs: Buffer.concat(logs).toString() })
-    if (found.broken !== undefined) discard()
-  }
-
-  const discard = () => {
-    memory.resolve(undefined)
-    void child.kill()
-  }
-
-  const stop = ({ ending, message }: RunStopped) => end({ ...ending, broken: message })
-  const stopped = () => stop(RunStopped.from(signal.reason))
-
-  const failed = (message: string) =>
-    end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
-
-  const misbehaved = (what: string) => {
-    log.warn({ what }, 'a program tampered with its sandbox')
-    failed('The program tampered with its sandbox and was stopped.')
-    // Kill the child even if it has already reported its result.
-    discard()
-  }
-
-  const outOfTime = () =>
-    stop(new RunStopped('timeout', `The program exceeded its limit of ${task.cpuMs / 1000} s of CPU time.`))
-
-  const frame = ({ kind, id, payload }: Frame) => {
-    messages++
-    bytes += kind === messageKinds.memory ? 0 : payload.length
-    if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
-    if (kind === messageKinds.memory) {
-      // A child may send its state once, after the result, and only if it was requested.
-      if (!task.keep || !over || remembered) return misbehaved('an unrequested environment state')
-      remembered = true
-      return memory.resolve(payload)
+  constructor(options: ChildRunOptions) {
+    const { child, task, memory, host, signal, limits, clock, log } = options
+    this.#options = options
+    this.#takeCall = createHostCalls({
+      host,
+      limits,
+      signal: this.#calls.signal,
+      log,
+      answer: (id, text) => child.send(messageKinds.answer, id, text),
+      refuse: (id, refusal) => child.send(messageKinds.refusal, id, JSON.stringify(refusal)),
+    })
+    const outOfTime = `The program exceeded its limit of ${task.cpuMs / 1000} s of CPU time.`
+    this.#watchdog = watchCpu(child, task.cpuMs, clock, () => this.#stop(new RunStopped('timeout', outOfTime)))
+    child.listen({
+      frame: (frame) => this.#receive(frame),
+      broken: (what) => this.#misbehaved(what),
+      ended: () => {
+        this.#memory.resolve(undefined)
+        this.#failed('The sandbox process exited before the program finished.')
+      },
+    })
+    signal.addEventListener('abort', this.#aborted, { once: true })
+    if (signal.aborted) this.#aborted()
+    else {
+      if (memory) void child.send(messageKinds.memory, 0, memory)
+      void child.send(messageKinds.run, 0, JSON.stringify(task))
     }
-    if (over) return
+  }
+
+  get ending(): Promise<ChildResult> {
+    return this.#ending.promise
+  }
+
+  /** The environment's new state; undefined if none arrives. */
+  get memory(): Promise<Buffer | undefined> {
+    return this.#memory.promise
+  }
+
+  #receive({ kind, id, payload }: Frame): void {
+    const { task, limits } = this.#options
+    this.#messages++
+    this.#bytes += kind === messageKinds.memory ? 0 : payload.length
+    if (this.#messages > limits.messages || this.#bytes > limits.messageBytes) this.#misbehaved('too many messages')
+    else if (kind === messageKinds.memory) {
+      // A child may send its state once, after the result, and only if it was requested.
+      const isRequested = task.keep && this.#over && !this.#remembered
+      this.#remembered = true
+      if (isRequested) this.#memory.resolve(payload)
+      else this.#misbehaved('an unrequested environment state')
+    } else if (!this.#over) this.#take(kind, id, payload)
+  }
+
+  #take(kind: number, id: number, payload: Buffer): void {
     if (kind === messageKinds.log) {
-      logBytes += payload.length
-      if (logBytes > limits.logBytes) return misbehaved('too much output')
-      logs.push(payload)
+      this.#logBytes += payload.length
+      if (this.#logBytes > this.#options.limits.logBytes) this.#misbehaved('too much output')
+      else this.#logs.push(payload)
     } else if (kind === messageKinds.value) {
-      if (value !== undefined) return misbehaved('a second result')
-      value = payload.toString()
-      if (parseJson(value) === undefined) misbehaved('a value that is not JSON')
+      const isSecond = this.#value !== undefined
+      this.#value = payload.toString()
+      if (isSecond) this.#misbehaved('a second result')
+      else if (parseJson(this.#value) === undefined) this.#misbehaved('a value that is not JSON')
     } else if (kind === messageKinds.call) {
-      if (!takeCall(id, payload)) misbehaved('an invalid host call')
+      if (!this.#takeCall(id, payload)) this.#misbehaved('an invalid host call')
     } else if (kind === messageKinds.done) {
       const { data: result } = resultSchema.safeParse(parseJson(payload.toString()))
-      if (!result) return misbehaved('an invalid result')
-      const { broken, ...found } = result
-      end({ ...found, broken: broken ? (found.error?.message ?? 'The engine failed.') : undefined })
-    } else misbehaved(`a message of kind ${kind}`)
+      if (!result) this.#misbehaved('an invalid result')
+      else this.#end({ ...result, broken: result.broken ? (result.error?.message ?? 'The engine failed.') : undefined })
+    } else this.#misbehaved(`a message of kind ${kind}`)
   }
 
-  const watchdog = watchCpu(child, task.cpuMs, clock, outOfTime)
-  child.listen({
-    frame,
-    broken: misbehaved,
-    ended() {
-      memory.resolve(undefined)
-      failed('The sandbox process exited before the program finished.')
-    },
-  })
-  signal.addEventListener('abort', stopped, { once: true })
-  if (signal.aborted) stopped()
-  else {
-    if (options.memory) void child.send(messageKinds.memory, 0, options.memory)
-    void child.send(messageKinds.run, 0, JSON.stringify(task))
+  #end(found: Pick<ChildResult, 'status' | 'error' | 'broken'> & Partial<Pick<ChildResult, 'truncated'>>): void {
+    if (this.#over) return
+    this.#over = true
+    this.#watchdog[Symbol.dispose]()
+    this.#options.signal.removeEventListener('abort', this.#aborted)
+    this.#calls.abort()
+    const value = found.status === 'ok' ? this.#value : undefined
+    this.#ending.resolve({ truncated: [], ...found, value, logs: Buffer.concat(this.#logs).toString() })
+    if (found.broken !== undefined) this.#discard()
   }
-  return { ending: ending.promise, memory: memory.promise }
+
+  readonly #aborted = (): void => this.#stop(RunStopped.from(this.#options.signal.reason))
+
+  #stop({ ending, message }: RunStopped): void {
+    this.#end({ ...ending, broken: message })
+  }
+
+  #failed(message: string): void {
+    this.#end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
+  }
+
+  #misbehaved(what: string): void {
+    this.#options.log.warn({ what }, 'a program tampered with its sandbox')
+    this.#failed('The program tampered with its sandbox and was stopped.')
+    // Kill the child even if it has already reported its result.
+    this.#discard()
+  }
+
+  #discard(): void {
+    this.#memory.resolve(undefined)
+    void this.#options.child.kill()
+  }
 }
 
 const position = z.number().int().min(1).max(10_000_000)
