@@ -1,3 +1,5 @@
+import { jsonValue } from '../../json/parse-json.ts'
+
 const opening = /^[ \t\r\n]*\{[ \t\r\n]*"content"[ \t\r\n]*:[ \t\r\n]*"/
 /** Stop looking for the beginning of the text after this many characters. */
 const maxOpening = 1_024
@@ -31,7 +33,7 @@ export class ContentReader {
       this.#state = 'text'
     }
     const [characters = ''] = completeCharacters.exec(this.#unread) ?? []
-    const text: string = this.#half + JSON.parse(`"${characters}"`)
+    const text = this.#half + jsonValue(`"${characters}"`)
     this.#unread = this.#unread.slice(characters.length)
     if (this.#unread.startsWith('"')) {
       this.#state = 'over'

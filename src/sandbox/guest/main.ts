@@ -1,7 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { begin } from './evaluate.ts'
 import { limitMemory, Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
-import { Program } from './program.ts'
+import { GuestProgram } from './program.ts'
 import {
   type Frame,
   type HostCallError,
@@ -30,7 +30,7 @@ const maximum = memory + 24 * 1024 * 1024
 const parserDelayMs = 5_000
 
 const wasm = await WebAssembly.compile(limitMemory(process.getBuiltinModule('node:fs').readFileSync(wasmFile), maximum))
-let running: Program | undefined
+let running: GuestProgram | undefined
 let remembered: Buffer | undefined
 
 let machine = await Machine.create({ wasm, memory, program: () => running })
@@ -64,7 +64,7 @@ async function run(task: ProgramTask): Promise<void> {
     const state = unpackMemory(remembered, maximum)
     machine = await Machine.create({ wasm, memory, program: () => running, remembered: state })
   }
-  running = new Program(task, machine, channel, (result) => {
+  running = new GuestProgram(task, machine, channel, (result) => {
     channel.send(messageKinds.done, 0, JSON.stringify(result))
     // After this, the host kills the child.
     if (task.keep && !result.broken) channel.send(messageKinds.memory, 0, packMemory(machine.snapshot()))

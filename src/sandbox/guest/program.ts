@@ -12,7 +12,7 @@ interface Outcome {
 const maxTimers = 1000
 
 /** Runs a program and reports its result once. */
-export class Program implements ProgramCalls {
+export class GuestProgram implements ProgramCalls {
   readonly #task: ProgramTask
   readonly #machine: Machine
   readonly #channel: HostChannel
