@@ -36,7 +36,7 @@ import { createKeyUsage } from '../stores/key-usage.ts'
 import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
 import type { RedisMembership } from '../stores/redis/cluster.ts'
 import type { RedisStoresOptions } from '../stores/redis/stores.ts'
-import { keptAuditKey, keptSealSecret, rememberedSharedSecret } from '../stores/secret-file.ts'
+import { keptAuditKey, replicaSecret } from '../stores/secret-file.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { createRecentCalls } from '../telemetry/calls/call-records.ts'
 import { createMetrics } from '../telemetry/metrics/metrics.ts'
@@ -155,7 +155,7 @@ export async function openProcessState(config: Config, generations: Current, opt
     breakers: open.use(createBreakers({ configOf: (server) => generations.current.breakerOf(server), clock, log })),
     seal,
     /** Membership among replicas or workers; undefined if this is the only process. */
-    membership: shared?.membership as Pick<RedisMembership, keyof Membership | 'join'> | undefined,
+    membership: shared?.membership as (Membership & Pick<RedisMembership, 'join'>) | undefined,
     /** Leases for resources that only one replica may hold. */
     leases: open.use(shared && createLeases(shared.membership)),
     pubSub: shared?.pubSub,
@@ -221,15 +221,14 @@ async function openStores(
   open: AsyncDisposableStack,
 ) {
   const local = memoryBuckets()
-  const ownSecret = () => keptSealSecret(stores.path)
-  const sharing = { limits: cacheLimits(generations), local, ownSecret, clock, log }
-  const remembered = rememberedSharedSecret(stores.path)
-  const primary = await workers?.open(sharing)
-  const redis = open.use(await openRedis(stores, { ...sharing, remembered, workers: primary?.membership }))
+  const secret = replicaSecret(stores.path)
+  const sharing = { limits: cacheLimits(generations), local, clock, log }
+  const primary = await workers?.open({ ...sharing, ownSecret: secret.own })
+  const redis = open.use(await openRedis(stores, { ...sharing, secret, workers: primary?.membership }))
   const shared = redis ?? primary
   return {
     ...{ redis, primary, shared, buckets: shared?.buckets ?? local },
-    seal: shared?.seal ?? createSeal(await ownSecret()),
+    seal: shared?.seal ?? createSeal(await secret.own()),
   }
 }
 

@@ -80,10 +80,17 @@ export const derivedSecret = (key: string, purpose: string): string =>
 /** The secret that seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
 export const keptSealSecret = (folder: string): Promise<string> => keptSecret(folder, 'seal')
 
-/** The secret that replicas share in Redis, as last read, for a start while Redis is down. */
-export const rememberedSharedSecret = (folder: string) => ({
-  read: (): Promise<string | undefined> => read(join(folder, sharedName)),
-  async write(secret: string): Promise<void> {
+/** This replica's own secret, and the one that replicas share in Redis, as last read, for a start while Redis is down. */
+export interface ReplicaSecret {
+  own(): Promise<string>
+  read(): Promise<string | undefined>
+  write(secret: string): Promise<void>
+}
+
+export const replicaSecret = (folder: string): ReplicaSecret => ({
+  own: () => keptSealSecret(folder),
+  read: () => read(join(folder, sharedName)),
+  async write(secret) {
     if (secret !== (await read(join(folder, sharedName)))) {
       await writeAtomic(join(folder, sharedName), `${secret}\n`, { mode: 0o600 })
     }

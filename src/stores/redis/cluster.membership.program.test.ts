@@ -4,9 +4,9 @@ import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { redisMembership } from './cluster.ts'
+import { RedisMembership } from './cluster.ts'
 import type { SharedRedis } from './connection.ts'
-import { connected } from './redis.fixture.ts'
+import { connected, redisWith } from './redis.fixture.ts'
 
 const seal = createSeal('the secret of this fleet')
 
@@ -23,7 +23,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     const redis = open.use(await connected(server.url))
     const all = addresses.map((address) => {
       const clock = createManualClock()
-      const membership = open.use(redisMembership({ redis, clock, seal }))
+      const membership = open.use(new RedisMembership({ redis, clock, seal }))
       /** Sends a heartbeat and reads which other replicas exist. */
       const beat = () => membership.join(address)
       return { clock, membership, self: membership.self, beat }
@@ -73,7 +73,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
   test('a replica that joined later is known from its first record on, before the next poll', async () => {
     const { redis, all } = await replicas('http://a')
     const [one] = all as [(typeof all)[0]]
-    await using newcomer = redisMembership({ redis, clock: createManualClock(), seal })
+    await using newcomer = new RedisMembership({ redis, clock: createManualClock(), seal })
     await newcomer.join('http://b')
     await newcomer.keep(`${newcomer.self}.1`, 'its record')
     const held = { heldBy: newcomer.self, address: 'http://b' }
@@ -97,7 +97,11 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await membership.keep(`${self}.1`, 'its record')
     let late = 0
     const ask: SharedRedis['ask'] = async (command) => (late-- > 0 ? undefined : redis.ask(command))
-    await using other = redisMembership({ redis: { ...redis, up: true, ask }, clock: createManualClock(), seal })
+    await using other = new RedisMembership({
+      redis: redisWith(redis, { up: true, ask }),
+      clock: createManualClock(),
+      seal,
+    })
     await other.join('http://b')
     late = 2
     expect(await other.takeOver(`${self}.1`)).toEqual({ heldBy: self, address: 'http://a' })
@@ -115,7 +119,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
       addressOf: (name: string) => members.get(name),
       unreachable: (name: string) => void members.delete(name),
     }
-    await using one = redisMembership({ redis, clock, seal, workers })
+    await using one = new RedisMembership({ redis, clock, seal, workers })
     expect(one.self).toBe('one')
     expect(one.addressOf('other')).toBe('http://b')
     await one.join('http://a')
@@ -133,8 +137,8 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await using own = await startRedis()
     await using redis = await connected(own.url)
     const clock = createManualClock()
-    await using one = redisMembership({ redis, clock, seal })
-    await using other = redisMembership({ redis, clock: createManualClock(), seal })
+    await using one = new RedisMembership({ redis, clock, seal })
+    await using other = new RedisMembership({ redis, clock: createManualClock(), seal })
     await other.join('http://b')
     await one.join('http://a')
     let returns = 0
@@ -179,8 +183,8 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
   test('a replica that cannot be reached while Redis is away is asked again', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)
-    await using one = redisMembership({ redis, clock: createManualClock(), seal })
-    await using other = redisMembership({ redis, clock: createManualClock(), seal })
+    await using one = new RedisMembership({ redis, clock: createManualClock(), seal })
+    await using other = new RedisMembership({ redis, clock: createManualClock(), seal })
     await other.join('http://b')
     await one.join('http://a')
     await own.stop()
@@ -203,7 +207,11 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
       changed = listener
       return { [Symbol.dispose]() {} }
     }
-    await using one = redisMembership({ redis: { ...redis, ask, onChange }, clock: createManualClock(), seal })
+    await using one = new RedisMembership({
+      redis: redisWith(redis, { ask, onChange }),
+      clock: createManualClock(),
+      seal,
+    })
     await one.join('http://b')
     const session = `${one.self}.1`
     await one.keep(session, 'its record')

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
 import { createTopicListeners, type Membership, ownerOf, type PubSub, type TakenOver } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
@@ -20,7 +19,7 @@ const maxEnded = 10_000
 const sessionMs = 2 * 3_600_000
 
 /** Stores a session; returns 0 if another live replica holds it. KEYS: session, replica prefix; ARGV: self, record. */
-const keep = createScript(`
+const keepSession = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
   redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'record', ARGV[2])
@@ -34,7 +33,7 @@ const keep = createScript(`
  * replica that its id names: the record may be on its way, or lost. KEYS: session, prefix of replicas; ARGV: self, an
  * unreachable replica, our address, the replica in the session's id.
  */
-const takeOver = createScript(`
+const takeOverSession = createScript(`
   local stored = redis.call('HGET', KEYS[1], 'holder')
   local holder = stored or ARGV[4]
   local address = holder ~= ARGV[1] and holder ~= ARGV[2] and redis.call('GET', KEYS[2] .. holder)
@@ -55,178 +54,204 @@ export interface RedisMembershipOptions {
 }
 
 /** Joins the replicas that share a Redis. While it is down, the last known replicas are assumed to be running. */
-export function redisMembership({ redis, clock, seal, workers }: RedisMembershipOptions): RedisMembership {
-  const self = workers?.self ?? randomBytes(6).toString('base64url')
-  const at = (name: string) => `${redis.prefix}{fleet}:${name}`
-  let known = new Map<string, string>()
-  /** The replicas that had sent a heartbeat when this one last looked. */
-  let alive: ReadonlySet<string> = new Set()
-  let address: string | undefined
-  let timer: Timer | undefined
-  let ended = false
-  /** The time since which Redis has responded without interruption. After an outage, heartbeats may just be late. */
-  let steadySince: number | undefined
-  let heldUp = false
-  /** A value that the first replica writes and all see. If it changes, Redis has lost its data. */
-  let dataId: string | undefined
-  /** Whether every replica that runs has had the time to send a heartbeat. */
-  const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= heartbeatTimeoutMs
-  const listeners = new Set<() => void>()
+export class RedisMembership implements Membership, AsyncDisposable {
+  readonly self: string
+  readonly #redis: SharedRedis
+  readonly #clock: Clock
+  readonly #seal: Seal
+  readonly #workers: RedisMembershipOptions['workers']
+  readonly #changes: Disposable
+  readonly #listeners = new Set<() => void>()
   /** Ended sessions whose records are still in Redis. Otherwise, a request after the outage would continue them. */
-  const toForget = new Map<string, true>()
-  const forget = async (session: string) => {
-    setBounded(toForget, session, true, maxEnded)
-    if ((await redis.ask((client) => client.del(at(`session:${session}`)))) !== undefined) toForget.delete(session)
+  readonly #toForget = new Map<string, true>()
+  #known = new Map<string, string>()
+  /** The replicas that had sent a heartbeat when this one last looked. */
+  #alive: ReadonlySet<string> = new Set()
+  #address: string | undefined
+  #timer: Timer | undefined
+  #ended = false
+  /** The time since which Redis has responded without interruption. After an outage, heartbeats may just be late. */
+  #steadySince: number | undefined
+  #heldUp = false
+  /** A value that the first replica writes and all see. If it changes, Redis has lost its data. */
+  #dataId: string | undefined
+
+  constructor({ redis, clock, seal, workers }: RedisMembershipOptions) {
+    this.#redis = redis
+    this.#clock = clock
+    this.#seal = seal
+    this.#workers = workers
+    this.self = workers?.self ?? randomBytes(6).toString('base64url')
+    this.#changes = redis.onChange((up) => {
+      if (!up) return this.#lost()
+      for (const session of [...this.#toForget.keys()]) void this.#forget(session)
+      void this.#beat()
+    })
   }
 
-  const lost = () => {
-    steadySince = undefined
-    heldUp = true
+  /** Announces the address at which this replica accepts requests. */
+  async join(address: string): Promise<void> {
+    this.#address = address
+    await this.#beat()
   }
-  const changes = redis.onChange((up) => {
-    if (!up) return lost()
-    for (const session of [...toForget.keys()]) void forget(session)
-    void beat()
-  })
 
-  const beat = async () => {
-    const mine = address
-    const names = await redis.ask(async (client) => {
-      if (mine !== undefined) {
+  addressOf(replica: string): string | undefined {
+    if (replica === this.self) return undefined
+    // Once Redis is sure, it decides: the primary does not notice that a worker hangs.
+    return this.#known.get(replica) ?? (this.#isSure ? undefined : this.#workers?.addressOf(replica))
+  }
+
+  readonly isGone = (replica: string): boolean => this.#isSure && !this.#alive.has(replica)
+
+  unreachable(replica: string): void {
+    // Keep the replica while Redis is down: otherwise, nothing could read its address or take over its sessions.
+    if (!this.#redis.up) return
+    this.#known.delete(replica)
+    this.#workers?.unreachable(replica)
+  }
+
+  async keep(session: string, record: string): Promise<boolean> {
+    const keys = [this.#at(`session:${session}`), this.#at('replica:')]
+    return (await this.#redis.ask((client) => keepSession(client, keys, [this.self, record]))) !== 0
+  }
+
+  readonly onReturn = (listener: () => void): Disposable => listen(this.#listeners, listener)
+
+  async takeOver(session: string, unreachable = ''): Promise<TakenOver> {
+    if (this.#toForget.has(session)) return undefined
+    const keys = [this.#at(`session:${session}`), this.#at('replica:')]
+    const values = [this.self, unreachable, this.#address ?? '', ownerOf(session)]
+    const request = () => this.#redis.ask((client) => takeOverSession(client, keys, values))
+    let reply = await request()
+    // A slow response does not mean that the session is unknown. Taking it over twice changes nothing.
+    for (let sent = 1; reply === undefined && this.#redis.up && sent < maxRequests; sent++) reply = await request()
+    const [first, address] = (reply as readonly string[] | null | undefined) ?? []
+    if (first === undefined) return undefined
+    if (address === undefined) return { record: first }
+    // Remember the holder, which may have only just joined.
+    this.#known.set(first, address)
+    return { heldBy: first, address }
+  }
+
+  readonly forget = (session: string): void => void this.#forget(session)
+
+  readonly sign = (text: string): string => this.#seal.close(text, 'fleet')
+
+  readonly verify = (signed: string): string | undefined => this.#seal.open(signed, 'fleet')
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended = true
+    this.#changes[Symbol.dispose]()
+    this.#timer?.[Symbol.dispose]()
+    // Remove this replica, so that others do not wait for its heartbeat to expire.
+    await this.#remove([this.self])
+  }
+
+  /** Whether every replica that runs has had the time to send a heartbeat. */
+  get #isSure(): boolean {
+    return this.#steadySince !== undefined && this.#clock.monotonic() - this.#steadySince >= heartbeatTimeoutMs
+  }
+
+  readonly #at = (name: string): string => `${this.#redis.prefix}{fleet}:${name}`
+
+  async #forget(session: string): Promise<void> {
+    setBounded(this.#toForget, session, true, maxEnded)
+    const isGone = await this.#redis.ask((client) => client.del(this.#at(`session:${session}`)))
+    if (isGone !== undefined) this.#toForget.delete(session)
+  }
+
+  #lost(): void {
+    this.#steadySince = undefined
+    this.#heldUp = true
+  }
+
+  async #beat(): Promise<void> {
+    const address = this.#address
+    const names = await this.#redis.ask(async (client) => {
+      if (address !== undefined) {
         const line = client
           .multi()
-          .set(at(`replica:${self}`), mine, 'PX', heartbeatTimeoutMs)
-          .sadd(at('replicas'), self)
+          .set(this.#at(`replica:${this.self}`), address, 'PX', heartbeatTimeoutMs)
+          .sadd(this.#at('replicas'), this.self)
           // Replicas remove the names of those that are gone, but the last one to be killed has nobody to do that.
-          .pexpire(at('replicas'), sessionMs)
-          .set(at('data'), randomBytes(12).toString('base64url'), 'PX', sessionMs, 'NX')
-          .pexpire(at('data'), sessionMs)
-          .get(at('data'))
+          .pexpire(this.#at('replicas'), sessionMs)
+          .set(this.#at('data'), randomBytes(12).toString('base64url'), 'PX', sessionMs, 'NX')
+          .pexpire(this.#at('data'), sessionMs)
+          .get(this.#at('data'))
         const id = (await line.exec())?.at(-1)?.[1]
-        if (dataId !== undefined && id !== dataId) lost()
-        dataId = typeof id === 'string' ? id : undefined
+        if (this.#dataId !== undefined && id !== this.#dataId) this.#lost()
+        this.#dataId = typeof id === 'string' ? id : undefined
       }
-      return client.smembers(at('replicas'))
+      return client.smembers(this.#at('replicas'))
     })
-    if (names === undefined) lost()
-    else if (names.length > 0) await look(names)
-    timer?.[Symbol.dispose]()
-    if (!ended) timer = clock.after(beatMs, next, { promptly: true })
+    if (names === undefined) this.#lost()
+    else if (names.length > 0) await this.#look(names)
+    this.#timer?.[Symbol.dispose]()
+    if (!this.#ended) this.#timer = this.#clock.after(beatMs, () => this.#beatAgain(), { promptly: true })
   }
 
   /**
    * Sends the next heartbeat. A pause in this process counts as a Redis outage: other replicas may consider this one
    * gone, and replicas that were also paused have not sent a heartbeat yet.
    */
-  const next = () => {
-    if ((timer?.lateMs ?? 0) >= pausedMs) lost()
-    void beat()
+  #beatAgain(): void {
+    if ((this.#timer?.lateMs ?? 0) >= pausedMs) this.#lost()
+    void this.#beat()
   }
 
-  const look = async (names: readonly string[]) => {
-    const addresses = await redis.ask((client) => client.mget(names.map((name) => at(`replica:${name}`))))
-    if (addresses === undefined) return lost()
-    steadySince ??= clock.monotonic()
-    const sure = isSure()
+  async #look(names: readonly string[]): Promise<void> {
+    const addresses = await this.#redis.ask((client) => client.mget(names.map((name) => this.#at(`replica:${name}`))))
+    if (addresses === undefined) return this.#lost()
+    this.#steadySince ??= this.#clock.monotonic()
+    const sure = this.#isSure
     const found = new Map<string, string>()
     const missing: string[] = []
     /** Names that this replica had before a restart; they are registered with our address. */
     const former: string[] = []
-    names.forEach((name, index) => {
+    for (const [index, name] of names.entries()) {
       const place = addresses[index]
       if (typeof place !== 'string') missing.push(name)
-      else if (place === address && name !== self) former.push(name)
+      else if (place === this.#address && name !== this.self) former.push(name)
       else found.set(name, place)
-    })
-    alive = new Set(found.keys())
-    known = sure ? found : new Map([...known, ...found])
-    for (const name of former) known.delete(name)
-    if (former.length > 0) await redis.ask((client) => removing(client, former))
-    if (sure && missing.length > 0) await redis.ask((client) => client.srem(at('replicas'), ...missing))
-    if (heldUp) for (const listener of listeners) listener()
-    heldUp = false
+    }
+    this.#alive = new Set(found.keys())
+    this.#known = sure ? found : new Map([...this.#known, ...found])
+    for (const name of former) this.#known.delete(name)
+    if (former.length > 0) await this.#remove(former)
+    if (sure && missing.length > 0) await this.#redis.ask((client) => client.srem(this.#at('replicas'), ...missing))
+    if (this.#heldUp) for (const listener of this.#listeners) listener()
+    this.#heldUp = false
   }
 
-  const removing = (client: Redis, names: readonly string[]) =>
-    client
-      .multi()
-      .del(names.map((name) => at(`replica:${name}`)))
-      .srem(at('replicas'), ...names)
-      .exec()
-
-  return {
-    self,
-    async join(own) {
-      address = own
-      await beat()
-    },
-    addressOf(replica) {
-      if (replica === self) return undefined
-      // Once Redis is sure, it decides: the primary does not notice that a worker hangs.
-      return known.get(replica) ?? (isSure() ? undefined : workers?.addressOf(replica))
-    },
-    isGone: (replica) => isSure() && !alive.has(replica),
-    unreachable(replica) {
-      // Keep the replica while Redis is down: otherwise, nothing could read its address or take over its sessions.
-      if (!redis.up) return
-      known.delete(replica)
-      workers?.unreachable(replica)
-    },
-    async keep(session, record) {
-      const keys = [at(`session:${session}`), at('replica:')]
-      return (await redis.ask((client) => keep(client, keys, [self, record]))) !== 0
-    },
-    onReturn: (listener) => listen(listeners, listener),
-    async takeOver(session, unreachable = '') {
-      if (toForget.has(session)) return undefined
-      const keys = [at(`session:${session}`), at('replica:')]
-      const values = [self, unreachable, address ?? '', ownerOf(session)]
-      const request = () => redis.ask((client) => takeOver(client, keys, values))
-      let reply = await request()
-      // A slow response does not mean that the session is unknown. Taking it over twice changes nothing.
-      for (let sent = 1; reply === undefined && redis.up && sent < maxRequests; sent++) reply = await request()
-      const taken = readTakenOver(reply as readonly string[] | null | undefined)
-      // Remember the holder, which may have only just joined.
-      if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
-      return taken
-    },
-    forget: (session) => void forget(session),
-    sign: (text) => seal.close(text, 'fleet'),
-    verify: (signed) => seal.open(signed, 'fleet'),
-    async [Symbol.asyncDispose]() {
-      ended = true
-      changes[Symbol.dispose]()
-      timer?.[Symbol.dispose]()
-      // Remove this replica, so that others do not wait for its heartbeat to expire.
-      await redis.ask((client) => removing(client, [self]))
-    },
+  #remove(names: readonly string[]) {
+    const keys = names.map((name) => this.#at(`replica:${name}`))
+    const replicas = this.#at('replicas')
+    return this.#redis.ask((client) =>
+      client
+        .multi()
+        .del(keys)
+        .srem(replicas, ...names)
+        .exec(),
+    )
   }
-}
-
-function readTakenOver(reply: readonly string[] | null | undefined): TakenOver {
-  const [first, address] = reply ?? []
-  if (first === undefined) return undefined
-  return address === undefined ? { record: first } : { heldBy: first, address }
-}
-
-export interface RedisMembership extends Membership, AsyncDisposable {
-  /** Announces the address at which this replica accepts requests. */
-  join(address: string): Promise<void>
-}
-
-export interface RedisPubSubOptions {
-  readonly redis: SharedRedis
-  readonly self: string
-  /** A seal whose secret all replicas share. */
-  readonly seal: Seal
-  readonly log: Log
 }
 
 /** The channel of all messages between replicas. */
 export const pubSubChannel = ({ prefix }: Pick<SharedRedis, 'prefix'>): string => `${prefix}bulletin`
 
 /** Broadcast through a Redis channel. Messages are sealed, so those written without the secret have no effect. */
-export function redisPubSub({ redis, self, seal, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
+export function redisPubSub({
+  redis,
+  self,
+  seal,
+  log,
+}: {
+  readonly redis: SharedRedis
+  readonly self: string
+  /** A seal whose secret all replicas share. */
+  readonly seal: Seal
+  readonly log: Log
+}): PubSub & AsyncDisposable {
   const channel = pubSubChannel(redis)
   const listeners = createTopicListeners(log)
   const subscription = redis.subscribe([channel], (_, sealed) => {

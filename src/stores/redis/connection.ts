@@ -8,22 +8,6 @@ import { backoffMs } from '../../lib/duration.ts'
 import { listen } from '../../lib/listen.ts'
 import { failureReason } from '../../lib/message-text.ts'
 
-/** A connection to Redis or Valkey, which may be unavailable, so callers need a fallback. */
-export interface SharedRedis extends AsyncDisposable {
-  readonly up: boolean
-  /** Why Redis is down, without a password; undefined while it is up or the first connection is being opened. */
-  readonly problem: string | undefined
-  /** The address without credentials, for display. */
-  readonly where: string
-  /** Key prefix, so that several clusters can share one Redis. */
-  readonly prefix: string
-  /** Runs a command; undefined if Redis is unavailable or too slow. Never rejects. */
-  ask<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined>
-  onChange(listener: (up: boolean) => void): Disposable
-  /** Receives messages from these channels over a separate connection, which reconnects automatically. */
-  subscribe(channels: readonly string[], hear: (channel: string, message: string) => void): AsyncDisposable
-}
-
 export interface RedisOptions {
   readonly url: string
   readonly prefix?: string
@@ -46,41 +30,120 @@ const startMs = 2_000
 const maxPauseMs = 2_000
 
 /** Connects and reconnects in the background: neither this function nor calls wait for a connection. */
-export async function connectRedis({ url, prefix = 'toolway:', clock, log }: RedisOptions): Promise<SharedRedis> {
+export async function connectRedis(options: RedisOptions): Promise<SharedRedis> {
   // Loaded only if Redis is configured; most gateways run without it.
   const { Redis: Client } = await import('ioredis')
-  const listeners = new Set<(up: boolean) => void>()
-  const where = new URL(url).host
-  let up = false
-  let unanswered = 0
-  let unansweredProbes = 0
-  let probe: Disposable | undefined
-  let ended = false
+  return new SharedRedis(Client, options)
+}
 
-  /** Why Redis is down, and what was logged about it since it was last up. */
-  let why: string | undefined
-  const logged = new Set<string>()
+/** A connection to Redis or Valkey, which may be unavailable, so callers need a fallback. */
+export class SharedRedis implements AsyncDisposable {
+  /** Key prefix, so that several clusters can share one Redis. */
+  readonly prefix: string
+  /** The address without credentials, for display. */
+  readonly where: string
+  up = false
+  /** Why Redis is down, without a password; undefined while it is up or the first connection is being opened. */
+  problem: string | undefined
+  readonly #options: RedisOptions
+  readonly #Client: typeof Redis
+  readonly #client: Redis
+  readonly #subscribers = new Set<Redis>()
+  readonly #listeners = new Set<(up: boolean) => void>()
+  /** What was logged about the problem since Redis was last up. */
+  readonly #logged = new Set<string>()
+  /** Why the current connection cannot be opened, or was closed. */
+  #failure: string | undefined
+  #unanswered = 0
+  #unansweredProbes = 0
+  /** Whether a new connection may help: packets are dropped silently, or another server has become the master. */
+  #replace = false
+  #probe: Disposable | undefined
+  #checking: Promise<void> | undefined
+  #ended = false
 
-  const settle = (now: boolean, reason = '') => {
-    if (ended) return
-    why = now ? undefined : reason
-    const changed = now !== up
-    up = now
-    if (changed) logged.clear()
-    if (!up && !logged.has(reason)) {
-      logged.add(reason)
-      log.warn(
-        { redis: where, why: reason },
-        'Redis is unavailable: each replica applies limits on its own, and results are not cached',
-      )
-    }
-    if (!changed) return
-    if (up) log.info({ redis: where }, 'Redis is available: limits, cached results and sessions are shared')
-    for (const listener of listeners) listener(up)
+  constructor(Client: typeof Redis, options: RedisOptions) {
+    this.#Client = Client
+    this.#options = options
+    this.prefix = options.prefix ?? 'toolway:'
+    this.where = new URL(options.url).host
+    this.#client = this.#open((reason) => {
+      this.#failure = reason
+    })
+    this.#client.on('ready', () => {
+      this.#responded()
+      this.#failure = undefined
+      void this.#check()
+    })
+    this.#client.on('close', () => this.#settle(false, this.#failure ?? this.problem ?? 'connection closed'))
   }
 
-  const open = (failed: (reason: string) => void = () => {}): Redis => {
-    const client = new Client(url, {
+  /** Runs a command; undefined if Redis is unavailable or too slow. Never rejects. */
+  async ask<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+    if (!this.up) return undefined
+    try {
+      const answer = await this.#inTime(command(this.#client))
+      this.#unanswered = 0
+      return answer
+    } catch (thrown) {
+      const refusal = refusalIn(thrown)
+      if (refusal !== undefined) void this.#refused(refusal)
+      else if (++this.#unanswered >= maxUnanswered && this.up) {
+        this.#settle(false, noResponse)
+        this.#tryAgain()
+      }
+      return undefined
+    }
+  }
+
+  onChange(listener: (up: boolean) => void): Disposable {
+    return listen(this.#listeners, listener)
+  }
+
+  /** Receives messages from these channels over a separate connection, which reconnects automatically. */
+  subscribe(channels: readonly string[], hear: (channel: string, message: string) => void): AsyncDisposable {
+    const { clock } = this.#options
+    const subscriber = this.#open()
+    this.#subscribers.add(subscriber)
+    subscriber.on('message', hear)
+    let isSubscribed = false
+    let timer: Disposable | undefined
+    /** Subscribes, or checks that the subscribed connection still responds, and replaces it otherwise. */
+    const keepSubscribed = async () => {
+      timer?.[Symbol.dispose]()
+      timer = clock.after(subscriberProbeMs, () => void keepSubscribed())
+      if (subscriber.status !== 'ready') return
+      try {
+        await this.#inTime(isSubscribed ? subscriber.ping() : subscriber.subscribe(...channels), connectMs)
+        isSubscribed = true
+      } catch (thrown) {
+        const refusal = refusalIn(thrown)
+        if (refusal !== undefined) this.#logRejected(refusal)
+        else if (subscriber.status === 'ready') subscriber.disconnect(true)
+      }
+    }
+    // Subscribe on each connection, because ioredis subscribes again only if its first attempt succeeded.
+    subscriber.on('ready', () => {
+      isSubscribed = false
+      void keepSubscribed()
+    })
+    return {
+      [Symbol.asyncDispose]: async () => {
+        timer?.[Symbol.dispose]()
+        this.#subscribers.delete(subscriber)
+        subscriber.disconnect()
+      },
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended = true
+    this.#probe?.[Symbol.dispose]()
+    this.#client.disconnect()
+  }
+
+  #open(failed: (reason: string) => void = () => {}): Redis {
+    const client = new this.#Client(this.#options.url, {
       // Fail immediately while Redis is down, instead of queueing commands until it is back.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
@@ -95,7 +158,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     // ioredis waits without a limit for the responses to its first commands.
     let handshake: Disposable | undefined
     client.on('connect', () => {
-      handshake = clock.after(connectMs, () => {
+      handshake = this.#options.clock.after(connectMs, () => {
         failed(`not ready within ${connectMs / 1000} s of connecting`)
         client.disconnect(true)
       })
@@ -103,156 +166,98 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     for (const event of ['ready', 'close']) client.on(event, () => handshake?.[Symbol.dispose]())
     return client
   }
-  /** Why the current connection cannot be opened, or was closed. */
-  let failure: string | undefined
-  const client = open((reason) => {
-    failure = reason
-  })
-  const subscribers = new Set<Redis>()
-  client.on('ready', () => {
-    unanswered = 0
-    unansweredProbes = 0
-    failure = undefined
-    void check()
-  })
-  client.on('close', () => settle(false, failure ?? why ?? 'connection closed'))
 
-  /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
-  const inTime = async <T>(response: Promise<T>, ms = requestTimeoutMs): Promise<T> => {
-    const { promise, reject } = Promise.withResolvers<never>()
-    using _timer = clock.after(ms, () => reject(new Error('no response in time')))
-    return await Promise.race([response, promise])
+  /** Checks that Redis accepts writes and scripts. Otherwise, it counts as down, because nothing can be shared. */
+  #check(): Promise<void> {
+    this.#checking ??= this.#checkWrites().finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+
+  async #checkWrites(): Promise<void> {
+    try {
+      await this.#selectDatabase()
+      await this.#inTime(writeProbe(this.#client, [`${this.prefix}probe`], []))
+    } catch (thrown) {
+      // If the connection was lost, `close` reports it.
+      if (this.#ended || this.#client.status !== 'ready') return
+      const refusal = refusalIn(thrown)
+      this.#replace =
+        refusal === undefined ? ++this.#unansweredProbes >= maxUnansweredProbes : isElsewhere.test(refusal)
+      this.#settle(false, refusal ?? noResponse)
+      this.#tryAgain()
+      return
+    }
+    this.#responded()
+    this.#replace = false
+    this.#settle(true)
   }
 
   /** Selects the database in the URL again, because ioredis uses database 0 if that fails. */
-  const selectDatabase = async () => {
-    const { db = 0 } = client.options
+  async #selectDatabase(): Promise<void> {
+    const { db = 0 } = this.#client.options
     if (db === 0) return
     try {
-      await inTime(client.select(db))
+      await this.#inTime(this.#client.select(db))
     } catch (thrown) {
       if (thrown instanceof Error && refusalIn(thrown) !== undefined)
-        thrown.message = `database ${new URL(url).pathname.slice(1)} cannot be used: ${thrown.message}`
+        thrown.message = `database ${new URL(this.#options.url).pathname.slice(1)} cannot be used: ${thrown.message}`
       throw thrown
     }
   }
 
-  /** Whether a new connection may help: packets are dropped silently, or another server has become the master. */
-  let replace = false
-  let checking: Promise<void> | undefined
-  /** Checks that Redis accepts writes and scripts. Otherwise, it counts as down, because nothing can be shared. */
-  const check = () => {
-    checking ??= selectDatabase()
-      .then(() => inTime(writeProbe(client, [`${prefix}probe`], [])))
-      .then(
-        () => {
-          unanswered = 0
-          unansweredProbes = 0
-          replace = false
-          settle(true)
-        },
-        (thrown: unknown) => {
-          // If the connection was lost, `close` reports it.
-          if (ended || client.status !== 'ready') return
-          const refusal = refusalIn(thrown)
-          replace = refusal === undefined ? ++unansweredProbes >= maxUnansweredProbes : isElsewhere.test(refusal)
-          settle(false, refusal ?? noResponse)
-          tryAgain()
-        },
-      )
-      .finally(() => {
-        checking = undefined
-      })
-    return checking
+  #responded(): void {
+    this.#unanswered = 0
+    this.#unansweredProbes = 0
+  }
+
+  /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
+  async #inTime<T>(response: Promise<T>, ms = requestTimeoutMs): Promise<T> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    using _timer = this.#options.clock.after(ms, () => reject(new Error('no response in time')))
+    return await Promise.race([response, promise])
   }
 
   /** Probes a connection that cannot be used, or replaces it. */
-  const tryAgain = () => {
-    probe ??= clock.after(probeMs, () => {
-      probe = undefined
-      if (ended || up || client.status !== 'ready') return
-      if (!replace) return void check()
+  #tryAgain(): void {
+    this.#probe ??= this.#options.clock.after(probeMs, () => {
+      this.#probe = undefined
+      if (this.#ended || this.up || this.#client.status !== 'ready') return
+      if (!this.#replace) return void this.#check()
       // Messages come from the same server.
-      for (const each of [client, ...subscribers]) if (each.status === 'ready') each.disconnect(true)
+      for (const each of [this.#client, ...this.#subscribers]) if (each.status === 'ready') each.disconnect(true)
     })
   }
 
   /** Handles an error reply: either Redis refuses all writes, or just this command. */
-  const refused = async (refusal: string) => {
-    await check()
-    if (up) logRejected(refusal)
+  async #refused(refusal: string): Promise<void> {
+    await this.#check()
+    if (this.up) this.#logRejected(refusal)
   }
 
-  const logRejected = (refusal: string) => {
-    if (logged.has(refusal)) return
-    logged.add(refusal)
-    log.error({ redis: where, why: refusal }, 'Redis rejected a command')
+  #logRejected(refusal: string): void {
+    if (this.#logged.has(refusal)) return
+    this.#logged.add(refusal)
+    this.#options.log.error({ redis: this.where, why: refusal }, 'Redis rejected a command')
   }
 
-  return {
-    prefix,
-    where,
-    get up() {
-      return up
-    },
-    get problem() {
-      return why
-    },
-    async ask(command) {
-      if (!up) return undefined
-      try {
-        const answer = await inTime(command(client))
-        unanswered = 0
-        return answer
-      } catch (thrown) {
-        const refusal = refusalIn(thrown)
-        if (refusal !== undefined) void refused(refusal)
-        else if (++unanswered >= maxUnanswered && up) {
-          settle(false, noResponse)
-          tryAgain()
-        }
-        return undefined
-      }
-    },
-    onChange: (listener) => listen(listeners, listener),
-    subscribe(channels, hear) {
-      const subscriber = open()
-      subscribers.add(subscriber)
-      subscriber.on('message', hear)
-      let isSubscribed = false
-      let timer: Disposable | undefined
-      /** Subscribes, or checks that the subscribed connection still responds, and replaces it otherwise. */
-      const keepSubscribed = async () => {
-        timer?.[Symbol.dispose]()
-        timer = clock.after(subscriberProbeMs, () => void keepSubscribed())
-        if (subscriber.status !== 'ready') return
-        try {
-          await inTime(isSubscribed ? subscriber.ping() : subscriber.subscribe(...channels), connectMs)
-          isSubscribed = true
-        } catch (thrown) {
-          const refusal = refusalIn(thrown)
-          if (refusal !== undefined) logRejected(refusal)
-          else if (subscriber.status === 'ready') subscriber.disconnect(true)
-        }
-      }
-      // Subscribe on each connection, because ioredis subscribes again only if its first attempt succeeded.
-      subscriber.on('ready', () => {
-        isSubscribed = false
-        void keepSubscribed()
-      })
-      return {
-        async [Symbol.asyncDispose]() {
-          timer?.[Symbol.dispose]()
-          subscribers.delete(subscriber)
-          subscriber.disconnect()
-        },
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      ended = true
-      probe?.[Symbol.dispose]()
-      client.disconnect()
-    },
+  #settle(now: boolean, why = ''): void {
+    if (this.#ended) return
+    const { log } = this.#options
+    const facts = { redis: this.where }
+    const changed = now !== this.up
+    this.problem = now ? undefined : why
+    this.up = now
+    if (changed) this.#logged.clear()
+    if (!now && !this.#logged.has(why)) {
+      this.#logged.add(why)
+      const sentence = 'Redis is unavailable: each replica applies limits on its own, and results are not cached'
+      log.warn({ ...facts, why }, sentence)
+    }
+    if (!changed) return
+    if (now) log.info(facts, 'Redis is available: limits, cached results and sessions are shared')
+    for (const listener of this.#listeners) listener(now)
   }
 }
 

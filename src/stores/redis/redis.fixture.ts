@@ -11,3 +11,13 @@ export async function connected(url: string, log: Log = createKeptLog()): Promis
   await until(() => redis.up, { what: 'Redis' })
   return redis
 }
+
+/** The same connection with other members. */
+export const redisWith = (redis: SharedRedis, changes: Partial<SharedRedis>): SharedRedis =>
+  new Proxy(redis, {
+    get(target, name) {
+      if (Object.hasOwn(changes, name)) return changes[name as keyof SharedRedis]
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })

@@ -196,12 +196,13 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
 withPart('redis-server', 'B10: the secret that replicas share in Redis', () => {
   /** Starts a replica that has its own state folder. */
   const replica = async (url: string, memory: { secret?: string | undefined } = {}) => {
-    const remembered = {
+    const secret = {
+      own: async () => randomUUID(),
       read: async () => memory.secret,
-      write: async (secret: string) => void Object.assign(memory, { secret }),
+      write: async (found: string) => void Object.assign(memory, { secret: found }),
     }
     const limits = { maxEntries: 10, maxBytes: 1_000 }
-    const own = { local: memoryBuckets(), limits, remembered, ownSecret: async () => randomUUID() }
+    const own = { local: memoryBuckets(), limits, secret }
     const stores = await openRedisStores({ url, clock: systemClock, log: createKeptLog(), ...own })
     return { ...stores, memory }
   }

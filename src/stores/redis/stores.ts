@@ -4,11 +4,11 @@ import type { PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
 import { createRotatingSeal, createSeal, type Seal } from '../../lib/seal.ts'
-import { derivedSecret } from '../secret-file.ts'
+import { derivedSecret, type ReplicaSecret } from '../secret-file.ts'
 import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
-import { type RedisMembership, type RedisMembershipOptions, redisMembership, redisPubSub } from './cluster.ts'
+import { RedisMembership, type RedisMembershipOptions, redisPubSub } from './cluster.ts'
 import { connectRedis, isUp, type SharedRedis } from './connection.ts'
 import { type RedisSafe, redisSafe } from './vault.ts'
 
@@ -33,10 +33,7 @@ export interface RedisStoresOptions {
   readonly limits: CacheLimits
   readonly local: Buckets
   readonly workers?: RedisMembershipOptions['workers']
-  /** This replica's own secret, used if Redis is down at the first start. */
-  ownSecret(): Promise<string>
-  /** Where this replica remembers the secret in Redis, to use it if Redis is down at a later start. */
-  readonly remembered: { read(): Promise<string | undefined>; write(secret: string): Promise<void> }
+  readonly secret: ReplicaSecret
   readonly clock: Clock
   readonly log: Log
 }
@@ -48,7 +45,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   await isUp(redis, clock)
   const seal =
     key === undefined ? open.use(await openSharedSeal(redis, options)) : createSeal(derivedSecret(key, 'fleet'))
-  const membership = open.use(redisMembership({ redis, clock, seal, workers }))
+  const membership = open.use(new RedisMembership({ redis, clock, seal, workers }))
   const pubSub = open.use(redisPubSub({ redis, self: membership.self, seal, log }))
   const running = open.move()
   return {
@@ -73,10 +70,10 @@ const readSecretMs = 1_000
  */
 async function openSharedSeal(
   redis: SharedRedis,
-  { ownSecret, remembered, clock, log }: RedisStoresOptions,
+  { secret, clock, log }: RedisStoresOptions,
 ): Promise<Seal & Disposable> {
   const key = `${redis.prefix}secret:fleet`
-  const previous = await remembered.read().catch((error: Error) => {
+  const previous = await secret.read().catch((error: Error) => {
     log.warn({ err: error }, 'the stored copy of the shared secret is not used')
     return undefined
   })
@@ -86,35 +83,36 @@ async function openSharedSeal(
       if (stored !== null) return stored
       return (await client.set(key, known, 'NX')) === 'OK' ? known : ((await client.get(key)) ?? known)
     })
-  const remember = async (secret: string) => {
-    await remembered.write(secret).catch((error: Error) => {
-      log.warn(
-        { err: error },
-        'the shared secret could not be stored, so it is not available if Redis is down at the next start',
-      )
+  const remember = (found: string) =>
+    secret.write(found).catch((error: Error) => {
+      const sentence =
+        'the shared secret could not be stored, so it is not available if Redis is down at the next start'
+      log.warn({ err: error }, sentence)
     })
-  }
 
   const found = await readOrRestore(previous)
   if (found !== undefined) await remember(found)
   let shared = found ?? previous
   if (shared === undefined)
     log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until it is back')
-  const seal = createRotatingSeal(shared ?? (await ownSecret()))
+  const seal = createRotatingSeal(shared ?? (await secret.own()))
   let timer: Timer | undefined
   let ended = false
+  const readLater = () => {
+    timer?.[Symbol.dispose]()
+    timer = clock.after(readSecretMs, () => void next(), { promptly: true })
+  }
   const next = async () => {
     const latest = await readOrRestore(shared)
     if (ended) return
-    timer?.[Symbol.dispose]()
-    timer = clock.after(readSecretMs, () => void next(), { promptly: true })
+    readLater()
     if (latest === undefined || latest === shared) return
     if (shared !== undefined) log.warn({}, 'Redis has lost its data: changed to the shared secret of another replica')
     shared = latest
     seal.rotate(latest)
     await remember(latest)
   }
-  timer = clock.after(readSecretMs, () => void next(), { promptly: true })
+  readLater()
   const changes = redis.onChange((up) => {
     if (up) void next()
   })

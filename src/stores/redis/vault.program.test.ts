@@ -11,9 +11,9 @@ import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { systemClock as clock } from '../../core/clock.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { memoryBuckets } from '../buckets.ts'
-import { derivedSecret, rememberedSharedSecret } from '../secret-file.ts'
+import { derivedSecret, replicaSecret } from '../secret-file.ts'
 import type { SharedRedis } from './connection.ts'
-import { connected } from './redis.fixture.ts'
+import { connected, redisWith } from './redis.fixture.ts'
 import { openRedisStores, type RedisStores, redisTtlStore } from './stores.ts'
 import { redisLocks, redisVault } from './vault.ts'
 
@@ -67,15 +67,13 @@ withPart('redis-server', 'B10: what replicas own together', () => {
 
   test('B6: the key is never in Redis, and neither is what is made of it', async () => {
     const limits = { maxEntries: 10, maxBytes: 1_000 }
-    const remembered = { read: async () => undefined, write: async () => {} }
     const around = {
       url: server.url,
       limits,
       local: memoryBuckets(),
       clock,
       log,
-      ownSecret: async () => 'own',
-      remembered,
+      secret: { own: async () => 'own', read: async () => undefined, write: async () => {} },
     }
     await using one = await openRedisStores({ ...around, key })
     await using other = await openRedisStores({ ...around, key })
@@ -96,8 +94,8 @@ withPart('redis-server', 'B10: what replicas own together', () => {
   test('B10: a replica that restarts while Redis is down has the secret of the others', async () => {
     await using folder = await temporaryFolder()
     const limits = { maxEntries: 10, maxBytes: 1_000 }
-    const remembered = rememberedSharedSecret(folder.path)
-    const around = { limits, local: memoryBuckets(), clock, log, ownSecret: async () => 'own', remembered }
+    const secret = { ...replicaSecret(folder.path), own: async () => 'own' }
+    const around = { limits, local: memoryBuckets(), clock, log, secret }
     const down = 'redis://127.0.0.1:1'
     await using first = await openRedisStores({ ...around, url: down })
     expect(createSeal('own').open(first.seal.close('text', 'a'), 'a')).toBe('text')
@@ -110,7 +108,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
   test('B10: a lock outlives its lease while it is held, and its holder not at all', async () => {
     const redis = await connect()
     // Redis measures real time, and on a busy machine this process may not run for a while.
-    const [one, other] = [0, 1].map(() => redisLocks({ redis, clock, log, leaseMs: 2_000, maxWaitMs: 3_000 }))
+    const [one, other] = [0, 1].map(() => redisLocks({ redis, clock, log, maxWaitMs: 3_000 }, 2_000))
     const holding = await one?.hold('grant')
     await expect(other?.hold('grant')).rejects.toMatchObject({ code: 'OVERLOADED', details: { unsent: true } })
     await holding?.[Symbol.asyncDispose]()
@@ -131,13 +129,12 @@ withPart('redis-server', 'B10: what replicas own together', () => {
   test('B10: a waiting process polls at intervals', async () => {
     const redis = await connect()
     let asked = 0
-    const counting: SharedRedis = {
-      ...redis,
+    const counting = redisWith(redis, {
       ask(command) {
         asked++
         return redis.ask(command)
       },
-    }
+    })
     await redis.ask((client) => client.set(lockKey(redis, 'grant'), 'somebody', 'PX', 300))
     await using _ = await redisLocks({ redis: counting, clock, log }).hold('grant')
     expect(asked).toBeLessThan(12)

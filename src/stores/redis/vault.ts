@@ -14,20 +14,33 @@ import { connectRedis, createScript, isUp, redisAway, type SharedRedis } from '.
 const maxWriteWaitMs = 10_000
 const [firstRetryMs, maxRetryMs] = [50, 500]
 
-export interface RedisVaultOptions {
+/** The vault for OAuth grants, with its locks: replicas with separate locks would refresh one token twice. */
+export interface RedisSafe {
+  readonly vault: Vault
+  readonly locks: Locks
+}
+
+interface RedisSafeOptions {
   readonly redis: SharedRedis
   /** The sealing key, the same in all replicas' configurations; never sent to Redis. */
   readonly key: string
   readonly clock: Clock
-  readonly maxWaitMs?: number
+  readonly log: Log
 }
+
+type Bounded<Option extends keyof RedisSafeOptions> = Pick<RedisSafeOptions, Option> & { readonly maxWaitMs?: number }
 
 /**
  * A vault shared by all replicas, in one Redis hash (B10, B6). Field names reveal nothing without the key, and a value
  * copied to another field cannot be opened. Rejects while Redis is down, because a record that cannot be read is not
  * the same as an absent one.
  */
-export function redisVault({ redis, key: secret, clock, maxWaitMs = maxWriteWaitMs }: RedisVaultOptions): Vault {
+export function redisVault({
+  redis,
+  key: secret,
+  clock,
+  maxWaitMs = maxWriteWaitMs,
+}: Bounded<'redis' | 'key' | 'clock'>): Vault {
   const seal = createSeal(derivedSecret(secret, 'vault'))
   const naming = derivedSecret(secret, 'vault names')
   const nameOf = (key: string) => createHmac('sha256', naming).update(key).digest('base64url')
@@ -89,20 +102,14 @@ const release = createScript(`
   return 0
 `)
 
-export interface RedisLocksOptions {
-  readonly redis: SharedRedis
-  readonly clock: Clock
-  readonly log: Log
-  readonly leaseMs?: number
-  readonly maxWaitMs?: number
-}
-
 /**
  * Locks across replicas (B10). A lock is a lease that is renewed while it is held. It expires if its holder dies, or if
  * Redis is unavailable for as long as the lease. Within one process, only one waiter at a time polls Redis.
  */
-export function redisLocks(options: RedisLocksOptions): Locks {
-  const { redis, clock, log, leaseMs = usualLeaseMs, maxWaitMs = maxLockWaitMs } = options
+export function redisLocks(
+  { redis, clock, log, maxWaitMs = maxLockWaitMs }: Bounded<'redis' | 'clock' | 'log'>,
+  leaseMs = usualLeaseMs,
+): Locks {
   const own = memoryLocks()
 
   const taken = async (key: string, token: string): Promise<void> => {
@@ -160,19 +167,6 @@ export function redisLocks(options: RedisLocksOptions): Locks {
 function held(maxWaitMs: number): ToolwayError {
   const sentence = `Another replica has held this lock for more than ${maxWaitMs / 1000} s; try again in a moment.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })
-}
-
-/** The vault for OAuth grants, with its locks: replicas with separate locks would refresh one token twice. */
-export interface RedisSafe {
-  readonly vault: Vault
-  readonly locks: Locks
-}
-
-export interface RedisSafeOptions {
-  readonly redis: SharedRedis
-  readonly key: string
-  readonly clock: Clock
-  readonly log: Log
 }
 
 export const redisSafe = (options: RedisSafeOptions): RedisSafe => ({

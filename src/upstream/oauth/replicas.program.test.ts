@@ -7,7 +7,7 @@ import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog as log } from '../../core/log.ts'
 import type { Vault } from '../../core/stores.ts'
-import { connected } from '../../stores/redis/redis.fixture.ts'
+import { connected, redisWith } from '../../stores/redis/redis.fixture.ts'
 import { redisSafe } from '../../stores/redis/vault.ts'
 import { startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
@@ -27,7 +27,7 @@ withPart('redis-server', 'B10: grants that replicas share', () => {
   const replicas = async () => {
     const clock = createManualClock()
     const one = open.use(await connected(server.url))
-    const other = { ...open.use(await connected(server.url)), prefix: one.prefix }
+    const other = redisWith(open.use(await connected(server.url)), { prefix: one.prefix })
     const [first, second] = [one, other].map((redis) =>
       openOAuth({ ...redisSafe({ redis, key, clock: systemClock, log }), clock }),
     )
