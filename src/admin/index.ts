@@ -21,7 +21,6 @@ export async function openAdminRoutes(
   const { admin, close } = createAdmin({
     ...processState,
     ...parts,
-    reload: { now: () => parts.cluster.reload(), history: processState.reloads },
     source: options.source,
     worker: options.shared,
     sessions: server.sessions,

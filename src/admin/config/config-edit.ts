@@ -37,7 +37,7 @@ import { createEditHistory, type RecordedEdit } from './edit-history.ts'
 import { createRegistryClient } from './registry.ts'
 import * as schema from './schema.ts'
 import { SecretMask } from './secret-mask.ts'
-import { ServerTester } from './test-servers.ts'
+import { testServers } from './test-servers.ts'
 
 export type ConfigEditService = ReturnType<typeof createConfigEditAdmin>
 
@@ -50,7 +50,6 @@ const maxTestedServers = 20
 export function createConfigEditAdmin(context: AdminContext, edits: ConfigEdits) {
   const { current, source, clock } = context
   const registryUrl = () => current().loaded.config.registry.url
-  const tester = new ServerTester(context)
   return {
     configFile: (): Promise<ConfigFileView> => edits.file(),
     /** Says what an edit would change. Writes nothing. */
@@ -62,7 +61,7 @@ export function createConfigEditAdmin(context: AdminContext, edits: ConfigEdits)
     configEdits: (): Promise<ConfigEditRecord[]> => edits.history(),
     /** Starts the servers that an edit adds or changes, once, and says what they offer. */
     testServers: (caller: Caller, edit: ConfigEdit, signal: AbortSignal): Promise<readonly ServerTest[]> =>
-      testServers(context, edits, tester, { caller, edit, signal }),
+      testEdit(context, edits, { caller, edit, signal }),
     /** The servers in the files of the MCP clients on the gateway's machine. */
     async foundServers(): Promise<readonly FoundServerView[]> {
       if (!source) return []
@@ -180,19 +179,18 @@ export class ConfigEdits implements AsyncDisposable {
 
   /** Reloads all processes. Returns this process's outcome. */
   async #reloaded(): Promise<ReloadEvent> {
-    const { current, reload, clock } = this.#context
+    const { current, cluster, reloads, clock } = this.#context
     const attempts: ReloadAttempt[] = []
-    using _ = reload.history.onAttempt((attempt) => attempts.push(attempt))
-    await reload.now()
+    using _ = reloads.onAttempt((attempt) => attempts.push(attempt))
+    await cluster.reload()
     const attempt = attempts.find(({ ok }) => !ok) ?? attempts.find(({ changes }) => changes.length > 0) ?? attempts[0]
     return reloadEventOf(attempt ?? { at: clock.now(), ok: true, error: null, changes: [] }, current().redactor)
   }
 }
 
-async function testServers(
-  { audit }: AdminContext,
+async function testEdit(
+  context: AdminContext,
   edits: ConfigEdits,
-  tester: ServerTester,
   { caller, edit, signal }: { readonly caller: Caller; readonly edit: ConfigEdit; readonly signal: AbortSignal },
 ): Promise<readonly ServerTest[]> {
   const proposal = await edits.propose(edit)
@@ -204,7 +202,7 @@ async function testServers(
   if (names.length === 0)
     throw invalidArguments(`This edit changes no server${twin ? `: it is in the configuration as ${twin.as}` : ''}.`)
   const action = { operation: 'test_server', arguments: { servers: names } } as const
-  return tester.run(() => audited(audit, caller, action, () => tester.test(loaded, names, signal)))
+  return audited(context.audit, caller, action, () => testServers(context, loaded, names, signal))
 }
 
 async function definitionView(

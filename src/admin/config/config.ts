@@ -18,12 +18,11 @@ import { adminRoute, type Route } from '../router.ts'
 export type ConfigService = ReturnType<typeof createConfigAdmin>
 
 export function createConfigAdmin(context: AdminContext) {
-  const { current, reload, audit, clock } = context
-  const { history } = reload
+  const { current, cluster, reloads, audit, clock } = context
 
   const shown = (attempt: ReloadAttempt): ReloadEvent => reloadEventOf(attempt, current().redactor)
 
-  const lastReload = (): ReloadEvent | undefined => history.attempts[0] && shown(history.attempts[0])
+  const lastReload = (): ReloadEvent | undefined => reloads.attempts[0] && shown(reloads.attempts[0])
 
   return {
     config(): ConfigView {
@@ -33,16 +32,16 @@ export function createConfigAdmin(context: AdminContext) {
         config: redactConfig(loaded.config, redactor),
         warnings: warnings.map(redactor.text),
         reload: reloadView(context, true),
-        history: history.attempts.map(shown),
+        history: reloads.attempts.map(shown),
       }
     },
     lastReload,
     async reload(caller: Caller): Promise<ReloadEvent> {
-      await audited(audit, caller, { operation: 'reload_config' }, () => reload.now())
+      await audited(audit, caller, { operation: 'reload_config' }, () => cluster.reload())
       return lastReload() ?? { at: clock.now(), ok: true, error: null, changes: [] }
     },
     onReload: (listener: (event: ReloadEvent) => void): Disposable =>
-      history.onAttempt((attempt) => listener(shown(attempt))),
+      reloads.onAttempt((attempt) => listener(shown(attempt))),
   }
 }
 

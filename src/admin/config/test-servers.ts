@@ -4,7 +4,6 @@ import { scanDefinition } from '../../catalog/scan/scan.ts'
 import type { ServerConfig } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import type { Definition } from '../../core/entry.ts'
-import { ToolwayError } from '../../core/errors.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import type { OAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, type ProbeResult } from '../../runtime/probe-server.ts'
@@ -14,56 +13,31 @@ import type { Proposal } from './config-editor.ts'
 
 /** How long a test of a server may take. */
 const testMs = 30_000
-const maxTests = 3
 const maxShown = 500
 
-/** Starts servers that are not in the configuration yet, to say what they offer. */
-export class ServerTester {
-  readonly #context: AdminContext
-  #running = 0
-
-  constructor(context: AdminContext) {
-    this.#context = context
+/** Starts each of these servers, which need not be in the configuration yet, once. No process is left behind. */
+export async function testServers(
+  { current, oauth, clock, log }: AdminContext,
+  loaded: NonNullable<Proposal['loaded']>,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<ServerTest[]> {
+  const { config } = loaded
+  const secrets = secretsOf(config, secretSettings(config), loaded.secrets)
+  const known = createRedactor({ secrets, keys: config.audit.redact })
+  const redact = (text: string) => current().redactor.text(known.text(text))
+  // Only a server that is already in the configuration can have a token; testing others stores nothing.
+  const saved = current().loaded.config.mcpServers
+  const authorize: OAuth['authorize'] = (name, tested, principal) =>
+    urlOf(saved[name]) === urlOf(tested) ? oauth.authorize(name, tested, principal) : undefined
+  await using prober = createServerProber({ redact, oauth: { authorize }, limits: config.discovery, clock, log })
+  const results: ServerTest[] = []
+  for (const name of names) {
+    const tested = config.mcpServers[name] as ServerConfig
+    const found = await prober.probe(name, tested, testMs, signal)
+    results.push(testView(name, found, tested, redact))
   }
-
-  /** Runs tests, unless too many are running. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= maxTests) {
-      throw new ToolwayError('OVERLOADED', 'Other servers are being tested: try again in a moment.')
-    }
-    this.#running++
-    try {
-      return await work()
-    } finally {
-      this.#running--
-    }
-  }
-
-  /** Starts each server once. No process is left behind. */
-  async test(
-    loaded: NonNullable<Proposal['loaded']>,
-    names: readonly string[],
-    signal: AbortSignal,
-  ): Promise<ServerTest[]> {
-    const { current, oauth, clock, log } = this.#context
-    const { config } = loaded
-    const secrets = secretsOf(config, secretSettings(config), loaded.secrets)
-    const known = createRedactor({ secrets, keys: config.audit.redact })
-    const redact = (text: string) => current().redactor.text(known.text(text))
-    // Only a server that is already in the configuration can have a token; testing others stores nothing.
-    const saved = current().loaded.config.mcpServers
-    const authorize: OAuth['authorize'] = (name, tested, principal) =>
-      urlOf(saved[name]) === urlOf(tested) ? oauth?.authorize(name, tested, principal) : undefined
-    const options = { redact, oauth: { authorize }, limits: config.discovery, clock, log }
-    await using prober = createServerProber(options)
-    const results: ServerTest[] = []
-    for (const name of names) {
-      const tested = config.mcpServers[name] as ServerConfig
-      const found = await prober.probe(name, tested, testMs, signal)
-      results.push(testView(name, found, tested, redact))
-    }
-    return results
-  }
+  return results
 }
 
 const urlOf = (config: ServerConfig | undefined): string | undefined =>

@@ -66,9 +66,9 @@ function loadFor(caller: Caller, context: AdminContext): Load {
 }
 
 /** The state of configuration reloads. Only admins see the error, because it may quote the configuration. */
-export function reloadView({ reload, current }: AdminContext, admin: boolean): ReloadView {
-  const { attempts, successes } = reload.history.status()
-  const [latest] = reload.history.attempts
+export function reloadView({ reloads, current }: AdminContext, admin: boolean): ReloadView {
+  const { attempts, successes } = reloads.status()
+  const [latest] = reloads.attempts
   const error = latest?.error ?? null
   const lastError = admin && error !== null ? current().redactor.text(error) : null
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }

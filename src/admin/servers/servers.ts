@@ -31,55 +31,30 @@ const maxRefreshing = 8
 const maxOffers = 500
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures) {
-  const { current, cluster, audit, oauth, clock } = context
+  const { current, cluster, audit } = context
   const serverOf = (name: string): UpstreamServer | undefined => current().servers.get(name)?.server
 
   /** Describes a server. Only admins see its process. */
-  const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
+  const viewServer = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
     const control = serverOf(name)?.control
     const { era = null, protocolVersion = null, latencyMs = null, lastError = null } = status
     const { health, reason, since, description, transport, breaker, findings = [] } = status
     return {
       ...{ name, description, health, reason, since, transport, era, protocolVersion },
-      ...{ breaker, tools, latencyMs, lastError },
+      ...{ breaker, tools, latencyMs, lastError, findings },
       process: (caller.admin && control?.process) || null,
       calls: figures.of(caller, 'server', name),
-      findings: [...findings],
       paused: control?.paused ?? false,
     }
   }
 
-  const find = (caller: Caller, name: string): ServerSummary => {
-    const servers = visibleServers(caller, current())
-    const found = servers.find((server) => server.name === name)
-    if (found) return found
-    const names = servers.map((server) => server.name)
-    const hint = didYouMean(name, names)
-    throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${quote(name)}${hint}`)
-  }
-
-  const settled = async (work: Promise<unknown>): Promise<void> => {
-    if (await settles(work, maxWaitMs, clock)) await work
-  }
-
-  const grantsOf = async (name: string): Promise<readonly GrantView[]> => {
-    const kept = (await oauth?.list()) ?? []
-    return kept
-      .filter(({ server }) => server === name)
-      .map(({ principal, issuer, scopes, grantedAt, expiresAt = null, renewable }) => ({
-        principal: principal === '' ? null : principal,
-        ...{ issuer, scopes, grantedAt, expiresAt, renewable },
-      }))
-  }
-
   return {
     servers: (caller: Caller): readonly ServerView[] =>
-      visibleServers(caller, current()).map((server) => viewOf(caller, server)),
+      visibleServers(caller, current()).map((server) => viewServer(caller, server)),
     server(caller: Caller, name: string): ServerDetail {
-      const found = viewOf(caller, find(caller, name))
       const generation = current()
       return {
-        ...found,
+        ...viewServer(caller, findServer(caller, name, generation)),
         callsSince: figures.since(caller),
         toolTokens: costOf(visibleTools(caller, generation).filter(({ entry }) => entry.server === name)),
         offers: offersOf(caller, name, generation),
@@ -88,15 +63,15 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     },
     /** Resolves when the action is done, or after a maximum waiting time. */
     async control(caller: Caller, name: string, action: ServerAction): Promise<ServerView> {
-      find(caller, name)
+      findServer(caller, name, current())
       if (!serverOf(name)) throw isBuiltIn(name)
       if (current().loaded.config.mcpServers[name]?.disabled) {
         const remedy = `remove mcpServers.${name}.disabled and reload`
         throw invalidArguments(`${name} is disabled in the configuration: ${remedy}.`)
       }
       const operation = { operation: `${action}_server`, server: name }
-      await audited(audit, caller, operation, () => settled(cluster.control(name, action)))
-      return viewOf(caller, find(caller, name))
+      await audited(audit, caller, operation, () => settleSoon(cluster.control(name, action), context))
+      return viewServer(caller, findServer(caller, name, current()))
     },
     /** Refreshes the lists of all servers that are turned on, a few at a time. Resolves as `control` does. */
     async refreshServers(caller: Caller): Promise<RefreshedServers> {
@@ -118,42 +93,65 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
           running--
         }
       }
-      await settled(Promise.all(Array.from({ length: maxRefreshing }, refreshNext)))
+      await settleSoon(Promise.all(Array.from({ length: maxRefreshing }, refreshNext)), context)
       return { servers, failed, running }
     },
+    ...createSignIns(context),
+  }
+}
+
+/** OAuth sign-ins of servers, and the grants that they give. */
+function createSignIns(context: AdminContext) {
+  const { current, cluster, audit, oauth } = context
+
+  const grants = async (name: string): Promise<readonly GrantView[]> =>
+    (await oauth.list())
+      .filter(({ server }) => server === name)
+      .map(({ principal, issuer, scopes, grantedAt, expiresAt = null, renewable }) => ({
+        principal: principal === '' ? null : principal,
+        ...{ issuer, scopes, grantedAt, expiresAt, renewable },
+      }))
+
+  return {
+    grants,
     /** Starts an OAuth sign-in that ends with a redirect to `redirect`. */
     async signIn(caller: Caller, name: string, redirect: URL): Promise<SignInView> {
-      find(caller, name)
+      findServer(caller, name, current())
       const config = current().loaded.config.mcpServers[name]
-      if (!config || !oauth) throw isBuiltIn(name)
+      if (!config) throw isBuiltIn(name)
       const action = { operation: 'sign_in_server', server: name }
-      const url = await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect))
-      return { url }
+      return { url: await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect)) }
     },
-    grants: grantsOf,
     /** Deletes a server's OAuth grants, or that of one principal. Returns those that are left. */
     async signOut(caller: Caller, name: string, principal?: string): Promise<readonly GrantView[]> {
-      find(caller, name)
-      if (!oauth) throw isBuiltIn(name)
-      const action = {
-        operation: 'sign_out_server',
-        server: name,
-        ...(principal !== undefined && { arguments: { principal } }),
-      }
+      findServer(caller, name, current())
+      const whose = principal === undefined ? {} : { arguments: { principal } }
+      const action = { operation: 'sign_out_server', server: name, ...whose }
       await audited(audit, caller, action, () => oauth.forget(name, principal))
       // Without a grant this fails, and then the server's state says that it needs a sign-in.
-      await settled(cluster.control(name, 'refresh')).catch(() => {})
-      return grantsOf(name)
+      await settleSoon(cluster.control(name, 'refresh'), context).catch(() => {})
+      return grants(name)
     },
     /** Completes a sign-in with the query parameters from the redirect, and returns the server's name. */
     async signedIn(params: URLSearchParams): Promise<string> {
-      if (!oauth) throw invalidArguments('This gateway does not support signing in to servers.')
       const name = await oauth.finishHere(params)
       // Refresh the server's lists now: earlier attempts failed because the sign-in was missing.
-      await settled(cluster.control(name, 'refresh'))
+      await settleSoon(cluster.control(name, 'refresh'), context)
       return name
     },
   }
+}
+
+async function settleSoon(work: Promise<unknown>, { clock }: Pick<AdminContext, 'clock'>): Promise<void> {
+  if (await settles(work, maxWaitMs, clock)) await work
+}
+
+function findServer(caller: Caller, name: string, generation: Generation): ServerSummary {
+  const servers = visibleServers(caller, generation)
+  const found = servers.find((server) => server.name === name)
+  if (found) return found
+  const names = servers.map((server) => server.name)
+  throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${quote(name)}${didYouMean(name, names)}`)
 }
 
 type Internals = Pick<ServerDetail, 'launch' | 'connections' | 'events' | 'stderr'>
@@ -171,13 +169,15 @@ function internals(name: string, { servers, loaded, redactor }: Generation): Int
       total: control.connections,
       open: open.map(({ pid = null, openedAt = null, principal = null, ...rest }) => ({
         ...rest,
-        ...{ pid, openedAt, principal },
+        pid,
+        openedAt,
+        principal,
       })),
     },
     events: control
       .events()
       .map(({ pid = null, reason, ...event }) => ({ ...event, pid, reason: reason ? redactor.text(reason) : null })),
-    stderr: [...control.stderr()],
+    stderr: control.stderr(),
   }
 }
 
