@@ -77,18 +77,16 @@ export const keptAuditKey = (folder: string): Promise<string> => keptSecret(fold
 export const derivedSecret = (key: string, purpose: string): string =>
   Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
 
-/** The secret that seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
-export const keptSealSecret = (folder: string): Promise<string> => keptSecret(folder, 'seal')
-
 /** This replica's own secret, and the one that replicas share in Redis, as last read, for a start while Redis is down. */
 export interface ReplicaSecret {
+  /** Seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
   own(): Promise<string>
   read(): Promise<string | undefined>
   write(secret: string): Promise<void>
 }
 
 export const replicaSecret = (folder: string): ReplicaSecret => ({
-  own: () => keptSealSecret(folder),
+  own: () => keptSecret(folder, 'seal'),
   read: () => read(join(folder, sharedName)),
   async write(secret) {
     if (secret !== (await read(join(folder, sharedName)))) {

@@ -253,7 +253,6 @@ function uncleanEndItem({ time }: KilledProcess, calls: readonly OperationRow[])
     since: Date.parse(time),
     revision: time,
     link: `/audit?to=${encodeURIComponent(new Date(Date.parse(time) + 1_000).toISOString())}`,
-    actions: [],
   }
 }
 

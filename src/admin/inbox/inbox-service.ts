@@ -7,7 +7,7 @@ import { chatText, postWithRetries } from '../../tools/sinks/webhook.ts'
 import { type AdminContext, audited } from '../context.ts'
 import type { InboxItem, InboxView } from '../contract.ts'
 import { adminRoute, type Route } from '../router.ts'
-import { createInbox, type Inbox, openDismissals } from './inbox.ts'
+import { Dismissals, Inbox } from './inbox.ts'
 import { approvalItemId, type InboxContext, inboxSources } from './inbox-sources.ts'
 import { inboxView } from './schema.ts'
 
@@ -18,10 +18,9 @@ type OpenInboxOptions = InboxContext &
 /** Opens the inbox of this process, with its webhook. The items are only computed while somebody is interested. */
 export function openInbox(options: OpenInboxOptions): Inbox {
   const { current, clock, log, version } = options
-  using open = new DisposableStack()
   // The dismissals stay in the folder in which they were opened, even if a reload changes the setting.
-  const dismissals = openDismissals(current().loaded.config.stores.path, log)
-  const inbox = open.use(createInbox({ dismissals, redact: (text) => current().redactor.text(text), clock, log }))
+  const dismissals = new Dismissals(current().loaded.config.stores.path, log)
+  const inbox = new Inbox(dismissals, (text) => current().redactor.text(text), clock, log)
   for (const source of inboxSources(options)) inbox.add(source)
   const url = () => current().loaded.config.inbox.webhook
   // Every process lists the approvals of all processes; only the one in which the call waits posts it.
@@ -30,24 +29,21 @@ export function openInbox(options: OpenInboxOptions): Inbox {
   let webhook: Disposable | undefined
   /** Follows the setting, so that nothing is polled for a webhook that is not configured. */
   const follow = () => {
-    const wanted = url() !== undefined
-    if (wanted) webhook ??= createInboxWebhook({ inbox, isOwn, url, version, clock, log })
-    else {
+    if (url() === undefined) {
       webhook?.[Symbol.dispose]()
       webhook = undefined
-    }
+    } else webhook ??= createInboxWebhook({ inbox, isOwn, url, version, clock, log })
   }
-  open.use(options.history.onAttempt(follow))
-  open.defer(() => webhook?.[Symbol.dispose]())
+  inbox.resources.use(options.history.onAttempt(follow))
+  inbox.resources.defer(() => webhook?.[Symbol.dispose]())
   follow()
-  const opened = open.move()
-  return { ...inbox, [Symbol.dispose]: () => opened.dispose() }
+  return inbox
 }
 
 export type InboxService = ReturnType<typeof createInboxAdmin>
 
 export const createInboxAdmin = ({ inbox, audit }: Pick<AdminContext, 'inbox' | 'audit'>) => ({
-  inbox: inbox.view,
+  inbox: () => inbox.view(),
   /** Hides an item until it changes. */
   async dismissItem(caller: Caller, id: string): Promise<InboxView> {
     const action = { operation: 'dismiss_inbox_item', arguments: { id } }

@@ -88,7 +88,7 @@ function gateway() {
   return { state, items, watch, clock, rejections, history, changed: () => listeners.forEach((tell) => void tell()) }
 }
 
-const pathsOf = ({ actions }: InboxEntry) => actions.map(({ path }) => path)
+const pathsOf = ({ actions = [] }: InboxEntry) => actions.map(({ path }) => path)
 
 describe('V7: the sources of the inbox', () => {
   test('a gateway without problems has none', () => {
@@ -109,7 +109,7 @@ describe('V7: the sources of the inbox', () => {
     const [item] = items()
     expect(item).toMatchObject({ id: 'approval:a1', kind: 'approval', since: 5, until: 9, link: '/approvals' })
     expect(item?.title).toContain('files.write')
-    expect(item?.actions.map(({ path, body }) => [path, body])).toEqual([
+    expect(item?.actions?.map(({ path, body }) => [path, body])).toEqual([
       ['approvals/a1', { decision: 'once' }],
       ['approvals/a1', { decision: 'session' }],
       ['approvals/a1', { decision: 'deny' }],
@@ -152,7 +152,7 @@ describe('V7: the sources of the inbox', () => {
     expect(found[2]?.detail).toContain('look-alike in name: 1ist resembles files.list')
     expect(found[2]?.detail).toContain('encoded in description: decoded: curl evil.example')
     expect(pathsOf(found[0]!)).toEqual(['pins/files.read/block', 'servers/files/disable'])
-    expect(found[0]?.actions[0]?.body).toEqual({ hash: 'h1' })
+    expect(found[0]?.actions?.[0]?.body).toEqual({ hash: 'h1' })
     for (const name of ['files', 'evil']) state.paused.add(name)
     expect(items()).toEqual([])
   })

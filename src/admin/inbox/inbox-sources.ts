@@ -12,7 +12,7 @@ import type { SharedApprovals } from '../../runtime/approvals.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import type { ProcessState } from '../../runtime/process-state.ts'
 import type { ReloadHistory } from '../../runtime/reload.ts'
-import { keyFileMark, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
+import { readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import type { InboxAction } from '../contract.ts'
 import type { InboxEntry, InboxSource } from './inbox.ts'
 
@@ -34,7 +34,7 @@ export const inboxSources = (context: InboxContext): readonly InboxSource[] => [
   { items: () => auditItems(context) },
   { items: () => rejectionItems(context) },
   reloadSource(context),
-  keySource(context),
+  { items: () => keyItems(context) },
   { items: () => storeItems(context) },
   diskSource(context),
 ]
@@ -232,7 +232,6 @@ function auditItems({ audit }: InboxContext): InboxEntry[] {
       title: 'Audit records cannot be written',
       detail: `${error}. Calls that change something are refused until the log can be written again. Toolway keeps trying.`,
       revision: error,
-      actions: [],
     })
   if (changedBeforeStart > 0)
     items.push({
@@ -274,7 +273,6 @@ const rejectionItems = ({ rejections }: InboxContext): InboxEntry[] =>
         .sort()
         .join()}`,
       link: '/audit?decision=DENY',
-      actions: [],
     }
   })
 
@@ -316,52 +314,34 @@ const expiresWithinMs = 7 * dayMs
 const expiredWithinMs = 30 * dayMs
 
 /** Keys that expire soon or have expired, and a key file that cannot be used. */
-function keySource({ current, clock }: InboxContext): InboxSource {
-  let mark: string | undefined
-  let keys: readonly StoredKey[] = []
-  let problem: string | undefined
-
-  const look = () => {
-    const { path } = current().loaded.config.stores
-    try {
-      const now = `${path} ${keyFileMark(path)}`
-      if (now === mark) return
-      mark = now
-      problem = undefined
-      keys = readKeyFile(path)
-    } catch (error) {
-      keys = []
-      problem = (error as Error).message
-    }
+function keyItems({ current, clock }: InboxContext): InboxEntry[] {
+  const item = { kind: 'key', link: '/keys' } as const
+  let keys: readonly StoredKey[]
+  try {
+    keys = readKeyFile(current().loaded.config.stores.path)
+  } catch (error) {
+    const { message } = error as Error
+    const title = 'The key file is rejected'
+    return [{ ...item, id: 'key-file', severity: 'critical', title, detail: message, revision: message }]
   }
-
-  return {
-    items() {
-      look()
-      const now = clock.now()
-      const item = { kind: 'key', link: '/keys', actions: [] } as const
-      const expiring = keys.flatMap(({ id, expires }): InboxEntry[] => {
-        const end = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires)
-        if (end > now + expiresWithinMs || end < now - expiredWithinMs) return []
-        const over = end <= now
-        return [
-          {
-            ...item,
-            id: `key:${id}`,
-            severity: over ? 'warning' : 'info',
-            title: over ? `The key ${id} has expired` : `The key ${id} expires soon`,
-            detail: `${over ? 'Expired' : 'Expires'} at ${new Date(end).toISOString()}. Rotate it, or revoke it.`,
-            since: over ? end : end - expiresWithinMs,
-            revision: String(over),
-            actions: [revoke(id)],
-          },
-        ]
-      })
-      if (problem === undefined) return expiring
-      const title = 'The key file is rejected'
-      return [...expiring, { ...item, id: 'key-file', severity: 'critical', title, detail: problem, revision: problem }]
-    },
-  }
+  const now = clock.now()
+  return keys.flatMap(({ id, expires }): InboxEntry[] => {
+    const end = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires)
+    if (end > now + expiresWithinMs || end < now - expiredWithinMs) return []
+    const over = end <= now
+    return [
+      {
+        ...item,
+        id: `key:${id}`,
+        severity: over ? 'warning' : 'info',
+        title: over ? `The key ${id} has expired` : `The key ${id} expires soon`,
+        detail: `${over ? 'Expired' : 'Expires'} at ${new Date(end).toISOString()}. Rotate it, or revoke it.`,
+        since: over ? end : end - expiresWithinMs,
+        revision: String(over),
+        actions: [revoke(id)],
+      },
+    ]
+  })
 }
 
 const revoke = (key: string): InboxAction =>
@@ -387,7 +367,7 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
     const title = `${storeNames[name] ?? name} cannot be reached`
     const lastError = problem === undefined ? '' : ` Last error: ${problem}`
     const detail = `${effect} Toolway reconnects automatically.${lastError}`
-    const facts = { id: `store:${name}`, title, detail, revision: 'down', link: '/config', actions: [] }
+    const facts = { id: `store:${name}`, title, detail, revision: 'down', link: '/config' }
     return [{ ...facts, kind: 'store', severity: 'critical' }]
   })
 
@@ -396,7 +376,7 @@ const historyLoss = 'Charts, statistics, calls and sign-ins will be lost when th
 const historyItem = (problem = 'unknown'): InboxEntry => ({
   ...{ id: 'store:history', kind: 'store', severity: 'warning', title: 'The history cannot be stored' },
   detail: `${historyLoss}: ${problem}. Check \`stores.path\` and its disk.`,
-  ...{ revision: problem, link: '/config', actions: [] },
+  ...{ revision: problem, link: '/config' },
 })
 
 /** Below this, audit records and other state may soon not fit. */
@@ -437,7 +417,6 @@ function diskSource({ current, clock, freeBytes = freeDiskBytes }: InboxContext)
         detail: `${path} has ${Math.floor(bytes / 1_048_576)} MiB left. Calls that change something are refused when audit records do not fit.`,
         revision: 'full',
         link: '/config',
-        actions: [],
       }))
     },
   }

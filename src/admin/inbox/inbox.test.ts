@@ -6,7 +6,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { Rejections } from '../../runtime/rejections.ts'
 import type { InboxItem, InboxView } from '../contract.ts'
-import { createInbox, type InboxEntry, type InboxSource, openDismissals } from './inbox.ts'
+import { Dismissals, Inbox, type InboxEntry, type InboxSource } from './inbox.ts'
 
 let open: AsyncDisposableStack
 let folder: string
@@ -27,7 +27,7 @@ const entry = (id: string, more: Partial<InboxEntry> = {}): InboxEntry => ({
 function opened(redact = (text: string) => text) {
   const clock = createManualClock()
   const log = createKeptLog()
-  const inbox = open.use(createInbox({ dismissals: openDismissals(folder, log), redact, clock, log }))
+  const inbox = open.use(new Inbox(new Dismissals(folder, log), redact, clock, log))
   let items: InboxEntry[] = []
   let changed = () => {}
   const source: InboxSource = {

@@ -13,7 +13,8 @@ import { shorten } from '../../lib/message-text.ts'
 import type { InboxItem, InboxView } from '../contract.ts'
 
 /** An item as its source reports it. */
-export interface InboxEntry extends Omit<InboxItem, 'since'> {
+export interface InboxEntry extends Omit<InboxItem, 'since' | 'actions'> {
+  readonly actions?: InboxItem['actions']
   /** When it began; by default, when the inbox first saw it. */
   readonly since?: number | undefined
   /** A dismissed item returns when this text changes. */
@@ -24,30 +25,6 @@ export interface InboxEntry extends Omit<InboxItem, 'since'> {
 export interface InboxSource {
   items(): readonly InboxEntry[]
   onChange?(listener: () => void): Disposable
-}
-
-export interface Inbox extends Disposable {
-  /** Adds a source until the returned object is disposed of. */
-  add(source: InboxSource): Disposable
-  view(): InboxView
-  /** Hides an item until its revision changes. */
-  dismiss(id: string, by: string): Promise<void>
-  /** Calls the listener when the items have changed, with those that are new since the last time. */
-  onChange(listener: (view: InboxView, added: readonly InboxItem[]) => void): Disposable
-}
-
-export interface InboxOptions {
-  readonly dismissals: Dismissals
-  redact(text: string): string
-  readonly clock: Clock
-  readonly log: Log
-}
-
-interface FirstSeen {
-  /** When this process first saw the item. */
-  readonly at: number
-  /** The earliest time at which the item can have begun in this process. */
-  readonly begins: number
 }
 
 const pollMs = 1_000
@@ -79,142 +56,161 @@ function boundItems(items: readonly InboxItem[]): InboxItem[] {
  * of this process. Definitions, keys and dismissals are shared by all processes with the same state folder, approvals by
  * all workers and replicas.
  */
-export function createInbox({ dismissals, redact, clock, log }: InboxOptions): Inbox {
-  const sources = new Map<InboxSource, Disposable | undefined>()
-  const listeners = new Set<(view: InboxView, added: readonly InboxItem[]) => void>()
-  const firstSeen = new Map<string, FirstSeen>()
+export class Inbox implements Disposable {
+  /** What ends with the inbox. */
+  readonly resources = new DisposableStack()
+  readonly #dismissals: Dismissals
+  readonly #redact: (text: string) => string
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #sources = new Map<InboxSource, Disposable | undefined>()
+  readonly #listeners = new Set<(view: InboxView, added: readonly InboxItem[]) => void>()
+  /** When this process first saw each item, and the earliest time at which it can have begun in this process. */
+  readonly #firstSeen = new Map<string, { readonly at: number; readonly begins: number }>()
   /** The items at the last refresh, by id. */
-  let known: ReadonlyMap<string, InboxEntry> = new Map()
+  #known: ReadonlyMap<string, InboxEntry> = new Map()
   /** The dismissed revisions of each item in this process, by id. */
-  const dismissedHere = new Map<string, Set<string>>()
-  let refreshedAt = Number.NEGATIVE_INFINITY
-  let latest: InboxView = { items: [], dismissed: 0, left: 0 }
-  let text = ''
-  let timer: Disposable | undefined
-  let queued = false
-  let failed = false
+  readonly #dismissedHere = new Map<string, Set<string>>()
+  #refreshedAt = Number.NEGATIVE_INFINITY
+  #latest: InboxView = { items: [], dismissed: 0, left: 0 }
+  #text = ''
+  #timer: Disposable | undefined
+  #queued = false
+  #failed = false
 
-  const shown = (part: string, max: number) => shorten(visible(redact(part)), max)
+  constructor(dismissals: Dismissals, redact: (text: string) => string, clock: Clock, log: Log) {
+    this.#dismissals = dismissals
+    this.#redact = redact
+    this.#clock = clock
+    this.#log = log
+  }
 
-  const entriesOf = (source: InboxSource): readonly InboxEntry[] => {
+  /** Adds a source until the returned object is disposed of. */
+  add(source: InboxSource): Disposable {
+    this.#sources.set(source, source.onChange?.(this.#refreshSoon))
+    this.#refreshSoon()
+    return {
+      [Symbol.dispose]: () => {
+        this.#sources.get(source)?.[Symbol.dispose]()
+        this.#sources.delete(source)
+        this.#refreshSoon()
+      },
+    }
+  }
+
+  view(): InboxView {
+    const entries = new Map([...this.#sources.keys()].flatMap(this.#entriesOf).map((entry) => [entry.id, entry]))
+    const now = this.#clock.now()
+    for (const { id, since = Number.NEGATIVE_INFINITY } of entries.values()) {
+      if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, { at: now, begins: Math.max(since, this.#refreshedAt) })
+    }
+    for (const id of this.#firstSeen.keys()) if (!entries.has(id)) this.#firstSeen.delete(id)
+    for (const [id, { kind }] of this.#known) if (!entries.has(id)) this.#endDismissals(id, kind)
+    this.#refreshedAt = now
+    const open = [...entries.values()].filter(({ until, ...entry }) => until !== undefined || !this.#isDismissed(entry))
+    const items = open.map((entry) => this.#itemOf(entry)).sort(compareItems)
+    const added = items.filter(({ id }) => this.#known.get(id)?.revision !== entries.get(id)?.revision)
+    this.#known = entries
+    const bounded = boundItems(items)
+    this.#latest = { items: bounded, dismissed: entries.size - open.length, left: items.length - bounded.length }
+    const text = JSON.stringify(this.#latest)
+    if (text !== this.#text) {
+      this.#text = text
+      for (const listener of this.#listeners) listener(this.#latest, added.slice(0, maxItems))
+    }
+    return this.#latest
+  }
+
+  /** Hides an item until its revision changes. */
+  async dismiss(id: string, by: string): Promise<void> {
+    this.view()
+    const revision = this.#known.get(id)?.revision
+    if (revision === undefined) throw invalidArguments(`The inbox has no item ${visible(id).slice(0, 200)}.`)
+    if (this.#latest.items.some((item) => item.id === id && item.until !== undefined))
+      throw invalidArguments(`${visible(id).slice(0, 200)} cannot be dismissed: answer it, or wait until it ends.`)
+    await this.#dismissals.add({ id, revision, by, at: this.#clock.now() })
+    this.view()
+  }
+
+  /** Calls the listener when the items have changed, with those that are new since the last time. */
+  onChange(listener: (view: InboxView, added: readonly InboxItem[]) => void): Disposable {
+    // Items from before the first listener are not news to it.
+    if (this.#listeners.size === 0) this.view()
+    const listening = listen(this.#listeners, listener)
+    if (!this.#timer) this.#poll()
+    return {
+      [Symbol.dispose]: () => {
+        listening[Symbol.dispose]()
+        if (this.#listeners.size === 0) this.#stop()
+      },
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.resources.dispose()
+    this.#stop()
+    this.#listeners.clear()
+    for (const subscription of this.#sources.values()) subscription?.[Symbol.dispose]()
+    this.#sources.clear()
+  }
+
+  #poll(): void {
+    this.#timer = this.#clock.after(pollMs, () => {
+      this.#poll()
+      this.view()
+    })
+  }
+
+  #stop(): void {
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = undefined
+  }
+
+  /** Refreshes soon. Several sources often report the same event. */
+  readonly #refreshSoon = (): void => {
+    if (this.#queued || this.#listeners.size === 0) return
+    this.#queued = true
+    queueMicrotask(() => {
+      this.#queued = false
+      this.view()
+    })
+  }
+
+  readonly #entriesOf = (source: InboxSource): readonly InboxEntry[] => {
     try {
       return source.items()
     } catch (cause) {
-      if (!failed) log.error({ err: cause }, 'a part of the inbox cannot be read')
-      failed = true
+      if (!this.#failed) this.#log.error({ err: cause }, 'a part of the inbox cannot be read')
+      this.#failed = true
       return []
     }
   }
 
-  const itemOf = ({ revision: _, since, ...entry }: InboxEntry): InboxItem => ({
-    ...entry,
-    title: shown(entry.title, maxTitle),
-    detail: shown(entry.detail, maxDetail),
-    since: since ?? firstSeen.get(entry.id)?.at ?? clock.now(),
-  })
+  #itemOf({ revision: _, since, actions = [], ...entry }: InboxEntry): InboxItem {
+    const shown = (part: string, max: number) => shorten(visible(this.#redact(part)), max)
+    return {
+      ...entry,
+      title: shown(entry.title, maxTitle),
+      detail: shown(entry.detail, maxDetail),
+      actions,
+      since: since ?? this.#firstSeen.get(entry.id)?.at ?? this.#clock.now(),
+    }
+  }
 
-  const isDismissed = ({ id, kind, revision }: Pick<InboxEntry, 'id' | 'kind' | 'revision'>): boolean => {
-    const after = sharedKinds.has(kind) ? 0 : clock.now() - maxDismissedMs
-    const begins = firstSeen.get(id)?.begins ?? clock.now()
-    if (!dismissals.has({ id, revision, after, begins })) return false
-    dismissedHere.set(id, (dismissedHere.get(id) ?? new Set()).add(revision))
+  #isDismissed({ id, kind, revision }: Pick<InboxEntry, 'id' | 'kind' | 'revision'>): boolean {
+    const after = sharedKinds.has(kind) ? 0 : this.#clock.now() - maxDismissedMs
+    const begins = this.#firstSeen.get(id)?.begins ?? this.#clock.now()
+    if (!this.#dismissals.has({ id, revision, after, begins })) return false
+    this.#dismissedHere.set(id, (this.#dismissedHere.get(id) ?? new Set()).add(revision))
     return true
   }
 
   /** An item that reappears is reported as new, even if it looks the same, unless another process still has it. */
-  const endDismissals = (id: string, kind: InboxItem['kind']) => {
-    if (sharedKinds.has(kind)) dismissals.forget(id)
-    else for (const revision of dismissedHere.get(id) ?? []) dismissals.end(id, revision, clock.now())
-    dismissedHere.delete(id)
-  }
-
-  const refresh = (): InboxView => {
-    const entries = new Map([...sources.keys()].flatMap(entriesOf).map((entry) => [entry.id, entry]))
-    for (const { id, since = Number.NEGATIVE_INFINITY } of entries.values()) {
-      if (!firstSeen.has(id)) firstSeen.set(id, { at: clock.now(), begins: Math.max(since, refreshedAt) })
-    }
-    for (const id of firstSeen.keys()) if (!entries.has(id)) firstSeen.delete(id)
-    for (const [id, { kind }] of known) if (!entries.has(id)) endDismissals(id, kind)
-    refreshedAt = clock.now()
-    const open = [...entries.values()].filter(({ until, ...entry }) => until !== undefined || !isDismissed(entry))
-    const items = open.map(itemOf).sort(compareItems)
-    const bounded = boundItems(items)
-    const added = items.filter(({ id }) => known.get(id)?.revision !== entries.get(id)?.revision)
-    known = entries
-    latest = {
-      items: bounded,
-      dismissed: entries.size - open.length,
-      left: items.length - bounded.length,
-    }
-    const now = JSON.stringify(latest)
-    if (now === text) return latest
-    text = now
-    for (const listener of listeners) listener(latest, added.slice(0, maxItems))
-    return latest
-  }
-
-  /** Refreshes soon. Several sources often report the same event. */
-  const refreshSoon = () => {
-    if (queued || listeners.size === 0) return
-    queued = true
-    queueMicrotask(() => {
-      queued = false
-      refresh()
-    })
-  }
-
-  const poll = () => {
-    timer = clock.after(pollMs, () => {
-      poll()
-      refresh()
-    })
-  }
-
-  const stop = () => {
-    timer?.[Symbol.dispose]()
-    timer = undefined
-  }
-
-  return {
-    add(source) {
-      sources.set(source, source.onChange?.(refreshSoon))
-      refreshSoon()
-      return {
-        [Symbol.dispose]() {
-          sources.get(source)?.[Symbol.dispose]()
-          sources.delete(source)
-          refreshSoon()
-        },
-      }
-    },
-    view: refresh,
-    async dismiss(id, by) {
-      refresh()
-      const revision = known.get(id)?.revision
-      if (revision === undefined) throw invalidArguments(`The inbox has no item ${visible(id).slice(0, 200)}.`)
-      if (latest.items.some((item) => item.id === id && item.until !== undefined))
-        throw invalidArguments(`${visible(id).slice(0, 200)} cannot be dismissed: answer it, or wait until it ends.`)
-      await dismissals.add({ id, revision, by, at: clock.now() })
-      refresh()
-    },
-    onChange(listener) {
-      // Items from before the first listener are not news to it.
-      if (listeners.size === 0) refresh()
-      const listening = listen(listeners, listener)
-      if (!timer) poll()
-      return {
-        [Symbol.dispose]() {
-          listening[Symbol.dispose]()
-          if (listeners.size === 0) stop()
-        },
-      }
-    },
-    [Symbol.dispose]() {
-      stop()
-      listeners.clear()
-      for (const subscription of sources.values()) subscription?.[Symbol.dispose]()
-      sources.clear()
-    },
+  #endDismissals(id: string, kind: InboxItem['kind']): void {
+    const ended = this.#dismissedHere.get(id) ?? []
+    if (sharedKinds.has(kind)) this.#dismissals.forget(id)
+    else for (const revision of ended) this.#dismissals.end({ id, revision }, this.#clock.now())
+    this.#dismissedHere.delete(id)
   }
 }
 
@@ -225,91 +221,94 @@ const dismissal = z.object({
 })
 const content = z.object({ version: z.literal(1), dismissed: z.array(dismissal) })
 type Dismissal = Readonly<z.output<typeof dismissal>>
+type DismissedItem = Pick<Dismissal, 'id' | 'revision'>
+
+const dismissalKey = ({ id, revision }: DismissedItem): string => JSON.stringify([id, revision])
+
+/** Max dismissals kept; the oldest are dropped. */
+const maxDismissed = 500
 
 /** Which inbox items an operator has hidden, in a file that all processes with the same state folder share. */
-export interface Dismissals {
+export class Dismissals {
+  readonly #folder: string
+  readonly #path: string
+  readonly #log: Log
+  #dismissed = new Map<string, Dismissal>()
+  #mark: string | undefined
+
+  constructor(folder: string, log: Log) {
+    this.#folder = folder
+    this.#path = join(folder, 'inbox.json')
+    this.#log = log
+  }
+
   /**
    * Whether an item was dismissed, at `after` or later. Once the item has ended in some process, the dismissal applies
    * only to processes in which the item began earlier. While one of them still has the item, it applies to all.
    */
-  has(item: Pick<Dismissal, 'id' | 'revision'> & { readonly after: number; readonly begins: number }): boolean
-  add(dismissed: Dismissal): Promise<void>
-  /** Notes that a dismissed item has ended in this process. */
-  end(id: string, revision: string, at: number): void
-  /** Drops the dismissals of an item that has ended in all processes. */
-  forget(id: string): void
-}
-
-const keyOf = ({ id, revision }: Pick<Dismissal, 'id' | 'revision'>): string => JSON.stringify([id, revision])
-
-/** Max dismissals kept; the oldest are dropped. */
-const maxDismissed = 500
-const maxBytes = 1_048_576
-
-export function openDismissals(folder: string, log: Log): Dismissals {
-  const path = join(folder, 'inbox.json')
-  let dismissed = new Map<string, Dismissal>()
-  let mark: string | undefined
-
-  /** Reads the file if it has changed. A damaged file counts as empty: then everything is shown. */
-  const look = () => {
-    const found = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-    const now = found && `${found.ino} ${found.size} ${found.mtimeNs}`
-    if (now === mark) return
-    mark = now
-    dismissed = new Map()
-    if (!found?.isFile() || found.size > maxBytes) return
-    const parsed = content.safeParse(parseJson(readFileSync(path, 'utf8')))
-    if (!parsed.success) log.warn({ path }, 'the list of dismissed inbox items is damaged; showing all items')
-    dismissed = new Map((parsed.data?.dismissed ?? []).map((one) => [keyOf(one), one]))
+  has({ after, begins, ...item }: DismissedItem & { readonly after: number; readonly begins: number }): boolean {
+    this.#look()
+    const key = dismissalKey(item)
+    const found = this.#dismissed.get(key)
+    if (!found || found.at < after) return false
+    const { endedAt, ...going } = found
+    if (endedAt === undefined) return true
+    if (begins >= endedAt) return false
+    this.#changeSoon((all) => void (all.get(key)?.endedAt === endedAt && all.set(key, going)))
+    return true
   }
 
-  const change = async (update: (all: Map<string, Dismissal>) => void): Promise<void> => {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await using _lock = await lockFile(`${path}.lock`)
-    look()
-    update(dismissed)
-    const kept = [...dismissed.values()].sort((a, b) => a.at - b.at).slice(-maxDismissed)
-    await writeAtomic(path, `${JSON.stringify({ version: 1, dismissed: kept })}\n`)
+  add(one: Dismissal): Promise<void> {
+    return this.#change((all) => void all.set(dismissalKey(one), one))
+  }
+
+  /** Notes that a dismissed item has ended in this process. */
+  end(item: DismissedItem, at: number): void {
+    this.#look()
+    const key = dismissalKey(item)
+    if (!this.#dismissed.has(key)) return
+    this.#changeSoon((all) => {
+      const found = all.get(key)
+      if (found && found.at <= at) all.set(key, { ...found, endedAt: at })
+    })
+  }
+
+  /** Drops the dismissals of an item that has ended in all processes. */
+  forget(id: string): void {
+    this.#look()
+    const keys = [...this.#dismissed].filter(([, one]) => one.id === id).map(([key]) => key)
+    if (keys.length === 0) return
+    this.#changeSoon((all) => {
+      for (const key of keys) all.delete(key)
+    })
+  }
+
+  /** Reads the file if it has changed. A damaged file counts as empty: then everything is shown. */
+  #look(): void {
+    const found = lstatSync(this.#path, { bigint: true, throwIfNoEntry: false })
+    const mark = found && `${found.ino} ${found.size} ${found.mtimeNs}`
+    if (mark === this.#mark) return
+    this.#mark = mark
+    const parsed = found?.isFile() ? content.safeParse(parseJson(readFileSync(this.#path, 'utf8'))) : undefined
+    if (parsed?.success === false)
+      this.#log.warn({ path: this.#path }, 'the list of dismissed inbox items is damaged; showing all items')
+    this.#dismissed = new Map((parsed?.data?.dismissed ?? []).map((one) => [dismissalKey(one), one]))
+  }
+
+  async #change(update: (all: Map<string, Dismissal>) => void): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await using _lock = await lockFile(`${this.#path}.lock`)
+    this.#look()
+    update(this.#dismissed)
+    const kept = [...this.#dismissed.values()].sort((a, b) => a.at - b.at).slice(-maxDismissed)
+    await writeAtomic(this.#path, `${JSON.stringify({ version: 1, dismissed: kept })}\n`)
   }
 
   /** Changes the list at once, and the file soon. */
-  const changeSoon = (update: (all: Map<string, Dismissal>) => void) => {
-    update(dismissed)
-    change(update).catch((cause: unknown) =>
-      log.warn({ path, err: cause }, 'could not save the list of dismissed inbox items'),
+  #changeSoon(update: (all: Map<string, Dismissal>) => void): void {
+    update(this.#dismissed)
+    this.#change(update).catch((cause: unknown) =>
+      this.#log.warn({ path: this.#path, err: cause }, 'could not save the list of dismissed inbox items'),
     )
-  }
-
-  return {
-    has({ after, begins, ...item }) {
-      look()
-      const key = keyOf(item)
-      const found = dismissed.get(key)
-      if (!found || found.at < after) return false
-      const { endedAt, ...going } = found
-      if (endedAt === undefined) return true
-      if (begins >= endedAt) return false
-      changeSoon((all) => void (all.get(key)?.endedAt === endedAt && all.set(key, going)))
-      return true
-    },
-    add: (one) => change((all) => void all.set(keyOf(one), one)),
-    end(id, revision, at) {
-      look()
-      const key = keyOf({ id, revision })
-      if (!dismissed.has(key)) return
-      changeSoon((all) => {
-        const found = all.get(key)
-        if (found && found.at <= at) all.set(key, { ...found, endedAt: at })
-      })
-    },
-    forget(id) {
-      look()
-      const keys = [...dismissed].filter(([, one]) => one.id === id).map(([key]) => key)
-      if (keys.length > 0)
-        changeSoon((all) => {
-          for (const key of keys) all.delete(key)
-        })
-    },
   }
 }
