@@ -38,21 +38,31 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean
 }
 
+/** What a tool is like, for those who run it. */
+interface ToolTraits {
+  readonly aliases?: readonly string[]
+  /** True if the tool does not change anything anywhere, so that callers without write access can use it. */
+  readonly readOnly?: boolean
+  /** Overrides the source's timeout. */
+  readonly timeoutMs?: number
+  /** The name of the setting that defines `timeoutMs`, for error messages. */
+  readonly timeoutKey?: string | undefined
+  /** Set if the tool only runs other calls, each of which is counted separately. */
+  readonly carries?: true
+  /** Set if a tool that runs other calls also does work of its own, so that it counts as a call itself. */
+  readonly counted?: true
+  /** For plugin tools: the tool runs in a child process, which is killed if it does not stop in time. */
+  readonly isolated?: Isolated
+}
+
 /** A tool ready to be served by a `toolSource`; made by `defineTool`. */
-export interface Tool {
+export interface Tool extends ToolTraits {
   readonly name: string
   readonly definition: Definition
-  readonly aliases?: readonly string[]
   /** The description for a caller that sees these servers; `name` is the name under which the tool is listed. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   readonly readOnly: boolean
   readonly idempotent: boolean
-  /** Overrides the source's timeout. */
-  readonly timeoutMs?: number
-  readonly timeoutKey?: string | undefined
-  readonly carries?: true
-  readonly counted?: true
-  readonly isolated?: Isolated
   /** True if the pipeline checks the arguments against the schema in the definition. */
   readonly checkedBySchema?: true
   readonly run: Handler
@@ -66,10 +76,10 @@ type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
   ? z.input<Output> | Result
   : string | object
 
-export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObject | undefined = undefined> {
+export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObject | undefined = undefined>
+  extends ToolTraits {
   /** The tool's name: at most 64 letters, digits, `_` and `-`. */
   readonly name: string
-  readonly aliases?: readonly string[]
   readonly title?: string
   /** The description for the model. A function can adapt it to the servers that a caller sees. */
   readonly description: string | ((servers: readonly ServerSummary[], name: string) => string)
@@ -78,17 +88,6 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   /** The output schema. If given, it is published to clients and every result is checked against it. */
   readonly output?: Output
   readonly annotations?: ToolAnnotations
-  /** True if the tool does not change anything anywhere, so that callers without write access can use it. */
-  readonly readOnly?: boolean
-  readonly timeoutMs?: number
-  /** The name of the setting that defines `timeoutMs`, for error messages. */
-  readonly timeoutKey?: string | undefined
-  /** Set if the tool only runs other calls, each of which is counted separately. */
-  readonly carries?: true
-  /** Set if a tool that runs other calls also does work of its own, so that it counts as a call itself. */
-  readonly counted?: true
-  /** For plugin tools: the tool runs in a child process, which is killed if it does not stop in time. */
-  readonly isolated?: Isolated
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 

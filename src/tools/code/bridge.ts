@@ -21,14 +21,6 @@ import {
 import { plainText } from './text.ts'
 import { resolveTool } from './tool-names.ts'
 
-export interface BridgeOptions {
-  readonly access: Access
-  /** The `execute_code` call that runs the program. Calls that the program makes are its children. */
-  readonly call: Call
-  readonly limits: CodeLimits
-  readonly clock: Clock
-}
-
 /** Limits per program. The host enforces them and does not rely on the sandbox. */
 export interface CodeLimits {
   readonly calls: number
@@ -49,33 +41,95 @@ export const codeLimits: CodeLimits = {
   answer: 1024 * 1024,
 }
 
+/** What a program may still ask for in one request, in characters. */
+interface AnswerRoom {
+  left: number
+}
+
 /** The host side of a sandbox. It treats all input as if a hostile program had written it. */
-export function createBridge({ access, call, limits, clock }: BridgeOptions) {
-  const over = new AbortController()
-  const ledger = createCallLog(clock)
-  const slots = new FairSemaphore({ slots: limits.inFlight })
-  const underWay = new Set<Promise<unknown>>()
-  const { progressToken, ...meta } = call.input.meta
-  let made = 0
-  let answered = 0
-  let open = 0
+export class ProgramBridge {
+  readonly #access: Access
+  /** The `execute_code` call that runs the program. Calls that the program makes are its children. */
+  readonly #call: Call
+  readonly #limits: CodeLimits
+  readonly #log: ReturnType<typeof createCallLog>
+  readonly #slots: FairSemaphore
+  readonly #over = new AbortController()
+  readonly #underWay = new Set<Promise<unknown>>()
+  #made = 0
+  #answered = 0
+  /** Characters in all pending requests. */
+  #open = 0
+
+  constructor(access: Access, call: Call, limits: CodeLimits, clock: Clock) {
+    this.#access = access
+    this.#call = call
+    this.#limits = limits
+    this.#log = createCallLog(clock)
+    this.#slots = new FairSemaphore({ slots: limits.inFlight })
+  }
+
+  async host(name: string, input: string, signal: AbortSignal): Promise<string> {
+    const { question, open } = this.#limits
+    if (this.#over.signal.aborted) throw refusalOf('CANCELLED', programOver)
+    if (input.length > question || this.#open + input.length > open) throw tooLong(question)
+    using ending = abortWith(signal, cancelled)
+    const until = AbortSignal.any([this.#call.signal, this.#over.signal, ending.signal])
+    const work = (async () => this.#respond(name, input, until))()
+    this.#underWay.add(work)
+    this.#open += input.length
+    try {
+      return await work
+    } finally {
+      this.#underWay.delete(work)
+      this.#open -= input.length
+    }
+  }
+
+  /** Cancels the calls in flight, waits for them to end, and returns all calls that the program made. */
+  async end(): Promise<readonly InnerCall[]> {
+    this.#over.abort(cancelled())
+    await Promise.allSettled(this.#underWay)
+    return this.#log.calls
+  }
+
+  #respond(name: string, input: string, signal: AbortSignal): Promise<string> {
+    const room = { left: this.#limits.answer }
+    if (name === 'call') return this.#answer(readProgramCall(input), room, signal)
+    if (name === 'calls') return this.#answerAll(readProgramCalls(input, this.#limits.calls), room, signal)
+    throw refusalOf('INVALID_ARGUMENTS', `There is no host function "${name.slice(0, 100)}".`)
+  }
+
+  /** Runs a batch of calls in parallel, for languages whose programs cannot await several calls at once. */
+  async #answerAll(questions: readonly ProgramCall[], room: AnswerRoom, signal: AbortSignal): Promise<string> {
+    const answers = questions.map((question) =>
+      this.#answer(question, room, signal).then(
+        (value) => `{"value":${value}}`,
+        ({ code, message }: HostRefusal) => JSON.stringify({ error: { code, message } }),
+      ),
+    )
+    return `[${(await Promise.all(answers)).join(',')}]`
+  }
 
   /** Runs one call. Returns the result for the program as JSON text, or throws a HostRefusal. */
-  async function answer(question: ProgramCall, room: { left: number }, signal: AbortSignal): Promise<string> {
-    if (++made > limits.calls) throw tooMany(limits.calls)
+  async #answer(question: ProgramCall, room: AnswerRoom, signal: AbortSignal): Promise<string> {
+    if (++this.#made > this.#limits.calls) throw tooMany(this.#limits.calls)
     const { server, tool } = question
-    const record = ledger.begin(plainText(server === undefined ? tool : `${server}.${tool}`, 100))
+    const call = this.#call
+    const record = this.#log.begin(plainText(server === undefined ? tool : `${server}.${tool}`, 100))
     let sent = false
     try {
-      using _ = await slots.take(call.caller.principal, signal)
-      const { entry } = await resolveTool(access.view(call.caller), question, { signal, parent: call.id })
+      using _ = await this.#slots.take(call.caller.principal, signal)
+      const wait = { signal, parent: call.id }
+      const { entry } = await resolveTool(this.#access.view(call.caller), question, wait)
       record.named(`${entry.server}.${entry.name}`)
       const asked = { server: entry.server, tool: entry.name, args: question.args }
       const starting = () => {
         sent = true
       }
+      const { progressToken: _own, ...meta } = call.input.meta
       const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked, starting }
-      const result = await endWith(signal, runNestedCall(access, { ...call, signal }, asked, carried))
+      const result = await endWith(signal, runNestedCall(this.#access, { ...call, signal }, asked, carried))
       const text = textFor(result, `${asked.server}.${asked.tool}`, room.left)
       record.end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
       if (typeof text !== 'string') throw text
@@ -87,55 +141,16 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
       record.end(status, refusal.code)
       throw refusal
     } finally {
-      tellProgress()
+      this.#tellProgress()
     }
   }
 
-  /** Runs a batch of calls in parallel, for languages whose programs cannot await several calls at once. */
-  const answers = (questions: readonly ProgramCall[], room: { left: number }, signal: AbortSignal) =>
-    Promise.all(
-      questions.map((question) =>
-        answer(question, room, signal).then(
-          (value) => `{"value":${value}}`,
-          ({ code, message }: HostRefusal) => JSON.stringify({ error: { code, message } }),
-        ),
-      ),
-    ).then((all) => `[${all.join(',')}]`)
-
-  function respond(name: string, input: string, signal: AbortSignal): Promise<string> {
-    const room = { left: limits.answer }
-    if (name === 'call') return answer(readProgramCall(input), room, signal)
-    if (name === 'calls') return answers(readProgramCalls(input, limits.calls), room, signal)
-    throw refusalOf('INVALID_ARGUMENTS', `There is no host function "${name.slice(0, 100)}".`)
-  }
-
-  return {
-    async host(name: string, input: string, signal: AbortSignal): Promise<string> {
-      if (over.signal.aborted) throw refusalOf('CANCELLED', programOver)
-      if (input.length > limits.question || open + input.length > limits.open) throw tooLong(limits.question)
-      using ending = abortWith(signal, cancelled)
-      const work = (async () => respond(name, input, AbortSignal.any([call.signal, over.signal, ending.signal])))()
-      underWay.add(work)
-      open += input.length
-      try {
-        return await work
-      } finally {
-        underWay.delete(work)
-        open -= input.length
-      }
-    },
-    /** Cancels the calls in flight, waits for them to end, and returns all calls that the program made. */
-    async end(): Promise<readonly InnerCall[]> {
-      over.abort(cancelled())
-      await Promise.allSettled(underWay)
-      return ledger.calls
-    },
-  }
-
-  function tellProgress(): void {
-    answered += 1
-    if (progressToken === undefined || over.signal.aborted || call.signal.aborted) return
-    call.peer.notify('notifications/progress', Json.of({ progressToken, progress: answered }))
+  #tellProgress(): void {
+    const { input, signal, peer } = this.#call
+    const { progressToken } = input.meta
+    this.#answered += 1
+    if (progressToken === undefined || this.#over.signal.aborted || signal.aborted) return
+    peer.notify('notifications/progress', Json.of({ progressToken, progress: this.#answered }))
   }
 }
 

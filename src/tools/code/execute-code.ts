@@ -11,7 +11,7 @@ import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { codeAnswer, maxAnswer } from './answer.ts'
-import { type CodeLimits, codeLimits, createBridge } from './bridge.ts'
+import { type CodeLimits, codeLimits, ProgramBridge } from './bridge.ts'
 import { javascriptPrelude, pythonPrelude } from './preludes.ts'
 
 export interface ExecuteCodeOptions {
@@ -75,7 +75,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
   const key = environment === undefined ? undefined : environmentKey(call.caller, environment, language)
   const claimed = key === undefined ? undefined : await options.claim?.(key)
   if (claimed && 'heldBy' in claimed) throw heldElsewhere(environment as string)
-  const bridge = createBridge({ access, call, limits, clock })
+  const bridge = new ProgramBridge(access, call, limits, clock)
   const outcome = await executor.run({
     code,
     language,
@@ -85,7 +85,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     environment: key,
     timeoutMs,
     signal: call.signal,
-    host: bridge.host,
+    host: (name, input, signal) => bridge.host(name, input, signal),
   })
   const calls = await bridge.end()
   call.signal.throwIfAborted()

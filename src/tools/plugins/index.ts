@@ -1,26 +1,13 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
 import type { Tool } from '../define-tool.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { builtInNames } from '../tool-source.ts'
-import { createIsolatedPlugin, type ProcessRegistration } from './isolated/child-process.ts'
+import { IsolatedPlugin, type PluginOptions } from './isolated/child-process.ts'
 import { type LoadedModule, loadModule, PluginsRefused } from './load-module.ts'
 import { writableByOthers } from './writable-by-others.ts'
 
 export { PluginsRefused } from './load-module.ts'
-
-export interface PluginOptions {
-  /** `library` is the module that plugins import as `toolway`; `child` is the program that child processes run. */
-  readonly modules: { readonly library: URL; readonly child: URL }
-  /** Called for each child process that is started. */
-  readonly registerProcess?: (() => ProcessRegistration) | undefined
-  readonly clock: Clock
-  readonly log: Log
-  /** Replaces `import` in tests, because the test runner overrides it. */
-  load?(url: string): Promise<Record<string, unknown>>
-}
 
 /** The loaded plugins. Disposing them ends their child processes. */
 export interface Plugins extends AsyncDisposable {
@@ -66,8 +53,7 @@ function inProcessOrChild(
   const isolated = tools.flatMap((tool) => tool.isolated ?? [])
   if (isolated.length === 0) return [...tools]
   const variables = isolated.flatMap((wish) => (wish === true ? [] : wish.env))
-  const { modules, registerProcess, clock, log } = options
-  const child = children.use(createIsolatedPlugin({ file, variables, modules, registerProcess, clock, log }))
+  const child = children.use(new IsolatedPlugin({ ...options, file, variables }))
   return tools.map((tool) => (tool.isolated ? { ...tool, run: (call) => child.run(tool.name, call) } : tool))
 }
 

@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { loadPlugins, type PluginOptions, type Plugins, PluginsRefused } from './index.ts'
+import { loadPlugins, type Plugins, PluginsRefused } from './index.ts'
+import type { PluginOptions } from './isolated/child-process.ts'
 
 /** The `import` of Node itself: the one in tests is that of their runner, which knows no hooks. */
 const source: string = 'data:text/javascript,export default (url) => import(url)'

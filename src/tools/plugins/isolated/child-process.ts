@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Call, Caller } from '../../../core/call.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { deadline, endWith } from '../../../core/deadline.ts'
+import { deadline, endWith, settles } from '../../../core/deadline.ts'
 import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
@@ -18,13 +18,21 @@ export interface ProcessRegistration {
   ended(): void
 }
 
-interface IsolatedPluginOptions {
+interface IsolatedPluginOptions extends Omit<PluginOptions, 'load'> {
   readonly file: string
   readonly variables: readonly string[]
+}
+
+/** What child processes of plugins need, and where they are recorded. */
+export interface PluginOptions {
+  /** `library` is the module that plugins import as `toolway`; `child` is the program that child processes run. */
   readonly modules: { readonly library: URL; readonly child: URL }
+  /** Called for each child process that is started. */
   readonly registerProcess?: (() => ProcessRegistration) | undefined
   readonly clock: Clock
   readonly log: Log
+  /** Replaces `import` in tests, because the test runner overrides it. */
+  load?(url: string): Promise<Record<string, unknown>>
 }
 
 const startMs = 20_000
@@ -33,164 +41,173 @@ const graceMs = 1_000
 const idleMs = 600_000
 const memory = '--max-old-space-size=512'
 
-interface Running {
-  readonly process: ChildProcess
-  readonly ready: Promise<void>
-  readonly waiting: Map<number, PromiseWithResolvers<Result>>
-  /** Each resolves when a cancelled call has stopped, or the child was killed because it did not. */
-  readonly cancelling: Set<Promise<void>>
-}
-
 /** A plugin's child process. It starts with the first call, runs until it is idle, and is killed if it hangs. */
-export function createIsolatedPlugin(options: IsolatedPluginOptions) {
-  const { file, clock, log } = options
-  let current: Running | undefined
-  let idle: Disposable | undefined
-  let count = 0
-  let over = false
+export class IsolatedPlugin implements AsyncDisposable {
+  readonly #options: IsolatedPluginOptions
+  #current: PluginProcess | undefined
+  #idle: Disposable | undefined
+  #count = 0
+  #over = false
 
-  function start(): Running {
-    const { child, library } = options.modules
-    const registration = options.registerProcess?.()
-    const process = fork(fileURLToPath(child), [], {
-      env: { ...environment(options.variables), ...registration?.environment },
-      execArgv: [memory, '--disable-sigusr1'],
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      ...ownGroup,
-    })
-    const ready = Promise.withResolvers<void>()
-    const running: Running = { process, ready: ready.promise, waiting: new Map(), cancelling: new Set() }
-    if (process.pid !== undefined) registration?.started(process.pid)
-    ready.promise.catch(() => {})
-    for (const stream of [process.stdout, process.stderr]) {
-      stream?.on('data', (output: Buffer) =>
-        log.debug({ plugin: file, output: output.toString('utf8', 0, 2_000) }, 'plugin output'),
-      )
+  constructor(options: IsolatedPluginOptions) {
+    this.#options = options
+  }
+
+  async run(tool: string, call: Call): Promise<Result> {
+    const { signal, caller, input } = call
+    signal.throwIfAborted()
+    const running = await this.#usable(signal)
+    await this.#readyInTime(running, signal)
+    const id = ++this.#count
+    const answer = Promise.withResolvers<Result>()
+    // Avoid an unhandled rejection: the caller may have stopped waiting by the time the call fails.
+    answer.promise.catch(() => {})
+    running.waiting.set(id, answer)
+    const stop = () => this.#cancel(running, id, answer.promise)
+    signal.addEventListener('abort', stop, { once: true })
+    const { peer: _, ...sent } = caller
+    const { meta, arguments: args } = input
+    running.send({ kind: 'call', id, tool, callId: call.id, arguments: args.value, meta, caller: sent })
+    try {
+      return await endWith(signal, answer.promise)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#rest(running)
     }
-    process.on('message', (message: unknown) => {
-      if (!isFromChild(message)) log.debug({ plugin: file }, 'plugin sent an invalid message')
-      else if (message.kind === 'ready') ready.resolve()
-      else if (message.kind === 'broken') ready.reject(new ToolwayError('SERVER_UNAVAILABLE', message.problem))
-      else settle(running, message)
-    })
-    process.on('error', (error) => ready.reject(gone(error.message)))
-    process.on('exit', (code, signal) => {
-      if (current === running) current = undefined
-      registration?.ended()
-      const error = gone(signal ?? `code ${code}`)
-      ready.reject(error)
-      for (const { reject } of running.waiting.values()) reject(error)
-    })
-    send(running, { kind: 'load', file, library: library.href })
-    return running
-  }
-
-  const gone = (how: string) =>
-    new ToolwayError(
-      'OUTCOME_UNKNOWN',
-      `The process that runs this tool ended (${how}) before the call completed; the tool may have run.`,
-    )
-
-  function settle(running: Running, message: Extract<FromChild, { id: number }>): void {
-    const waiting = running.waiting.get(message.id)
-    running.waiting.delete(message.id)
-    if (message.kind === 'result') waiting?.resolve(resultOf(message.body))
-    else waiting?.reject(received(message.error))
-    if (running.waiting.size > 0 || over) return
-    idle?.[Symbol.dispose]()
-    idle = clock.after(idleMs, () => {
-      if (running.waiting.size === 0) end(running)
-    })
-  }
-
-  /** Cancels a call. If the call does not stop in time, kills the child, which also ends its other calls. */
-  function cancel(running: Running, id: number): void {
-    send(running, { kind: 'cancel', id })
-    const decided = Promise.withResolvers<void>()
-    const timer = clock.after(graceMs, () => {
-      if (running.waiting.has(id)) {
-        log.warn({ plugin: file }, 'plugin tool did not stop when cancelled; killing its process')
-        end(running)
-      }
-      decided.resolve()
-    })
-    running.waiting.get(id)?.promise.then(
-      () => decided.resolve(),
-      () => decided.resolve(),
-    )
-    running.cancelling.add(decided.promise)
-    void decided.promise.then(() => {
-      timer[Symbol.dispose]()
-      running.cancelling.delete(decided.promise)
-    })
   }
 
   /** The child for a new call. Waits while a cancelled call may still cause the child to be killed. */
-  async function usable(signal: AbortSignal): Promise<Running> {
-    while (current && current.cancelling.size > 0) await endWith(signal, Promise.all(current.cancelling))
-    if (over) throw gone('Toolway stopped it')
-    idle?.[Symbol.dispose]()
-    current ??= start()
-    return current
+  async #usable(signal: AbortSignal): Promise<PluginProcess> {
+    while (this.#current?.isAlive && this.#current.cancelling.size > 0)
+      await endWith(signal, Promise.all(this.#current.cancelling))
+    if (this.#over) throw endedError('Toolway stopped it')
+    this.#idle?.[Symbol.dispose]()
+    if (!this.#current?.isAlive) this.#current = new PluginProcess(this.#options)
+    return this.#current
   }
 
-  return {
-    async run(tool: string, call: Call): Promise<Result> {
-      const { signal, caller, input } = call
-      signal.throwIfAborted()
-      const running = await usable(signal)
-      await readyInTime(running, signal)
-      const id = ++count
-      const answer = Promise.withResolvers<Result>()
-      // Avoid an unhandled rejection: the caller may have stopped waiting by the time the call fails.
-      answer.promise.catch(() => {})
-      running.waiting.set(id, answer)
-      const stop = () => cancel(running, id)
-      signal.addEventListener('abort', stop, { once: true })
-      const { peer: _, ...sent } = caller
-      const { meta, arguments: args } = input
-      send(running, { kind: 'call', id, tool, callId: call.id, arguments: args.value, meta, caller: sent })
-      try {
-        return await endWith(signal, answer.promise)
-      } finally {
-        signal.removeEventListener('abort', stop)
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      over = true
-      idle?.[Symbol.dispose]()
-      const running = current
-      if (!running) return
-      const exit = new Promise((ended) => running.process.once('exit', ended))
-      end(running)
-      await exit
-    },
-  }
-
-  async function readyInTime(running: Running, signal: AbortSignal): Promise<void> {
+  async #readyInTime(running: PluginProcess, signal: AbortSignal): Promise<void> {
+    const { file, clock } = this.#options
     const sentence = `The process for the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
     using limit = deadline(clock, startMs, () => new ToolwayError('TIMEOUT', sentence), signal)
     try {
       await endWith(limit.signal, running.ready)
     } catch (thrown) {
       // Kill the process, so that the next call starts a new one.
-      if (!signal.aborted) end(running)
+      if (!signal.aborted) running.kill()
       throw thrown
     }
   }
 
-  function end(running: Running): void {
-    if (current === running) current = undefined
-    const { pid, exitCode, signalCode } = running.process
-    if (pid === undefined || exitCode !== null || signalCode !== null) return
-    signalGroup(pid, 'SIGKILL')
+  /** Cancels a call. If the call does not stop in time, kills the child, which also ends its other calls. */
+  #cancel(running: PluginProcess, id: number, answer: Promise<Result>): void {
+    const { file, clock, log } = this.#options
+    running.send({ kind: 'cancel', id })
+    const stopped = settles(answer, graceMs, clock).then((isStopped) => {
+      running.cancelling.delete(stopped)
+      if (isStopped) return this.#rest(running)
+      log.warn({ plugin: file }, 'plugin tool did not stop when cancelled; killing its process')
+      running.kill()
+    })
+    running.cancelling.add(stopped)
+  }
+
+  /** Ends the child if no call comes for some time. */
+  #rest(running: PluginProcess): void {
+    if (running.waiting.size > 0 || this.#over) return
+    this.#idle?.[Symbol.dispose]()
+    this.#idle = this.#options.clock.after(idleMs, () => {
+      if (running.waiting.size === 0) running.kill()
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over = true
+    this.#idle?.[Symbol.dispose]()
+    this.#current?.kill()
+    await this.#current?.ended
   }
 }
 
-/** Sends a message, unless the child has exited: its exit already rejects all pending calls. */
-function send({ process: child }: Running, message: ToChild): void {
-  if (child.connected) child.send(message, () => {})
+/** One run of the child. */
+class PluginProcess {
+  /** Each resolves when a cancelled call has stopped, or the child was killed because it did not. */
+  readonly cancelling = new Set<Promise<void>>()
+  readonly waiting = new Map<number, PromiseWithResolvers<Result>>()
+  isAlive = true
+  readonly #process: ChildProcess
+  readonly #ready = Promise.withResolvers<void>()
+  readonly #ended = Promise.withResolvers<void>()
+
+  constructor({ file, variables, modules, registerProcess, log }: IsolatedPluginOptions) {
+    const registration = registerProcess?.()
+    const child = fork(fileURLToPath(modules.child), [], {
+      env: { ...environment(variables), ...registration?.environment },
+      execArgv: [memory, '--disable-sigusr1'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      ...ownGroup,
+    })
+    this.#process = child
+    this.#ready.promise.catch(() => {})
+    if (child.pid !== undefined) registration?.started(child.pid)
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (output: Buffer) =>
+        log.debug({ plugin: file, output: output.toString('utf8', 0, 2_000) }, 'plugin output'),
+      )
+    }
+    child.on('message', (message: unknown) => {
+      if (isFromChild(message)) this.#receive(message)
+      else log.debug({ plugin: file }, 'plugin sent an invalid message')
+    })
+    child.on('error', (error) => this.#ready.reject(endedError(error.message)))
+    child.on('exit', (code, signal) => {
+      this.isAlive = false
+      registration?.ended()
+      const error = endedError(signal ?? `code ${code}`)
+      this.#ready.reject(error)
+      for (const { reject } of this.waiting.values()) reject(error)
+      this.#ended.resolve()
+    })
+    this.send({ kind: 'load', file, library: modules.library.href })
+  }
+
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
+  /** Sends a message, unless the child has exited: its exit already rejects all pending calls. */
+  send(message: ToChild): void {
+    if (this.#process.connected) this.#process.send(message, () => {})
+  }
+
+  kill(): void {
+    this.isAlive = false
+    const { pid, exitCode, signalCode } = this.#process
+    if (pid === undefined) this.#ended.resolve()
+    else if (exitCode === null && signalCode === null) signalGroup(pid, 'SIGKILL')
+  }
+
+  #receive(message: FromChild): void {
+    if (message.kind === 'ready') this.#ready.resolve()
+    else if (message.kind === 'broken') this.#ready.reject(new ToolwayError('SERVER_UNAVAILABLE', message.problem))
+    else {
+      const waiting = this.waiting.get(message.id)
+      this.waiting.delete(message.id)
+      if (message.kind === 'result') waiting?.resolve(resultOf(message.body))
+      else waiting?.reject(received(message.error))
+    }
+  }
 }
+
+const endedError = (how: string) =>
+  new ToolwayError(
+    'OUTCOME_UNKNOWN',
+    `The process that runs this tool ended (${how}) before the call completed; the tool may have run.`,
+  )
 
 const usual = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TERM', 'SystemRoot']
 
