@@ -5,7 +5,7 @@ import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { openReplica } from '../../stores/postgres/replica.fixture.ts'
-import { postgresChecks } from '../doctor/stores.ts'
+import { postgresFindings } from '../doctor/stores.ts'
 import { folder } from '../folder.fixture.ts'
 import { recordedShell, toolway } from '../kit.fixture.ts'
 import { run } from '../run.ts'
@@ -44,10 +44,8 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
   })
 
   test('doctor says whether it can be used, and what to do', async () => {
-    const found = async (url: string, migrate: 'auto' | 'manual') => {
-      const [check] = postgresChecks({ stores: { postgres: { url, migrate, disabled: false } } } as never, 'toolway')
-      return check?.run(AbortSignal.timeout(5_000))
-    }
+    const found = (url: string, migrate: 'auto' | 'manual') =>
+      postgresFindings({ stores: { postgres: { url, migrate, disabled: false } } } as never, { command: 'toolway' })
     const url = await server.database()
     expect(await found(url, 'auto')).toMatchObject({ status: 'ok', message: expect.stringContaining('next start') })
     expect(await found(url, 'manual')).toMatchObject({ status: 'problem', remedy: 'toolway migrate' })
@@ -63,8 +61,8 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     for (const words of [['migrate'], ['migrate', '--dry-run']]) {
       expect(await toolway(words, place)).toMatchObject({ code: 3, stderr: expect.stringContaining('LATIN1') })
     }
-    const [check] = postgresChecks({ stores: { postgres: { url, migrate: 'auto' } } } as never, 'toolway')
-    const found = await check?.run(AbortSignal.timeout(10_000))
+    const config = { stores: { postgres: { url, migrate: 'auto' } } } as never
+    const found = await postgresFindings(config, { command: 'toolway' })
     expect(found).toMatchObject({ status: 'problem', message: expect.stringContaining('LATIN1') })
   })
 

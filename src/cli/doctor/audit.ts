@@ -13,7 +13,7 @@ import {
   type CheckContext,
   type CheckFinding,
   chownCommand,
-  type DoctorCheck,
+  type Findings,
   findingsOr,
   isForeign,
   ok,
@@ -24,21 +24,8 @@ import {
 /** How far in the future a record's time may be. Two readings of the same machine's clock differ by less. */
 const toleranceMs = 2_000
 
-/** Checks that the newest records are unmodified and not from the future. */
-export function auditChecks({ audit, stores }: Config, { command, clock }: CheckContext): DoctorCheck[] {
-  // Both checks need the same records, so read them only once.
-  let reading: Promise<LaneEnd[]> | undefined
-  const ends = () => {
-    reading ??= readEnds(audit.path, stores.path)
-    return reading
-  }
-  return [
-    { name: 'audit.chain', run: async () => chainFindings(await ends(), command) },
-    { name: 'clock', run: async () => clockFinding(await ends(), clock.now()) },
-  ]
-}
-
-function chainFindings(ends: readonly LaneEnd[], command: string) {
+/** Checks that the newest records are unmodified. */
+export function chainFindings(ends: readonly LaneEnd[], { command }: CheckContext): Findings {
   if (ends.length === 0) return ok('nothing has been recorded yet')
   const remedy = `${command} audit verify`
   const findings = ends.flatMap(({ lane, problems }) => {
@@ -53,7 +40,9 @@ function chainFindings(ends: readonly LaneEnd[], command: string) {
   return findingsOr(findings, ok(intact))
 }
 
-function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
+/** Checks that no record is from the future. */
+export function clockFinding(ends: readonly LaneEnd[], { clock }: Pick<CheckContext, 'clock'>): CheckFinding {
+  const now = clock.now()
   const latest = ends
     .flatMap(({ last }) => last ?? [])
     .sort()
@@ -67,8 +56,8 @@ function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
 }
 
 /** Reads only the newest file in each lane, which is small and shows damage first. `audit verify` reads all files. */
-async function readEnds(folder: string, keyFolder: string): Promise<LaneEnd[]> {
-  const secret = await existingAuditKey(keyFolder)
+export async function readLaneEnds({ audit: { path: folder }, stores }: Config): Promise<LaneEnd[]> {
+  const secret = await existingAuditKey(stores.path)
   const signer = secret === undefined ? undefined : signerOf(secret)
   const beside = existsSync(publicKeyFile(folder)) ? verifiersOf(readFileSync(publicKeyFile(folder), 'utf8')) : []
   const verifiers = [...(signer ? [signer] : []), ...beside]
@@ -100,25 +89,22 @@ async function readEnd(folder: string, lane: string, signer: Signer | undefined,
 }
 
 /** Checks that the audit log files belong to this user, and that no other program holds the log's locks. */
-export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path: string) => string): DoctorCheck => ({
-  name: 'audit.lock',
-  async run() {
-    const lanes = listLanes(folder)
-    const foreign = await foreignFile(folder, lanes)
-    if (foreign !== undefined) {
-      const message = `${short(foreign.path)} belongs to another user, so nothing can be recorded there`
-      return problem(message, chownCommand(join(folder, foreign.lane), '-R'))
-    }
-    const holders = lanes.flatMap((lane) => {
-      const pid = holderOf(join(folder, lane, 'lock'))
-      return pid === undefined ? [] : [{ lane, pid }]
-    })
-    const found = await Promise.all(holders.map(({ lane, pid }) => holderFinding(lane, pid)))
-    const processes = [...new Set(holders.map(({ pid }) => pid))].join(', ')
-    const inUse = `${pluralize(holders.length, 'lane')} in use by Toolway (pid ${processes})`
-    return findingsOr(found, ok(holders.length === 0 ? 'no process is writing to it' : inUse))
-  },
-})
+export async function findLogHolders({ audit: { path: folder } }: Config, { short }: CheckContext) {
+  const lanes = listLanes(folder)
+  const foreign = await foreignFile(folder, lanes)
+  if (foreign !== undefined) {
+    const message = `${short(foreign.path)} belongs to another user, so nothing can be recorded there`
+    return problem(message, chownCommand(join(folder, foreign.lane), '-R'))
+  }
+  const holders = lanes.flatMap((lane) => {
+    const pid = holderOf(join(folder, lane, 'lock'))
+    return pid === undefined ? [] : [{ lane, pid }]
+  })
+  const found = await Promise.all(holders.map(({ lane, pid }) => holderFinding(lane, pid)))
+  const processes = [...new Set(holders.map(({ pid }) => pid))].join(', ')
+  const inUse = `${pluralize(holders.length, 'lane')} in use by Toolway (pid ${processes})`
+  return findingsOr(found, ok(holders.length === 0 ? 'no process is writing to it' : inUse))
+}
 
 async function foreignFile(folder: string, lanes: readonly string[]) {
   for (const lane of lanes) {

@@ -18,7 +18,16 @@ import type { CommonOptions } from '../command-table.ts'
 import { relativeTo, type Shell, shortPath } from '../kit.ts'
 import { load } from '../load.ts'
 import { oneLine, printable } from '../table.ts'
-import { type CheckFinding, type CheckResult, type DoctorCheck, ok, privateFile, problem, warning } from './finding.ts'
+import {
+  type CheckContext,
+  type CheckFinding,
+  type CheckResult,
+  type Findings,
+  ok,
+  privateFile,
+  problem,
+  warning,
+} from './finding.ts'
 
 /** The configuration, which may be invalid, and its problems. */
 export interface DoctorContext {
@@ -106,10 +115,8 @@ async function withValidServers<T>(
 const maxProblems = 20
 
 /** Reports the configuration files and the configuration's problems and warnings. */
-export const configurationCheck = ({ problems, loaded }: DoctorContext, shell: Shell): DoctorCheck => ({
-  name: 'configuration',
-  run: async () => (problems.length > 0 ? invalidFindings(problems, shell) : validFindings(loaded!, shell)),
-})
+export const configurationFindings = ({ problems, loaded }: DoctorContext, shell: Shell): CheckFinding[] =>
+  problems.length > 0 ? invalidFindings(problems, shell) : validFindings(loaded!, shell)
 
 function invalidFindings(problems: readonly ConfigProblem[], shell: Shell): CheckFinding[] {
   const shown = problems.slice(0, maxProblems).map((one) => invalidFinding(one, shell))
@@ -141,18 +148,15 @@ function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell):
 }
 
 /** Loads the plugins as a gateway would: one that cannot be loaded keeps it from starting. */
-export const pluginChecks = (
+export async function pluginFindings(
   { native: { plugins } }: Config,
   probe: (paths: readonly string[]) => Promise<readonly string[]>,
-  command: string,
-): readonly DoctorCheck[] => {
+  { command }: CheckContext,
+): Promise<Findings> {
   if (plugins.length === 0) return []
-  const run = async () => {
-    const problems = await probe(plugins)
-    if (problems.length > 0) return problems.map((message) => problem(message, `${command} validate`))
-    return ok(`${pluralize(plugins.length, 'plugin')} can be loaded`)
-  }
-  return [{ name: 'plugins', run }]
+  const problems = await probe(plugins)
+  if (problems.length > 0) return problems.map((message) => problem(message, `${command} validate`))
+  return ok(`${pluralize(plugins.length, 'plugin')} can be loaded`)
 }
 
 /** A redactor for the secrets in the configuration and for the generated token. */

@@ -13,7 +13,7 @@ import { span } from '../table.ts'
 import {
   type CheckContext,
   type CheckFinding,
-  type DoctorCheck,
+  type Findings,
   findingsOr,
   octal,
   ok,
@@ -23,16 +23,13 @@ import {
 } from './finding.ts'
 
 /** Checks the token that callers need: it must be stored, private, and required if other machines can connect. */
-export const tokenCheck = (config: Config, short: (path: string) => string): DoctorCheck => ({
-  name: 'credentials.token',
-  async run() {
-    const { token } = config.auth
-    if (token === 'none') return openFinding(config)
-    if (token === 'generated') return keptFinding(config, short)
-    if (!hasShortToken(config)) return ok('set in the configuration')
-    return warning(`has fewer than ${minTokenLength} characters and could be guessed`, 'auth.token: generated')
-  },
-})
+export async function tokenFinding(config: Config, { short }: CheckContext): Promise<CheckFinding> {
+  const { token } = config.auth
+  if (token === 'none') return openFinding(config)
+  if (token === 'generated') return keptFinding(config, short)
+  if (!hasShortToken(config)) return ok('set in the configuration')
+  return warning(`has fewer than ${minTokenLength} characters and could be guessed`, 'auth.token: generated')
+}
 
 function openFinding({ auth, server: { host } }: Config): CheckFinding {
   if (isLoopback(host)) return ok(`none is required; only this machine can reach ${host}`)
@@ -58,25 +55,22 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
 const expiryWarningMs = 7 * 24 * 60 * 60 * 1000
 
 /** Checks that the API keys can be read, have not expired, and are for existing agents. */
-export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => ({
-  name: 'credentials.keys',
-  async run() {
-    const path = config.stores.path
-    try {
-      const stored = readKeyFile(path)
-      const findings = stored.flatMap((key) => keyFindings(key, config, context))
-      const number = stored.length + config.auth.keys.length
-      return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${pluralize(number, 'API key')}, none expired`))
-    } catch (error) {
-      if (!(error instanceof KeyFileProblem)) throw error
-      const closed = error.message.includes('chmod 600')
-      const remedy = closed ? `chmod 600 ${shellQuote(keyFile(path))}` : `ls -l ${shellQuote(keyFile(path))}`
-      return problem(`no key in the key file is accepted: ${error.message}`, remedy)
-    }
-  },
-})
+export async function keyFindings(config: Config, context: CheckContext): Promise<Findings> {
+  const path = config.stores.path
+  try {
+    const stored = readKeyFile(path)
+    const findings = stored.flatMap((key) => findingsAbout(key, config, context))
+    const number = stored.length + config.auth.keys.length
+    return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${pluralize(number, 'API key')}, none expired`))
+  } catch (error) {
+    if (!(error instanceof KeyFileProblem)) throw error
+    const closed = error.message.includes('chmod 600')
+    const remedy = closed ? `chmod 600 ${shellQuote(keyFile(path))}` : `ls -l ${shellQuote(keyFile(path))}`
+    return problem(`no key in the key file is accepted: ${error.message}`, remedy)
+  }
+}
 
-function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: CheckContext): CheckFinding[] {
+function findingsAbout(key: StoredKey, { agents }: Config, { command, clock }: CheckContext): CheckFinding[] {
   const { id, expires } = key
   const left = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires) - clock.now()
   const known = Object.keys(agents)
@@ -97,22 +91,19 @@ const renewal = ({ id, agents, admin }: StoredKey, command: string): string =>
   `${command} ${commandLine(['keys', 'create', id, ...agents.flatMap((agent) => ['--agent', agent]), ...(admin ? ['--admin'] : []), '--expires', '90d'])}`
 
 /** Checks that other secret files, and configuration files that contain secrets, are private. */
-export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: string) => string): DoctorCheck => ({
-  name: 'credentials.files',
-  async run() {
-    const { path: folder } = config.stores
-    const secretFiles = [
-      { name: 'seal', what: 'the key that encrypts call state' },
-      { name: 'audit-key', what: "the audit log's signing key" },
-    ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
-    const secrets = secretsOf(config, secretSettings(config))
-    const found = await Promise.all([
-      ...secretFiles.map(async (file) => (await privateFile(file)).finding),
-      ...files.map(({ path }) => readableSecrets(path, short(path), secrets)),
-    ])
-    return findingsOr(found, ok('secrets are readable only by their owner'))
-  },
-})
+export async function secretFileFindings({ config, files }: LoadedConfig, { short }: CheckContext): Promise<Findings> {
+  const { path: folder } = config.stores
+  const secretFiles = [
+    { name: 'seal', what: 'the key that encrypts call state' },
+    { name: 'audit-key', what: "the audit log's signing key" },
+  ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
+  const secrets = secretsOf(config, secretSettings(config))
+  const found = await Promise.all([
+    ...secretFiles.map(async (file) => (await privateFile(file)).finding),
+    ...files.map(({ path }) => readableSecrets(path, short(path), secrets)),
+  ])
+  return findingsOr(found, ok('secrets are readable only by their owner'))
+}
 
 async function readableSecrets(path: string, shown: string, secrets: readonly string[]) {
   const { mode } = await stat(path)

@@ -1,5 +1,6 @@
 import { systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { createLazy } from '../../lib/memoize.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
@@ -19,29 +20,32 @@ import {
 import { openLog } from '../load.ts'
 import { askRunning, type RunningGateway } from '../running-gateway.ts'
 import { took } from '../table.ts'
-import { auditChecks, auditLockCheck } from './audit.ts'
+import { chainFindings, clockFinding, findLogHolders, readLaneEnds } from './audit.ts'
 import {
   concealer,
-  configurationCheck,
+  configurationFindings,
   type DoctorContext,
-  pluginChecks,
+  pluginFindings,
   readContext,
   redactorFor,
 } from './configuration.ts'
-import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
-import { clientCheck, nodeCheck, openFilesCheck, sandboxCheck } from './environment.ts'
+import { keyFindings, secretFileFindings, tokenFinding } from './credentials.ts'
+import { clientFindings, openFilesFindings, sandboxFinding } from './environment.ts'
 import {
+  type CheckContext,
   type CheckFinding,
   type CheckResult,
   type CheckStatus,
   chownCommand,
   type DoctorCheck,
+  type DoctorChecks,
+  ok,
   problem,
   warning,
 } from './finding.ts'
-import { portCheck } from './port.ts'
-import { agentCheck, serverChecks } from './servers.ts'
-import { postgresChecks, redisChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
+import { portFinding } from './port.ts'
+import { agentFindings, serverChecks } from './servers.ts'
+import { postgresFindings, redisFindings, storeFolderFindings, storeSpaceFinding } from './stores.ts'
 
 /** Checks everything that a gateway needs; each problem comes with a remedy (B11). */
 export async function doctor(shell: Shell, options: OptionsOf<'doctor'>): Promise<ExitCode> {
@@ -72,7 +76,7 @@ export async function doctor(shell: Shell, options: OptionsOf<'doctor'>): Promis
   return isFine ? exit.ok : exit.unwell
 }
 
-async function runWithProgress(checks: readonly DoctorCheck[], shell: Shell): Promise<CheckResult[]> {
+async function runWithProgress(checks: DoctorChecks, shell: Shell): Promise<CheckResult[]> {
   using progress = createProgress(shell)
   return await runChecks(checks, { progress, signal: shell.interrupted, command: shell.command })
 }
@@ -90,37 +94,44 @@ function checksFor(
   log: Log,
   shell: Shell,
   { server: only, timeout: withinMs }: OptionsOf<'doctor'>,
-): DoctorCheck[] {
+): DoctorChecks {
   const { loaded } = context
   if (only !== undefined) requireServer(only, context)
   const { command, env } = shell
   const servers = serverChecks({ context, only, prober, running, withinMs, env, command })
-  const first = [nodeCheck, configurationCheck(context, shell)]
-  if (only !== undefined) return [...first, ...servers.checks]
-  if (loaded === undefined) return [...first, skippedChecks, ...servers.checks, clientCheck(shell)]
+  const first: DoctorChecks = {
+    // An older version than Toolway needs does not get this far (`main.ts`).
+    node: () => ok(`Node ${process.versions.node}`),
+    configuration: () => configurationFindings(context, shell),
+  }
+  const clients = () => clientFindings(shell)
+  if (only !== undefined) return { ...first, ...servers.checks }
+  if (loaded === undefined) return { ...first, rest: () => skippedChecks, ...servers.checks, clients }
   const { config } = loaded
-  const shown = (path: string) => shortPath(path, shell)
-  const checkContext = { command, clock: systemClock }
-  return [
+  const given: CheckContext = { command, clock: systemClock, short: (path) => shortPath(path, shell) }
+  // Two checks need the newest records, so read them only once.
+  const laneEnds = createLazy(() => readLaneEnds(config))
+  return {
     ...first,
-    ...pluginChecks(config, plugins, command),
-    portCheck(config, checkContext),
-    tokenCheck(config, shown),
-    keyCheck(config, checkContext),
-    secretFilesCheck(loaded, shown),
-    storeFolderCheck(config, shown),
-    storeSpaceCheck(config),
-    auditLockCheck(config, shown),
-    ...auditChecks(config, checkContext),
-    ...postgresChecks(config, command),
-    openFilesCheck(config.mcpServers),
-    ...redisChecks(config),
+    plugins: () => pluginFindings(config, plugins, given),
+    port: (signal) => portFinding(config, given, signal),
+    'credentials.token': () => tokenFinding(config, given),
+    'credentials.keys': () => keyFindings(config, given),
+    'credentials.files': () => secretFileFindings(loaded, given),
+    'stores.folder': () => storeFolderFindings(config, given),
+    'stores.space': () => storeSpaceFinding(config),
+    'audit.lock': () => findLogHolders(config, given),
+    'audit.chain': async () => chainFindings(await laneEnds.get(), given),
+    clock: async () => clockFinding(await laneEnds.get(), given),
+    'stores.postgres': () => postgresFindings(config, given),
+    'open-files': () => openFilesFindings(config.mcpServers),
+    'stores.redis': () => redisFindings(config),
     ...servers.checks,
     // This check runs after the server checks, because it waits for the servers' tools.
-    agentCheck(config, servers.tools, command),
-    sandboxCheck(config.sandbox, () => probeSandbox(config.sandbox, { clock: systemClock, log })),
-    clientCheck(shell),
-  ]
+    agents: () => agentFindings(config, servers.tools, given),
+    sandbox: () => sandboxFinding(config.sandbox, () => probeSandbox(config.sandbox, { clock: systemClock, log })),
+    clients,
+  }
 }
 
 /** Throws if a valid configuration does not define this server; the servers in an invalid one are unknown. */
@@ -130,11 +141,9 @@ function requireServer(server: string, { loaded }: DoctorContext): void {
   throw new UsageError(`There is no server ${server} in the configuration${didYouMean(server, names)}`)
 }
 
-const skippedChecks: DoctorCheck = {
-  name: 'rest',
-  run: async () =>
-    warning('port, credentials, stores and sandbox were not checked: these checks need a valid configuration'),
-}
+const skippedChecks = warning(
+  'port, credentials, stores and sandbox were not checked: these checks need a valid configuration',
+)
 
 /** How many checks run at once. Many start a server process, and more processes would only slow each other down. */
 const atOnce = 8
@@ -146,19 +155,20 @@ interface RunOptions {
 }
 
 /** Runs checks in parallel; returns the results in the order of the checks. */
-export async function runChecks(checks: readonly DoctorCheck[], options: RunOptions): Promise<CheckResult[]> {
+export async function runChecks(checks: DoctorChecks, options: RunOptions): Promise<CheckResult[]> {
   const { progress, signal } = options
-  const found: CheckResult[][] = checks.map(() => [])
+  const entries = Object.entries(checks)
+  const found: CheckResult[][] = entries.map(() => [])
   const pending = new Set<string>()
-  const waiting = checks.entries()
+  const waiting = entries.entries()
 
   const work = async (): Promise<void> => {
-    for (const [index, check] of waiting) {
+    for (const [index, [name, check]] of waiting) {
       signal.throwIfAborted()
-      pending.add(check.name)
+      pending.add(name)
       progress.show(`Checking ${[...pending].join(', ')} …`)
-      found[index] = await timed(check, options)
-      pending.delete(check.name)
+      found[index] = await runCheck(name, check, options)
+      pending.delete(name)
       progress.show(`Checking ${[...pending].join(', ')} …`)
     }
   }
@@ -168,9 +178,10 @@ export async function runChecks(checks: readonly DoctorCheck[], options: RunOpti
   return found.flat()
 }
 
-async function timed(check: DoctorCheck, { signal, command }: RunOptions): Promise<CheckResult[]> {
+async function runCheck(name: string, check: DoctorCheck, { signal, command }: RunOptions): Promise<CheckResult[]> {
   const begun = performance.now()
-  const findings = await check.run(signal).catch((thrown: unknown): CheckFinding => {
+  const run = async () => check(signal)
+  const findings = await run().catch((thrown: unknown): CheckFinding => {
     signal.throwIfAborted()
     const { code, path } = (thrown ?? {}) as NodeJS.ErrnoException
     if (code === 'EACCES' && path !== undefined)
@@ -179,7 +190,7 @@ async function timed(check: DoctorCheck, { signal, command }: RunOptions): Promi
     return problem(`check failed: ${why}`, `${command} doctor --log debug`)
   })
   const ms = Math.round(performance.now() - begun)
-  return [findings].flat().map((finding) => ({ name: check.name, ...finding, ms }))
+  return [findings].flat().map((finding) => ({ name, ...finding, ms }))
 }
 
 const signs: Readonly<Record<CheckStatus, string>> = { ok: '✓', warning: '!', problem: '✗' }

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { configSchema } from '../../config/schema.ts'
-import { nodeCheck, openFilesCheck } from './environment.ts'
+import { checkup, configured } from './checkup.fixture.ts'
+import { openFilesFindings } from './environment.ts'
 
 test('B11: the version of Node is reported', async () => {
-  expect(await nodeCheck.run(new AbortController().signal)).toMatchObject({
-    status: 'ok',
-    message: expect.stringContaining(process.versions.node),
-  })
+  await using at = await configured()
+  expect((await checkup(at)).of('node')).toMatchObject([
+    { status: 'ok', message: expect.stringContaining(process.versions.node) },
+  ])
 })
 
 test.each([
@@ -17,10 +18,9 @@ test.each([
   const servers = Array.from({ length: count }, (_, index) => [`s${index}`, { command: 'x' }])
   const others = { remote: { url: 'https://x.example/mcp' }, off: { command: 'x', disabled: true } }
   const { mcpServers } = configSchema.parse({ mcpServers: { ...Object.fromEntries(servers), ...others } })
-  const { signal } = new AbortController()
-  expect(await openFilesCheck(mcpServers, () => limit).run(signal)).toMatchObject({
+  expect(openFilesFindings(mcpServers, () => limit)).toMatchObject({
     status,
     message: expect.stringContaining(`${limit}; ${count} local servers`),
   })
-  expect(await openFilesCheck(mcpServers, () => undefined).run(signal)).toEqual([])
+  expect(openFilesFindings(mcpServers, () => undefined)).toEqual([])
 })

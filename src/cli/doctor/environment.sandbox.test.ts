@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { configSchema } from '../../config/schema.ts'
 import type { Isolation } from '../../core/executor.ts'
-import { sandboxCheck } from './environment.ts'
+import { sandboxFinding } from './environment.ts'
 
 const check = (found: Isolation, changes: object = {}, kernel: Readonly<Record<string, string>> = {}) =>
-  sandboxCheck(
+  sandboxFinding(
     configSchema.parse({ sandbox: changes }).sandbox,
     async () => found,
     async (name) => kernel[name],
-  ).run(new AbortController().signal)
+  )
 
 test('B11, S7: supported languages are reported with their isolation and with what is missing', async () => {
   const all = { tier: 'bwrap', languages: ['javascript', 'typescript', 'python'], missing: [] } as const

@@ -5,7 +5,7 @@ import type { Isolation } from '../../core/executor.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { stateOf } from '../commands/client-state.ts'
 import type { Shell } from '../kit.ts'
-import { type DoctorCheck, ok, problem, warning } from './finding.ts'
+import { type CheckFinding, type Findings, ok, problem, warning } from './finding.ts'
 
 const isolation = {
   bwrap: 'in bwrap, with separate namespaces',
@@ -14,23 +14,20 @@ const isolation = {
 } as const
 
 /** Runs test programs to check which languages can be run here and how they are isolated. */
-export const sandboxCheck = (
+export async function sandboxFinding(
   { languages: wanted, minIsolation }: Config['sandbox'],
   probe: () => Promise<Isolation>,
   kernel: Kernel = readKernel,
-): DoctorCheck => ({
-  name: 'sandbox',
-  async run() {
-    if (wanted.length === 0) return ok('sandbox.languages is empty: code execution is off')
-    const { tier, languages, missing } = await probe()
-    const details = missing.length > 0 ? missing : undefined
-    const remedy = missing.some((why) => why.startsWith('bwrap does not work')) ? await allowing(kernel) : undefined
-    const names = languages.map((language) => titles[language]).join(', ')
-    if (tier !== undefined) return ok(`code in ${names} runs ${isolation[tier]}`, remedy, details)
-    const message = `code cannot be run: sandbox.minIsolation requires ${minIsolation}, which does not work here`
-    return warning(message, remedy, details)
-  },
-})
+): Promise<CheckFinding> {
+  if (wanted.length === 0) return ok('sandbox.languages is empty: code execution is off')
+  const { tier, languages, missing } = await probe()
+  const details = missing.length > 0 ? missing : undefined
+  const remedy = missing.some((why) => why.startsWith('bwrap does not work')) ? await allowing(kernel) : undefined
+  const names = languages.map((language) => titles[language]).join(', ')
+  if (tier !== undefined) return ok(`code in ${names} runs ${isolation[tier]}`, remedy, details)
+  const message = `code cannot be run: sandbox.minIsolation requires ${minIsolation}, which does not work here`
+  return warning(message, remedy, details)
+}
 
 /** Reads a kernel setting; undefined if it does not exist. */
 type Kernel = (name: string) => Promise<string | undefined>
@@ -58,27 +55,21 @@ async function allowing(kernel: Kernel): Promise<string | undefined> {
 
 const titles = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' } as const
 
-/** Reports the version of Node. An older one than Toolway needs does not get this far (`main.ts`). */
-export const nodeCheck: DoctorCheck = { name: 'node', run: async () => ok(`Node ${process.versions.node}`) }
-
 /** A gateway's open files apart from its servers, with a few clients. */
 const ownFiles = 50
 /** Per server process: its stdin, stdout and stderr. */
 const filesPerProcess = 3
 
 /** Compares the limit of open files with what the configured server processes need. */
-export const openFilesCheck = (mcpServers: Config['mcpServers'], limit = openFilesLimit): DoctorCheck => ({
-  name: 'open-files',
-  async run() {
-    const max = limit()
-    if (max === undefined) return []
-    const processes = Object.values(mcpServers).filter((server) => 'command' in server && !server.disabled).length
-    const needed = ownFiles + filesPerProcess * processes
-    const message = `at most ${max}; ${pluralize(processes, 'local server')} and a few clients need about ${needed}`
-    if (max >= needed) return ok(message)
-    return problem(message, `ulimit -n ${2 ** Math.ceil(Math.log2(needed * 2))}   # or LimitNOFILE= in systemd`)
-  },
-})
+export function openFilesFindings(mcpServers: Config['mcpServers'], limit = openFilesLimit): Findings {
+  const max = limit()
+  if (max === undefined) return []
+  const processes = Object.values(mcpServers).filter((server) => 'command' in server && !server.disabled).length
+  const needed = ownFiles + filesPerProcess * processes
+  const message = `at most ${max}; ${pluralize(processes, 'local server')} and a few clients need about ${needed}`
+  if (max >= needed) return ok(message)
+  return problem(message, `ulimit -n ${2 ** Math.ceil(Math.log2(needed * 2))}   # or LimitNOFILE= in systemd`)
+}
 
 /** The limit of open files of this process; undefined if there is none or it is unknown. */
 function openFilesLimit(): number | undefined {
@@ -89,22 +80,19 @@ function openFilesLimit(): number | undefined {
 }
 
 /** Reports which of this user's clients are connected. */
-export const clientCheck = (shell: Shell): DoctorCheck => ({
-  name: 'clients',
-  async run() {
-    const states = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))
-    const broken = states.filter(({ state }) => state === 'unreadable')
-    const named = (wanted: string) => states.filter(({ state }) => state === wanted)
-    const [connected, others] = [named('connected'), named('not connected')]
-    const list = (some: typeof states) => some.map(({ name }) => name).join(', ')
-    const parts = [
-      connected.length > 0 ? `connected: ${list(connected)}` : 'no client is connected',
-      ...(others.length > 0 ? [`not connected: ${list(others)}`] : []),
-    ]
-    const remedy = others[0] && `${shell.command} connect ${others[0].client}`
-    return [
-      ok(parts.join('; '), remedy),
-      ...broken.map(({ name, problem }) => warning(`${name}: ${problem ?? 'its file cannot be read'}`)),
-    ]
-  },
-})
+export async function clientFindings(shell: Shell): Promise<Findings> {
+  const states = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))
+  const broken = states.filter(({ state }) => state === 'unreadable')
+  const named = (wanted: string) => states.filter(({ state }) => state === wanted)
+  const [connected, others] = [named('connected'), named('not connected')]
+  const list = (some: typeof states) => some.map(({ name }) => name).join(', ')
+  const parts = [
+    connected.length > 0 ? `connected: ${list(connected)}` : 'no client is connected',
+    ...(others.length > 0 ? [`not connected: ${list(others)}`] : []),
+  ]
+  const remedy = others[0] && `${shell.command} connect ${others[0].client}`
+  return [
+    ok(parts.join('; '), remedy),
+    ...broken.map(({ name, problem }) => warning(`${name}: ${problem ?? 'its file cannot be read'}`)),
+  ]
+}

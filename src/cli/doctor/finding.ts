@@ -23,14 +23,18 @@ export interface CheckContext {
   /** The command as the user calls it, `toolway` or an npm script. */
   readonly command: string
   readonly clock: Clock
+  /** A path as shown to the user. */
+  short(path: string): string
 }
 
-export interface DoctorCheck {
-  /** Name for scripts, such as `port` or `server.memory`. */
-  readonly name: string
-  /** Rejects only if the check could not be carried out. */
-  run(signal: AbortSignal): Promise<CheckFinding | readonly CheckFinding[]>
-}
+/** What a check found; nothing if it does not apply here. */
+export type Findings = CheckFinding | readonly CheckFinding[]
+
+/** A check. Rejects only if it could not be carried out. */
+export type DoctorCheck = (signal: AbortSignal) => Findings | Promise<Findings>
+
+/** Checks by their names for scripts, such as `port` or `server.memory`. */
+export type DoctorChecks = Readonly<Record<string, DoctorCheck>>
 
 export interface CheckResult extends CheckFinding {
   readonly name: string

@@ -6,22 +6,19 @@ import { pluralize } from '../../lib/message-text.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { announced, isGateway, originOf, runningGateway } from '../running-gateway.ts'
 import { span } from '../table.ts'
-import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
+import { type CheckContext, type CheckFinding, ok, problem, warning } from './finding.ts'
 
 /** Checks whether the gateway can listen on its address, or already does. */
-export const portCheck = (config: Config, context: CheckContext): DoctorCheck => ({
-  name: 'port',
-  async run(signal) {
-    const { host, port } = config.server
-    const place = `${host}:${port}`
-    if (port === 0) return ok('server.port is 0: any free port is used')
-    const refusal = await tryToListen(host, port)
-    if (refusal === undefined) return ok(`${place} is free`)
-    if (refusal.code === 'EADDRINUSE') return portTaken(config, context, signal)
-    const { message, remedy } = reasons[refusal.code ?? ''] ?? { message: refusal.message, remedy: 'server.port: 4322' }
-    return problem(`cannot listen on ${place}: ${message}`, remedy)
-  },
-})
+export async function portFinding(config: Config, context: CheckContext, signal: AbortSignal): Promise<CheckFinding> {
+  const { host, port } = config.server
+  const place = `${host}:${port}`
+  if (port === 0) return ok('server.port is 0: any free port is used')
+  const refusal = await tryToListen(host, port)
+  if (refusal === undefined) return ok(`${place} is free`)
+  if (refusal.code === 'EADDRINUSE') return portTaken(config, context, signal)
+  const { message, remedy } = reasons[refusal.code ?? ''] ?? { message: refusal.message, remedy: 'server.port: 4322' }
+  return problem(`cannot listen on ${place}: ${message}`, remedy)
+}
 
 const reasons: Readonly<Record<string, { readonly message: string; readonly remedy: string }>> = {
   EACCES: { message: 'only root may use ports below 1024', remedy: 'server.port: 4322' },

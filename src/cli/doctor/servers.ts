@@ -10,7 +10,17 @@ import type { RunningGateway } from '../running-gateway.ts'
 import { took } from '../table.ts'
 import type { DoctorContext } from './configuration.ts'
 import { httpCauses, stdioCauses } from './failure-causes.ts'
-import { type CheckFinding, type DoctorCheck, diagnose, ok, type ProbedServer, problem, warning } from './finding.ts'
+import {
+  type CheckContext,
+  type CheckFinding,
+  type DoctorChecks,
+  diagnose,
+  type Findings,
+  ok,
+  type ProbedServer,
+  problem,
+  warning,
+} from './finding.ts'
 
 interface ServerCheckOptions extends Pick<ProbedServer, 'withinMs' | 'env' | 'command'> {
   readonly context: DoctorContext
@@ -50,15 +60,11 @@ export function serverChecks({ context, only, prober, running, ...how }: ServerC
     return serverFinding({ name, config: server, result, ...how })
   }
 
-  const checks = names.map(
-    (name): DoctorCheck => ({
-      name: `server.${name}`,
-      run: (signal) =>
-        probe(name, signal).finally(() => {
-          if (--left === 0) tools.resolve(known)
-        }),
-    }),
-  )
+  const check = (name: string) => (signal: AbortSignal) =>
+    probe(name, signal).finally(() => {
+      if (--left === 0) tools.resolve(known)
+    })
+  const checks: DoctorChecks = Object.fromEntries(names.map((name) => [`server.${name}`, check(name)]))
   // Once all servers have been probed, `tools` resolves to the tools of every server that responded.
   return { checks, tools: tools.promise }
 }
@@ -149,40 +155,37 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
 const author = 'report this to its author'
 
 /** Checks that every agent may use at least one available tool. */
-export const agentCheck = (
+export async function agentFindings(
   config: Config,
   tools: Promise<ReadonlyMap<string, readonly string[]>>,
-  command: string,
-): DoctorCheck => ({
-  name: 'agents',
-  async run() {
-    const agents = Object.keys(config.agents)
-    if (agents.length === 0) return ok('no rules: every caller may use every tool')
-    const known = new Map([...(await tools), ['native', config.native.tools]])
-    const enabled = Object.entries(config.mcpServers).filter(([, { disabled }]) => !disabled)
-    const silent = enabled.map(([name]) => name).filter((name) => !known.has(name))
-    const servers = Object.keys(config.mcpServers)
-    const rules = new Rules({ agents: config.agents, policy: config.policy, servers })
+  { command }: Pick<CheckContext, 'command'>,
+): Promise<Findings> {
+  const agents = Object.keys(config.agents)
+  if (agents.length === 0) return ok('no rules: every caller may use every tool')
+  const known = new Map([...(await tools), ['native', config.native.tools]])
+  const enabled = Object.entries(config.mcpServers).filter(([, { disabled }]) => !disabled)
+  const silent = enabled.map(([name]) => name).filter((name) => !known.has(name))
+  const servers = Object.keys(config.mcpServers)
+  const rules = new Rules({ agents: config.agents, policy: config.policy, servers })
 
-    const isIdle = (agent: string): boolean => {
-      // An agent that is denied everything is meant to have no tools.
-      if (config.agents[agent]?.deny.servers.includes('*')) return false
-      const caller = { agent, authenticated: true }
-      // The tools of a server that did not respond are unknown; this agent may be allowed to use them.
-      if (silent.some((server) => rules.closed(caller, server) === undefined)) return false
-      return ![...known].some(([server, names]) =>
-        names.some((name) => rules.decide(caller, { kind: 'tool', server, name }).allowed),
-      )
-    }
-    const idle = agents.filter(isIdle)
-    if (idle.length === 0)
-      return ok(
-        `${pluralize(agents.length, 'agent')}; each may use at least one tool or is denied everything by its rules`,
-      )
-    const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
-    const tool = `${server}.${names[0] ?? 'hash'}`
-    return idle.map((agent) =>
-      warning(`${agent} may not use any of the available tools`, `${command} why ${agent} ${tool}`),
+  const isIdle = (agent: string): boolean => {
+    // An agent that is denied everything is meant to have no tools.
+    if (config.agents[agent]?.deny.servers.includes('*')) return false
+    const caller = { agent, authenticated: true }
+    // The tools of a server that did not respond are unknown; this agent may be allowed to use them.
+    if (silent.some((server) => rules.closed(caller, server) === undefined)) return false
+    return ![...known].some(([server, names]) =>
+      names.some((name) => rules.decide(caller, { kind: 'tool', server, name }).allowed),
     )
-  },
-})
+  }
+  const idle = agents.filter(isIdle)
+  if (idle.length === 0)
+    return ok(
+      `${pluralize(agents.length, 'agent')}; each may use at least one tool or is denied everything by its rules`,
+    )
+  const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
+  const tool = `${server}.${names[0] ?? 'hash'}`
+  return idle.map((agent) =>
+    warning(`${agent} may not use any of the available tools`, `${command} why ${agent} ${tool}`),
+  )
+}

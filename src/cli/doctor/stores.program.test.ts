@@ -1,12 +1,9 @@
 import { expect, test } from 'vitest'
 import { askRedis, type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
-import { redisChecks } from './stores.ts'
+import { redisFindings } from './stores.ts'
 
-const found = async (url: string) => {
-  const [check] = redisChecks({ stores: { redis: { url, disabled: false } } } as never)
-  return check?.run(AbortSignal.timeout(10_000))
-}
+const found = (url: string) => redisFindings({ stores: { redis: { url, disabled: false } } } as never)
 
 const withUser = async (server: RedisServer, ...rules: string[]) => {
   await askRedis(server, (client) => client.acl('SETUSER', 'user', 'reset', 'on', '>hunter2', '~*', '+@all', ...rules))

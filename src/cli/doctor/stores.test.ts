@@ -5,14 +5,13 @@ import { beginOf, endOf, openLog } from '../../audit/audit.fixture.ts'
 import { listSegments } from '../../audit/log-files.ts'
 import { systemClock } from '../../core/clock.ts'
 import { keptAuditKey } from '../../stores/secret-file.ts'
-import { auditChecks } from './audit.ts'
+import { clockFinding, readLaneEnds } from './audit.ts'
 import { checkup, configured } from './checkup.fixture.ts'
 import type { CheckFinding } from './finding.ts'
-import { storeFolderCheck, storeSpaceCheck } from './stores.ts'
+import { storeFolderFindings, storeSpaceFinding } from './stores.ts'
 
 type Place = Awaited<ReturnType<typeof configured>>
 
-const never = new AbortController().signal
 const logOf = ({ cwd }: Place) => join(cwd, 'state', 'audit')
 
 /** Writes a few records as a gateway would. */
@@ -88,12 +87,10 @@ async function denied(
   code: string,
 ) {
   const config = { stores: { path: stores, common }, audit: { path: audit } } as never
-  const check = storeFolderCheck(
-    config,
-    (path) => path,
-    () => Promise.reject(Object.assign(new Error(code), { code })),
+  const found = await storeFolderFindings(config, { short: (path) => path }, () =>
+    Promise.reject(Object.assign(new Error(code), { code })),
   )
-  return ((await check.run(never)) as CheckFinding[]).map(({ remedy }) => remedy)
+  return (found as CheckFinding[]).map(({ remedy }) => remedy)
 }
 
 test('B11: the mode of a folder that is meant for all users is not changed', async () => {
@@ -120,8 +117,8 @@ test.each([
   [500_000, false, 'problem'],
   [10_000_000_000, true, 'problem'],
 ])('B11: %d bytes free, no inodes left: %s; status %s', async (bytes, noFiles, status) => {
-  const check = storeSpaceCheck({ audit: { path: '/' } } as never, async () => ({ bytes, noFiles }))
-  expect(await check.run(never)).toMatchObject({ status })
+  const found = await storeSpaceFinding({ audit: { path: '/' } } as never, async () => ({ bytes, noFiles }))
+  expect(found).toMatchObject({ status })
 })
 
 test('B11: the newest records and the clock are checked', async () => {
@@ -157,9 +154,7 @@ test('B11: a clock behind the last record is a problem', async () => {
   const state = join(at.cwd, 'state')
   const config = { audit: { path: join(state, 'audit') }, stores: { path: state } } as never
   const clock = { ...systemClock, now: () => Date.now() - 2.5 * 3_600_000 }
-  const found = auditChecks(config, { command: 'toolway', clock }).map((check) => check.run(never))
-  const findings = (await Promise.all(found)) as CheckFinding[]
-  expect(findings.at(-1)).toMatchObject({
+  expect(clockFinding(await readLaneEnds(config), { clock })).toMatchObject({
     status: 'problem',
     message: expect.stringContaining('2 hours before the last'),
   })

@@ -10,9 +10,10 @@ import { pubSubChannel } from '../../stores/redis/cluster.ts'
 import { connectRedis, isUp, type SharedRedis } from '../../stores/redis/connection.ts'
 import { sizeText } from '../table.ts'
 import {
+  type CheckContext,
   type CheckFinding,
   chownCommand,
-  type DoctorCheck,
+  type Findings,
   findingsOr,
   isForeign,
   octal,
@@ -22,23 +23,20 @@ import {
 } from './finding.ts'
 
 /** Checks that the state folders are writable. */
-export const storeFolderCheck = (
+export async function storeFolderFindings(
   { stores, audit }: Config,
-  short: (path: string) => string,
+  { short }: Pick<CheckContext, 'short'>,
   tryWrite = createAndRemove,
-): DoctorCheck => ({
-  name: 'stores.folder',
-  async run() {
-    const stored = [stores.path, stores.common, join(stores.path, 'audit')]
-    const folders = [...new Set([stores.path, stores.common, audit.path])].map((path) => {
-      return { path, setting: stored.includes(path) ? 'stores.path' : 'audit.path', shown: short(path) }
-    })
-    const found = await Promise.all(folders.map((folder) => folderProblem(folder, tryWrite)))
-    // Folders inside one that cannot be entered have the same remedy.
-    const different = found.filter((one, index) => found.findIndex((other) => other?.remedy === one?.remedy) === index)
-    return findingsOr(different, ok(`${short(stores.path)} is writable`))
-  },
-})
+): Promise<Findings> {
+  const stored = [stores.path, stores.common, join(stores.path, 'audit')]
+  const folders = [...new Set([stores.path, stores.common, audit.path])].map((path) => {
+    return { path, setting: stored.includes(path) ? 'stores.path' : 'audit.path', shown: short(path) }
+  })
+  const found = await Promise.all(folders.map((folder) => folderProblem(folder, tryWrite)))
+  // Folders inside one that cannot be entered have the same remedy.
+  const different = found.filter((one, index) => found.findIndex((other) => other?.remedy === one?.remedy) === index)
+  return findingsOr(different, ok(`${short(stores.path)} is writable`))
+}
 
 interface StateFolder {
   readonly path: string
@@ -132,18 +130,15 @@ const minBytes = 4 * reserveBytes
 const enoughBytes = 256 * 1024 * 1024
 
 /** Checks the free space for the audit log; without space, write calls are refused. */
-export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorCheck => ({
-  name: 'stores.space',
-  async run() {
-    const { path } = await nearest(audit.path)
-    const { bytes, noFiles } = await measure(path)
-    const look = `df -h ${shellQuote(path)}   # free some space there, or set audit.path and stores.path`
-    if (noFiles) return problem("the audit log's file system has no inodes left", `df -i ${shellQuote(path)}`)
-    const free = `${sizeText(bytes)} free for the audit log`
-    if (bytes < minBytes) return problem(`${free}, which is too little, so write calls are refused`, look)
-    return bytes < enoughBytes ? warning(free, look) : ok(free)
-  },
-})
+export async function storeSpaceFinding({ audit }: Config, measure = freeBytes): Promise<CheckFinding> {
+  const { path } = await nearest(audit.path)
+  const { bytes, noFiles } = await measure(path)
+  const look = `df -h ${shellQuote(path)}   # free some space there, or set audit.path and stores.path`
+  if (noFiles) return problem("the audit log's file system has no inodes left", `df -i ${shellQuote(path)}`)
+  const free = `${sizeText(bytes)} free for the audit log`
+  if (bytes < minBytes) return problem(`${free}, which is too little, so write calls are refused`, look)
+  return bytes < enoughBytes ? warning(free, look) : ok(free)
+}
 
 async function freeBytes(path: string): Promise<{ readonly bytes: number; readonly noFiles: boolean }> {
   const { bavail, bsize, files, ffree } = await statfs(path)
@@ -151,51 +146,42 @@ async function freeBytes(path: string): Promise<{ readonly bytes: number; readon
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 
-export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): DoctorCheck[] {
+export async function postgresFindings(
+  { stores: { postgres: configured } }: Config,
+  { command }: Pick<CheckContext, 'command'>,
+): Promise<Findings> {
   if (!configured || configured.disabled) return []
-  const check: DoctorCheck = {
-    name: 'stores.postgres',
-    async run() {
-      await using postgres = await connectPostgres(configured.url)
-      const { where } = postgres
-      try {
-        const encoding = await wrongEncoding(postgres)
-        if (encoding) return problem(`${where}: ${encoding}`, `createdb --encoding UTF8 --template template0 toolway`)
-        if ((await schemaVersion(postgres)) >= currentSchemaVersion)
-          return ok(`${where} is reachable, and its tables are up to date`)
-        const behind = `${where} is reachable; its tables are outdated`
-        return configured.migrate === 'auto'
-          ? ok(`${behind} and will be migrated at the next start`)
-          : problem(behind, `${command} migrate`)
-      } catch (cause) {
-        const message = `${where} is unavailable (${postgresErrorReason(cause)}): audit records stay on this machine until it is available`
-        return warning(message, 'stores.postgres.url: postgres://USER@HOST/DATABASE')
-      }
-    },
+  await using postgres = await connectPostgres(configured.url)
+  const { where } = postgres
+  try {
+    const encoding = await wrongEncoding(postgres)
+    if (encoding) return problem(`${where}: ${encoding}`, `createdb --encoding UTF8 --template template0 toolway`)
+    if ((await schemaVersion(postgres)) >= currentSchemaVersion)
+      return ok(`${where} is reachable, and its tables are up to date`)
+    const behind = `${where} is reachable; its tables are outdated`
+    return configured.migrate === 'auto'
+      ? ok(`${behind} and will be migrated at the next start`)
+      : problem(behind, `${command} migrate`)
+  } catch (cause) {
+    const message = `${where} is unavailable (${postgresErrorReason(cause)}): audit records stay on this machine until it is available`
+    return warning(message, 'stores.postgres.url: postgres://USER@HOST/DATABASE')
   }
-  return [check]
 }
 
 /** Checks that Redis accepts the credentials, writes, scripts, and messages between replicas. */
-export function redisChecks({ stores: { redis: configured } }: Config): DoctorCheck[] {
+export async function redisFindings({ stores: { redis: configured } }: Config): Promise<Findings> {
   if (!configured || configured.disabled) return []
-  const check: DoctorCheck = {
-    name: 'stores.redis',
-    async run() {
-      await using redis = await connectRedis({ url: configured.url, clock: systemClock, log: silentLog })
-      await isUp(redis, systemClock)
-      const remedy = 'stores.redis.url: redis://HOST:PORT/DATABASE, with a user and password if it needs them'
-      if (!redis.up) {
-        const why = redis.problem ?? 'no response'
-        return warning(`${redis.where} is unavailable (${why}): limits, results and sessions are not shared`, remedy)
-      }
-      const refusal = await messageRefusal(redis)
-      if (refusal === '') return ok(`${redis.where} is reachable, and accepts writes, scripts and messages`)
-      const why = refusal ?? 'no response'
-      return warning(`${redis.where} refuses messages between replicas (${why}): a reload affects one replica`, remedy)
-    },
+  await using redis = await connectRedis({ url: configured.url, clock: systemClock, log: silentLog })
+  await isUp(redis, systemClock)
+  const remedy = 'stores.redis.url: redis://HOST:PORT/DATABASE, with a user and password if it needs them'
+  if (!redis.up) {
+    const why = redis.problem ?? 'no response'
+    return warning(`${redis.where} is unavailable (${why}): limits, results and sessions are not shared`, remedy)
   }
-  return [check]
+  const refusal = await messageRefusal(redis)
+  if (refusal === '') return ok(`${redis.where} is reachable, and accepts writes, scripts and messages`)
+  const why = refusal ?? 'no response'
+  return warning(`${redis.where} refuses messages between replicas (${why}): a reload affects one replica`, remedy)
 }
 
 /** Why Redis refuses to publish or subscribe, or an empty text. Replicas ignore messages that are not sealed. */
