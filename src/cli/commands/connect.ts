@@ -7,13 +7,13 @@ import { variablesIn } from '../../clients/secrets.ts'
 import { type FileSnapshot, readSnapshot } from '../../config/edit/file.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import { clientOnly } from '../../config/import/client-server.ts'
-import type { ConfigDialect } from '../../config/import/dialect.ts'
 import {
   type ReadServer,
   readServers,
   type ServerDefinition,
   type ServersFile,
 } from '../../config/import/read-servers.ts'
+import type { ConfigDialect } from '../../config/import/shape.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { problemText } from '../../config/problems.ts'
 import { keyPath } from '../../config/tree.ts'

@@ -2,7 +2,6 @@ import { basename } from 'node:path'
 import { pluralize } from '../../lib/message-text.ts'
 import { isDisabled } from '../interpolate.ts'
 import {
-  type BranchNode,
   branch,
   type ConfigTree,
   find,
@@ -16,37 +15,39 @@ import {
 import { plainName } from '../validate.ts'
 import { clientServer } from './client-server.ts'
 import { dependsOnFolder, fingerprint } from './server-identity.ts'
-import { shape, type TranslationReport } from './shape.ts'
-
-/** Recognizes Claude Code's `~/.claude.json`, which contains the user's servers and each project's servers. */
-export const isClaudeCode = (tree: BranchNode): boolean => {
-  const projects = find(tree, ['projects'])
-  if (projects?.kind !== 'branch') return false
-  return [...projects.members.values()].some(({ value }) => find(value, ['mcpServers'])?.kind === 'branch')
-}
+import { type FormatReader, shape, type TranslationReport } from './shape.ts'
 
 /**
- * Converts Claude Code's file. Identical servers from several projects are merged into one. If projects define
- * different servers with the same name, the project's name is appended to the name of the later one.
+ * Claude Code's `~/.claude.json`, which contains the user's servers and each project's servers. Identical servers from
+ * several projects are merged into one. If projects define different servers with the same name, the project's name is
+ * appended to the name of the later one.
  */
-export function translateClaudeCode(tree: BranchNode, report: TranslationReport): BranchNode {
-  const found = new Map<string, TreeMember>()
-  const read = (section: ConfigTree | undefined, folder: string | undefined) => {
-    if (section?.kind !== 'branch') return
-    const format = { label: 'Claude Code', timeout: 'ms', tolerant: true, folder: folder || undefined } as const
-    for (const [name, { at, value }] of section.members) {
-      const server = value.kind === 'branch' ? clientServer(value, name, format, report) : value
-      add(found, name, { at, value: server }, folder, report)
+export const claudeCode: FormatReader = {
+  dialect: 'claude-code',
+  recognises(tree) {
+    const projects = find(tree, ['projects'])
+    if (projects?.kind !== 'branch') return false
+    return [...projects.members.values()].some(({ value }) => find(value, ['mcpServers'])?.kind === 'branch')
+  },
+  translate(tree, report) {
+    const found = new Map<string, TreeMember>()
+    const read = (section: ConfigTree | undefined, folder: string | undefined) => {
+      if (section?.kind !== 'branch') return
+      const format = { label: 'Claude Code', timeout: 'ms', tolerant: true, folder: folder || undefined } as const
+      for (const [name, { at, value }] of section.members) {
+        const server = value.kind === 'branch' ? clientServer(value, name, format, report) : value
+        add(found, name, { at, value: server }, folder, report)
+      }
     }
-  }
-  read(find(tree, ['mcpServers']), undefined)
-  const projects = find(tree, ['projects'])
-  for (const [folder, { value }] of projects?.kind === 'branch' ? projects.members : []) {
-    read(switchedOff(value), folder)
-  }
-  report.notes.push(`read as Claude Code's own file: ${pluralize(found.size, 'server')}`)
-  const servers = tree.members.get('mcpServers')
-  return shape(tree.at, { mcpServers: member(branch(servers?.value.at ?? tree.at, found), servers?.at ?? tree.at) })
+    read(find(tree, ['mcpServers']), undefined)
+    const projects = find(tree, ['projects'])
+    for (const [folder, { value }] of projects?.kind === 'branch' ? projects.members : []) {
+      read(switchedOff(value), folder)
+    }
+    report.notes.push(`read as Claude Code's own file: ${pluralize(found.size, 'server')}`)
+    const servers = tree.members.get('mcpServers')
+    return shape(tree.at, { mcpServers: member(branch(servers?.value.at ?? tree.at, found), servers?.at ?? tree.at) })
+  },
 }
 
 /** Marks the servers in `disabledMcpServers` as disabled. */

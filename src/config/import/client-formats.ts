@@ -11,52 +11,39 @@ import {
   mapServers,
   member,
   scalarAt,
-  type TreeMember,
   withMember,
 } from '../tree.ts'
 import { folderOf, workspaceOf } from './client-kind.ts'
-import {
-  bareVariables,
-  bracedVariables,
-  clientServers,
-  editorVariables,
-  inputVariable,
-  withoutThose,
-} from './client-server.ts'
-import { mapText, membersOf, shape, type TranslationReport } from './shape.ts'
-
-/** Recognizes `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. */
-export function isOpencode(tree: BranchNode): boolean {
-  if (String(scalarAt(tree, ['$schema'])).includes('opencode.ai')) return true
-  return [...entriesOf(tree)].some(({ value }) => typeOf(value) === 'local' || typeOf(value) === 'remote')
-}
-
-function* entriesOf(tree: BranchNode): Iterable<TreeMember> {
-  for (const path of [['mcp'], ['mcp', 'servers']]) {
-    const section = find(tree, path)
-    if (section?.kind === 'branch') yield* section.members.values()
-  }
-}
+import { bareVariables, bracedVariables, clientServers, editorVariables, inputVariable } from './client-server.ts'
+import { type FormatReader, mapText, membersOf, type TranslationReport } from './shape.ts'
 
 const typeOf = (part: ConfigTree) => scalarAt(part, ['type'])
 
-/** Converts OpenCode's file, which writes a command and its arguments as one list and variables as `{env:NAME}`. */
-export function translateOpencode(tree: BranchNode, report: TranslationReport): BranchNode {
-  const section = tree.members.get('mcp')
-  const newer = section?.value.kind === 'branch' ? section.value.members.get('servers') : undefined
-  const written = newer?.value.kind === 'branch' && typeOf(newer.value) === undefined ? newer : section
-  const complete = withoutThose(written, overrideReason, report)
-  const shaped = shape(tree.at, { mcpServers: complete })
-  const servers = mapServers(shaped, opencodeServer).members.get('mcpServers')
-  const format = { label: 'OpenCode', timeout: 'ms', respell: bracedVariables, tolerant: true } as const
-  return clientServers({ tree, servers, format, called: "OpenCode's configuration", known: ['mcp'] }, report)
+/**
+ * OpenCode's file: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. It writes a
+ * command and its arguments as one list, and variables as `{env:NAME}`.
+ */
+export const opencode: FormatReader = {
+  dialect: 'opencode',
+  recognises(tree) {
+    if (String(scalarAt(tree, ['$schema'])).includes('opencode.ai')) return true
+    const sections = [find(tree, ['mcp']), find(tree, ['mcp', 'servers'])]
+    const servers = sections.flatMap((section) => (section?.kind === 'branch' ? [...section.members.values()] : []))
+    return servers.some(({ value }) => typeOf(value) === 'local' || typeOf(value) === 'remote')
+  },
+  translate(tree, report) {
+    const section = tree.members.get('mcp')
+    const newer = section?.value.kind === 'branch' ? section.value.members.get('servers') : undefined
+    const servers = newer?.value.kind === 'branch' && typeOf(newer.value) === undefined ? newer : section
+    const format = { label: 'OpenCode', timeout: 'ms', respell: bracedVariables, tolerant: true } as const
+    const skip = ({ members }: BranchNode) =>
+      members.has('command') || members.has('url')
+        ? undefined
+        : 'it only enables or disables a server that is defined elsewhere'
+    const file = { tree, servers, format, called: "OpenCode's configuration", known: ['mcp'] }
+    return clientServers({ ...file, skip, change: opencodeServer }, report)
+  },
 }
-
-/** Returns the reason to exclude an entry that only enables or disables a server defined elsewhere. */
-const overrideReason = ({ members }: BranchNode): string | undefined =>
-  members.has('command') || members.has('url')
-    ? undefined
-    : 'it only enables or disables a server that is defined elsewhere'
 
 function opencodeServer(server: BranchNode): BranchNode {
   const members = new Map(server.members)
@@ -75,7 +62,7 @@ function opencodeServer(server: BranchNode): BranchNode {
 }
 
 /** Settings that occur only in Gemini CLI files. */
-const signs = [
+const geminiSettings = [
   ['selectedAuthType'],
   ['contextFileName'],
   ['hasSeenIdeIntegrationNudge'],
@@ -85,79 +72,78 @@ const signs = [
   ['mcp', 'serverCommand'],
 ]
 
-/** Recognizes Gemini CLI's `settings.json`, which has `mcpServers` among other settings. */
-export const isGemini = (tree: BranchNode): boolean =>
-  find(tree, ['mcpServers'])?.kind === 'branch' && signs.some((path) => find(tree, path) !== undefined)
-
-/** Converts Gemini CLI's file. Servers excluded by `mcp.allowed` or `mcp.excluded` become disabled. */
-export function translateGemini(tree: BranchNode, report: TranslationReport): BranchNode {
-  const folder = folderOf(tree.at.file.path)
-  const format = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const
-  const servers = tree.members.get('mcpServers')
-  const read = clientServers({ tree, servers, format, called: "Gemini CLI's settings", known: ['mcp'] }, report)
-  const allowed = namesIn(find(tree, ['mcp', 'allowed']))
-  const excluded = namesIn(find(tree, ['mcp', 'excluded'])) ?? []
-  return mapServers(read, (server, name, at) => {
-    if (!excluded.includes(name) && (allowed === undefined || allowed.includes(name))) return server
-    report.notes.push(`the server ${name} is excluded by mcp.allowed or mcp.excluded, so it is disabled`)
-    return withMember(server, 'disabled', member(leaf(at, true)))
-  })
+/**
+ * Gemini CLI's `settings.json`, which has `mcpServers` among other settings. Servers that `mcp.allowed` or
+ * `mcp.excluded` excludes become disabled.
+ */
+export const gemini: FormatReader = {
+  dialect: 'gemini',
+  recognises: (tree) =>
+    find(tree, ['mcpServers'])?.kind === 'branch' && geminiSettings.some((path) => find(tree, path) !== undefined),
+  translate(tree, report) {
+    const folder = folderOf(tree.at.file.path)
+    const format = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const
+    const servers = tree.members.get('mcpServers')
+    const read = clientServers({ tree, servers, format, called: "Gemini CLI's settings", known: ['mcp'] }, report)
+    const allowed = namesIn(find(tree, ['mcp', 'allowed']))
+    const excluded = namesIn(find(tree, ['mcp', 'excluded'])) ?? []
+    return mapServers(read, (server, name, at) => {
+      if (!excluded.includes(name) && (allowed === undefined || allowed.includes(name))) return server
+      report.notes.push(`the server ${name} is excluded by mcp.allowed or mcp.excluded, so it is disabled`)
+      return withMember(server, 'disabled', member(leaf(at, true)))
+    })
+  },
 }
 
 const namesIn = (part: ConfigTree | undefined): string[] | undefined =>
   part?.kind === 'list' ? part.items.flatMap((item) => (item.kind === 'leaf' ? [String(item.value)] : [])) : undefined
 
-/** Recognizes VS Code's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
-export const isVscode = ({ members }: BranchNode): boolean =>
-  members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers')
+/** VS Code's `mcp.json`: `{"inputs": […], "servers": {…}}`. Inputs, which VS Code asks the user for, become variables. */
+export const vscode: FormatReader = {
+  dialect: 'vscode',
+  recognises: ({ members }) => members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers'),
+  translate(file, report, home) {
+    const document = settingsOf(file) ?? file
+    membersOf(document, ['servers', 'inputs', '$schema'], report)
+    const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
+    const { path } = tree.at.file
+    const respell = editorVariables(workspaceOf(path, home))
+    const format = { label: 'the editor', respell, folder: folderOf(path), tolerant: true }
+    const servers = tree.members.get('servers')
+    return clientServers({ tree, servers, format, called: "an editor's mcp.json", known: ['inputs'] }, report)
+  },
+}
 
 /** Sections of files that have `mcp` or `mcp.servers` too, but are not VS Code's. */
 const notSettings = ['mcp_client', 'tool_forwarding', 'mcpServers', 'agents', 'policy', 'auth', 'limits']
 
-/** Recognizes VS Code's older `settings.json`, with the content of `mcp.json` under `mcp`. */
-export const isVscodeSettings = (tree: BranchNode): boolean =>
-  settingsOf(tree) !== undefined && !notSettings.some((key) => tree.members.has(key))
+/** VS Code's older `settings.json`, with the content of `mcp.json` under `mcp`. */
+export const vscodeSettings: FormatReader = {
+  ...vscode,
+  recognises: (tree) => settingsOf(tree) !== undefined && !notSettings.some((key) => tree.members.has(key)),
+}
 
 /** The section `mcp` of VS Code's `settings.json`, whose keys can also be written as `mcp.servers`. */
 function settingsOf({ at, members }: BranchNode): BranchNode | undefined {
   const dotted = ['servers', 'inputs'].flatMap((key) => {
-    const member = members.get(`mcp.${key}`)
-    return member ? [[key, member] as const] : []
+    const entry = members.get(`mcp.${key}`)
+    return entry ? [[key, entry] as const] : []
   })
   const section = members.get('mcp')?.value ?? branch(at, dotted)
   return section.kind === 'branch' && find(section, ['servers'])?.kind === 'branch' ? section : undefined
-}
-
-/** Converts VS Code's file. Inputs, which VS Code asks the user for, become variables. */
-export function translateVscode(file: BranchNode, report: TranslationReport, home: string): BranchNode {
-  const document = settingsOf(file) ?? file
-  membersOf(document, ['servers', 'inputs', '$schema'], report)
-  const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
-  const folder = folderOf(tree.at.file.path)
-  const format = {
-    label: 'the editor',
-    respell: editorVariables(workspaceOf(tree.at.file.path, home)),
-    folder,
-    tolerant: true,
-  }
-  const servers = tree.members.get('servers')
-  return clientServers({ tree, servers, format, called: "an editor's mcp.json", known: ['inputs'] }, report)
 }
 
 /** Replaces `${input:id}` with `${INPUT_ID}`, or `${INPUT_ID:-default}` if the input has a default. */
 function inputs(section: ConfigTree | undefined, report: TranslationReport): (part: LeafNode) => LeafNode {
   const defaults = new Map<string, string>()
   for (const input of section?.kind === 'list' ? section.items : []) {
-    const [id, fallback] = ['id', 'default'].map((key) => find(input, [key]))
-    if (id?.kind === 'leaf' && fallback?.kind === 'leaf' && typeof fallback.value === 'string') {
-      defaults.set(String(id.value), fallback.value)
-    }
+    const fallback = scalarAt(input, ['default'])
+    if (typeof fallback === 'string') defaults.set(String(scalarAt(input, ['id'])), fallback)
   }
   const said = new Set<string>()
   const variable = (id: string): string => {
     const name = inputVariable(id)
-    const note = `the editor's prompt ${id} is read from the variable ${name}`
-    if (!said.has(name)) report.notes.push(note)
+    if (!said.has(name)) report.notes.push(`the editor's prompt ${id} is read from the variable ${name}`)
     said.add(name)
     const fallback = defaults.get(id)
     return fallback === undefined || /[{}]/.test(fallback) ? `\${${name}}` : `\${${name}:-${fallback}}`
@@ -165,21 +151,20 @@ function inputs(section: ConfigTree | undefined, report: TranslationReport): (pa
   return (part) => mapText(part, (text) => text.replace(/(?<!\$)\$\{input:([^}]+)\}/g, (_, id: string) => variable(id)))
 }
 
-/** Recognizes Zed's `settings.json`, which has servers under `context_servers`. */
-export const isZed = ({ members }: BranchNode): boolean => members.get('context_servers')?.value.kind === 'branch'
-
-/** Converts Zed's file, including the older form `command: {path, args, env}`. */
-export function translateZed(tree: BranchNode, report: TranslationReport): BranchNode {
-  const runnable = withoutThose(tree.members.get('context_servers'), extensionReason, report)
-  const shaped = shape(tree.at, { mcpServers: runnable })
-  const servers = mapServers(shaped, (server, name) => zedServer(server, name, report)).members.get('mcpServers')
-  const folder = folderOf(tree.at.file.path)
-  const format = { label: 'Zed', timeout: 's', respell: escapeVariables, folder, tolerant: true } as const
-  return clientServers({ tree, servers, format, called: "Zed's settings", known: ['context_servers'] }, report)
+/** Zed's `settings.json`, which has servers under `context_servers`, also in the older form `command: {path, args, env}`. */
+export const zed: FormatReader = {
+  dialect: 'zed',
+  recognises: ({ members }) => members.get('context_servers')?.value.kind === 'branch',
+  translate(tree, report) {
+    const folder = folderOf(tree.at.file.path)
+    const format = { label: 'Zed', timeout: 's', respell: escapeVariables, folder, tolerant: true } as const
+    const servers = tree.members.get('context_servers')
+    const skip = ({ members }: BranchNode) =>
+      members.has('command') || members.has('url') ? undefined : 'a Zed extension runs it'
+    const change = (server: BranchNode, name: string) => zedServer(server, name, report)
+    return clientServers({ tree, servers, format, called: "Zed's settings", skip, change }, report)
+  },
 }
-
-const extensionReason = ({ members }: BranchNode): string | undefined =>
-  members.has('command') || members.has('url') ? undefined : 'a Zed extension runs it'
 
 function zedServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map(server.members)

@@ -225,31 +225,35 @@ interface ClientFile {
   readonly called: string
   /** Other top-level keys that concern servers; they are not counted as ignored settings. */
   readonly known?: readonly string[]
+  /** Why a server is not read; undefined if it is. */
+  skip?(server: BranchNode): string | undefined
+  /** Converts what only this client writes in another way. */
+  change?(server: BranchNode, name: string): BranchNode
 }
 
 /** Converts a client's servers. A note says how many of the client's other settings are ignored. */
 export function clientServers(
-  { tree, servers, format, called, known = [] }: ClientFile,
+  { tree, servers, format, called, known = [], skip, change = (server) => server }: ClientFile,
   report: TranslationReport,
 ): BranchNode {
-  const shaped = shape(tree.at, { mcpServers: servers })
+  const shaped = shape(tree.at, { mcpServers: skip ? withoutThose(servers, skip, report) : servers })
   report.notes.push(`read as ${called}: ${pluralize(countServers(shaped), 'server')}`)
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )
   if (others.length > 0) report.notes.push(`${pluralize(others.length, 'setting')} from ${format.label} ignored`)
-  return mapServers(shaped, (server, name) => clientServer(server, name, format, report))
+  return mapServers(shaped, (server, name) => clientServer(change(server, name), name, format, report))
 }
 
-/** Drops each server for which `reasonFor` returns a reason, with a warning. */
-export function withoutThose(
+/** Drops each server for which there is a reason to skip it, with a warning. */
+function withoutThose(
   servers: TreeMember | undefined,
-  reasonFor: (server: BranchNode, name: string) => string | undefined,
+  skip: (server: BranchNode) => string | undefined,
   report: TranslationReport,
 ): TreeMember | undefined {
   if (servers?.value.kind !== 'branch') return servers
   const kept = [...servers.value.members].filter(([name, { value }]) => {
-    const reason = value.kind === 'branch' ? reasonFor(value, name) : undefined
+    const reason = value.kind === 'branch' ? skip(value) : undefined
     if (reason !== undefined) report.warnings.push(`the server ${name} is ignored: ${reason}`)
     return reason === undefined
   })

@@ -8,28 +8,31 @@ import {
   type LeafNode,
   leaf,
   mapLeaves,
-  mapServers,
   member,
   scalarAt,
   type TreeMember,
 } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
 import { clientServers, inUnit } from './client-server.ts'
-import { instead, mapText, shape, type TranslationReport } from './shape.ts'
+import { type FormatReader, instead, mapText, shape, type TranslationReport } from './shape.ts'
 
-/** Recognizes Codex's `config.toml`, which has `[mcp_servers.NAME]` tables among other settings. */
-export const isCodex = ({ members }: BranchNode): boolean => members.get('mcp_servers')?.value.kind === 'branch'
-
-/** Converts a Codex file. Settings that name environment variables become `${NAME}` references. */
-export function translateCodex(document: BranchNode, report: TranslationReport): BranchNode {
-  const tree = mapLeaves(document, (part) => mapText(part, escapeVariables)) as BranchNode
-  const named = shape(tree.at, { mcpServers: tree.members.get('mcp_servers') })
-  const servers = mapServers(named, (server, name) => codexServer(server, name, report)).members.get('mcpServers')
-  const format = { label: 'Codex', folder: folderOf(tree.at.file.path), tolerant: true }
-  return clientServers({ tree, servers, format, called: "Codex's config.toml", known: ['mcp_servers'] }, report)
+/**
+ * Codex's `config.toml`, which has `[mcp_servers.NAME]` tables among other settings. Settings that name environment
+ * variables become `${NAME}` references.
+ */
+export const codex: FormatReader = {
+  dialect: 'codex',
+  recognises: ({ members }) => members.get('mcp_servers')?.value.kind === 'branch',
+  translate(document, report) {
+    const tree = mapLeaves(document, (part) => mapText(part, escapeVariables)) as BranchNode
+    const servers = tree.members.get('mcp_servers')
+    const change = (server: BranchNode, name: string) => codexServer(server, name, report)
+    const format = { label: 'Codex', folder: folderOf(tree.at.file.path), tolerant: true }
+    return clientServers({ tree, servers, format, called: "Codex's config.toml", change }, report)
+  },
 }
 
-const renamed: Readonly<Record<string, string>> = { enabled_tools: 'includeTools', disabled_tools: 'excludeTools' }
+const aliasOf: Readonly<Record<string, string>> = { enabled_tools: 'includeTools', disabled_tools: 'excludeTools' }
 
 function codexServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map(server.members)
@@ -38,7 +41,7 @@ function codexServer(server: BranchNode, name: string, report: TranslationReport
     members.delete(key)
     return found
   }
-  for (const [key, alias] of Object.entries(renamed)) {
+  for (const [key, alias] of Object.entries(aliasOf)) {
     const entry = members.get(key)
     if (entry) members.set(alias, entry)
     members.delete(key)

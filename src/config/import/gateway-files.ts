@@ -12,15 +12,26 @@ import {
   withMember,
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
-import { isTrue, membersOf, namedServers, otherSections, shape, type TranslationReport } from './shape.ts'
+import {
+  type FormatReader,
+  isTrue,
+  membersOf,
+  namedServers,
+  otherSections,
+  shape,
+  type TranslationReport,
+} from './shape.ts'
 
-/** Recognizes a file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
-export const isEndpoints = ({ members }: BranchNode): boolean => members.has('mcp_endpoints')
+/** A file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
+export const endpoints: FormatReader = {
+  dialect: 'mcp-endpoints',
+  recognises: ({ members }) => members.has('mcp_endpoints'),
+  translate: translateEndpoints,
+}
 
 const known = ['endpoint', 'auth_token', 'read_only', 'read_tools', 'enabled']
 
-export function translateEndpoints(tree: BranchNode, report: TranslationReport): BranchNode {
-  const endpoints = tree.members.get('mcp_endpoints')
+function translateEndpoints(tree: BranchNode, report: TranslationReport): BranchNode {
   otherSections(tree, ['mcp_endpoints'], report)
   const translate = (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode): BranchNode => {
     const { endpoint, url, auth_token, read_only, read_tools, ...rest } = Object.fromEntries(
@@ -40,7 +51,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
     })
     return normaliseServer(server, name, report)
   }
-  const servers = namedServers(endpoints?.value, translate, report)
+  const servers = namedServers(find(tree, ['mcp_endpoints']), translate, report)
   report.notes.push(`read as an mcp_endpoints file: ${pluralize(servers?.members.size ?? 0, 'server')}`)
   const trusted = [...(servers?.members ?? [])].filter(([, { value }]) => isTrue(find(value, ['readOnly'])))
   if (trusted.length > 0) {
@@ -62,29 +73,33 @@ const isEmpty = (part: ConfigTree) => part.kind === 'leaf' && (part.value === nu
 
 export const rulesName = '.mcp-gateway-rules.json'
 
-/** Recognizes an agent gateway's rules file by its name or by `defaults.deny_on_missing_agent`. */
-export const isRules = (tree: BranchNode): boolean =>
-  basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
-
-/** Converts a rules file. Callers must name an agent, unless `deny_on_missing_agent` is false. */
-export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
-  const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
-  const defaults = members.get('defaults')
-  const deny = membersOf(defaults?.value, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
-  const agents = members.get('agents')
-  const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
-  report.notes.push(
-    `read as an agent gateway's rules: ${pluralize(number, 'agent')}; each agent of each session gets its own connection (session: caller) unless a server sets session`,
-  )
-  return shape(tree.at, {
-    agents,
-    // In this format, an agent's `allow.tools` applies only to servers that `allow.servers` also lists.
-    policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
-    defaults: {
-      at: defaults?.at ?? tree.at,
-      value: shape(defaults?.value.at ?? tree.at, { denyOnMissingAgent: deny ?? leaf(tree.at, true) }),
-    },
-  })
+/**
+ * An agent gateway's rules, recognized by the file's name or by `defaults.deny_on_missing_agent`. Callers must name an
+ * agent, unless that is false.
+ */
+export const gatewayRules: FormatReader = {
+  dialect: 'gateway-rules',
+  recognises: (tree) =>
+    basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined,
+  translate(tree, report) {
+    const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
+    const defaults = members.get('defaults')
+    const deny = membersOf(defaults?.value, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
+    const agents = members.get('agents')
+    const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
+    report.notes.push(
+      `read as an agent gateway's rules: ${pluralize(number, 'agent')}; each agent of each session gets its own connection (session: caller) unless a server sets session`,
+    )
+    return shape(tree.at, {
+      agents,
+      // In this format, an agent's `allow.tools` applies only to servers that `allow.servers` also lists.
+      policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
+      defaults: {
+        at: defaults?.at ?? tree.at,
+        value: shape(defaults?.value.at ?? tree.at, { denyOnMissingAgent: deny ?? leaf(tree.at, true) }),
+      },
+    })
+  },
 }
 
 /** Gives each caller its own connection, except to servers that set `session` (docs/decisions/0055). */

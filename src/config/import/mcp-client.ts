@@ -19,6 +19,7 @@ import {
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import {
+  type FormatReader,
   instead,
   isFalse,
   isTrue,
@@ -32,11 +33,15 @@ import { type Forwarding, readForwarding } from './tool-forwarding.ts'
 
 const sections = ['mcp_client', 'mcp', 'tool_forwarding']
 
-/** Recognizes a file with `[mcp_client]` and `[tool_forwarding]`, or the simpler format with `[mcp]`. */
-export const isMcpClient = ({ members }: BranchNode): boolean =>
-  members.has('mcp_client') || members.has('tool_forwarding') || members.get('mcp')?.value.kind === 'branch'
+/** A file with `[mcp_client]` and `[tool_forwarding]`, or the simpler format with `[mcp]`. */
+export const mcpClient: FormatReader = {
+  dialect: 'mcp-client',
+  recognises: ({ members }) =>
+    members.has('mcp_client') || members.has('tool_forwarding') || members.get('mcp')?.value.kind === 'branch',
+  translate: translateMcpClient,
+}
 
-export function translateMcpClient(document: BranchNode, report: TranslationReport): BranchNode {
+function translateMcpClient(document: BranchNode, report: TranslationReport): BranchNode {
   otherSections(document, sections, report)
   const tree = mapLeaves(document, withVariable) as BranchNode
   const forwarding = tree.members.get('tool_forwarding')?.value

@@ -7,14 +7,10 @@ import { type BranchNode, branch, countServers, find, mapServers, member, scalar
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
 import { type ClientFormat, clientServers, editorVariables } from './client-server.ts'
-import { namedServers, type TranslationReport } from './shape.ts'
+import { type FormatReader, namedServers, type TranslationReport } from './shape.ts'
 
 /** Clients whose file has the form `{"mcpServers": {…}}`. */
-const plainClients = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline'] as const
-type PlainClient = (typeof plainClients)[number]
-
-export const isPlainClient = (kind: ClientKind): kind is PlainClient =>
-  (plainClients as readonly string[]).includes(kind)
+export const plainClients: readonly ClientKind[] = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline']
 
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 
@@ -35,20 +31,24 @@ export const isOwnFile = (tree: BranchNode): boolean =>
 
 const isNamedOurs = ({ at }: BranchNode): boolean => basename(at.file.path).startsWith('toolway.')
 
-/** Recognizes a file of Continue, which has a list of `{name, …}` under `mcpServers`, and also a `version`. */
-export const isServerList = (tree: BranchNode): boolean =>
+/** Whether it is a file of Continue, which has a list of `{name, …}` under `mcpServers`, and also a `version`. */
+const isServerList = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'list' &&
   !isNamedOurs(tree) &&
   !ours.some((key) => key !== 'version' && tree.members.has(key))
 
-/** Converts a file whose servers are a list. */
-export function translateServerList(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
-  const servers = namedServers(find(tree, ['mcpServers']), (_, fields, { at }) => branch(at, fields), report)
-  return translateMcpJson(servers ? withMember(tree, 'mcpServers', member(servers)) : tree, report, home)
+/** A file whose servers are a list. */
+export const serverList: FormatReader = {
+  dialect: 'mcpServers',
+  recognises: isServerList,
+  translate(tree, report, home) {
+    const servers = namedServers(find(tree, ['mcpServers']), (_, fields, { at }) => branch(at, fields), report)
+    return translateMcpJson(servers ? withMember(tree, 'mcpServers', member(servers)) : tree, report, home)
+  },
 }
 
-/** Recognizes a file of LibreChat, which has servers and a version such as 1.2.8; Toolway's own version is 1. */
-export const isLibreChat = (tree: BranchNode): boolean =>
+/** Whether it is a file of LibreChat, which has servers and a version such as 1.2.8; Toolway's own version is 1. */
+const isLibreChat = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'branch' &&
   /^\d+\.\d+\.\d+$/.test(String(scalarAt(tree, ['version']))) &&
   !isNamedOurs(tree) &&
@@ -60,19 +60,23 @@ export const isLibreChat = (tree: BranchNode): boolean =>
       (key === 'cache' && value.kind === 'leaf'),
   )
 
-/** Converts the servers of LibreChat; its other settings are ignored. */
-export const translateLibreChat = (tree: BranchNode, report: TranslationReport, home: string): BranchNode =>
-  translateMcpJson(tree, report, home, undefined, { label: 'LibreChat', tolerant: true, timeout: 'ms' })
+/** The servers of LibreChat; its other settings are ignored. */
+export const libreChat: FormatReader = {
+  dialect: 'mcpServers',
+  recognises: isLibreChat,
+  translate: (tree, report, home) =>
+    translateMcpJson(tree, report, home, undefined, { label: 'LibreChat', tolerant: true, timeout: 'ms' }),
+}
 
-/** Recognizes a client's file, even if the client keeps other settings in it. */
-export const isMcpJson = (tree: BranchNode): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))
+/** Whether it is a client's file, even if the client keeps other settings in it. */
+const isMcpJson = (tree: BranchNode): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))
 
 /** Converts a plain file; `kind` is the client that owns it, if known, and `special` describes another owner. */
-export function translateMcpJson(
+function translateMcpJson(
   tree: BranchNode,
   report: TranslationReport,
   home: string,
-  kind?: PlainClient,
+  kind?: ClientKind,
   special: Partial<ClientFormat> = {},
 ): BranchNode {
   const folder = folderOf(tree.at.file.path)
@@ -90,20 +94,38 @@ export function translateMcpJson(
 }
 
 /** Whether the file contains only servers and no other settings. */
-export const isPlain = ({ members }: BranchNode): boolean =>
+const isPlain = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
 
 /** Whether the file contains servers, but no section of Toolway's, not even a misspelt one. */
-export const isWithoutSections = ({ members }: BranchNode): boolean =>
+const isWithoutSections = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') &&
   [...members.keys()].every(
     (key) =>
       key === 'mcpServers' || key === '$schema' || (!sections.includes(key) && nearMiss(key, sections) === undefined),
   )
 
-/** Reads Toolway's own format or a plain `{"mcpServers": …}` file. Other clients' server keys are accepted. */
-export function translateOwn(tree: BranchNode, report: TranslationReport): BranchNode {
-  const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
-  report.notes.push(`read as ${kind}: ${pluralize(countServers(tree), 'server')}`)
-  return mapServers(tree, (server, name) => normaliseServer(server, name, report))
+/** Toolway's own format or a plain `{"mcpServers": …}` file. Other clients' server keys are accepted. */
+export const ownFormat: FormatReader = {
+  dialect: 'toolway',
+  recognises: () => true,
+  translate(tree, report) {
+    const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
+    report.notes.push(`read as ${kind}: ${pluralize(countServers(tree), 'server')}`)
+    return mapServers(tree, (server, name) => normaliseServer(server, name, report))
+  },
+}
+
+/** A file that contains only `mcpServers`. A file named toolway.* is validated strictly, as our own. */
+export const plainFile: FormatReader = {
+  dialect: 'mcpServers',
+  recognises: isPlain,
+  translate: (tree, report, home) => (isNamedOurs(tree) ? ownFormat.translate : translateMcpJson)(tree, report, home),
+}
+
+/** The reader for a file of a client that has only `mcpServers`; undefined for other clients and other contents. */
+export function plainFileOf(kind: ClientKind, tree: BranchNode): FormatReader | undefined {
+  // A project's .mcp.json with Toolway sections is a Toolway configuration, not a client's file.
+  const fits = kind === 'claude-code' ? isWithoutSections(tree) : isMcpJson(tree)
+  return fits ? { ...plainFile, translate: (...given) => translateMcpJson(...given, kind) } : undefined
 }

@@ -31,9 +31,9 @@ import {
 } from '../tree.ts'
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
-import { type ConfigDialect, isForeign, plainSchemes, translate } from './dialect.ts'
+import { plainSchemes, translate } from './dialect.ts'
 import { namesIn, validNames } from './plain-names.ts'
-import { mapText, type TranslationReport } from './shape.ts'
+import { type ConfigDialect, isForeign, mapText, type TranslationReport } from './shape.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */
 export type ServerDefinition = Readonly<Record<string, unknown>>

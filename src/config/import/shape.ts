@@ -75,6 +75,25 @@ export interface TranslationReport {
   readonly problems: ConfigProblem[]
 }
 
+/** Formats of files that belong to other programs. These files usually list Toolway as a server too. */
+const foreignDialects = ['mcpServers', 'vscode', 'claude-code', 'codex', 'opencode', 'gemini', 'zed'] as const
+
+export type ConfigDialect =
+  | 'toolway'
+  | 'gateway-rules'
+  | 'mcp-client'
+  | 'mcp-endpoints'
+  | (typeof foreignDialects)[number]
+
+export const isForeign = (dialect: ConfigDialect): boolean => (foreignDialects as readonly string[]).includes(dialect)
+
+/** A format of configuration files, and how it is converted to Toolway's. Nodes keep their source locations. */
+export interface FormatReader {
+  readonly dialect: ConfigDialect
+  recognises(tree: BranchNode): boolean
+  translate(tree: BranchNode, report: TranslationReport, home: string): BranchNode
+}
+
 export const createReport = (): TranslationReport => ({ notes: [], warnings: [], problems: [] })
 
 /** Sections that cause an error, because ignoring one of them could allow what the author meant to forbid. */
