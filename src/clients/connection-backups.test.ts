@@ -7,7 +7,7 @@ import { readSnapshot } from '../config/edit/file.ts'
 import { jsonFile } from '../config/edit/written-json.fixture.ts'
 import * as files from '../config/import/client-files.fixture.ts'
 import { type ClientKind, clientLabels } from '../config/import/client-kind.ts'
-import { createConnectionBackups } from './connection-backups.ts'
+import { ConnectionBackups } from './connection-backups.ts'
 import { type ClientTransport, clientText, entryFor, shapes } from './entry.ts'
 import { place } from './place.fixture.ts'
 
@@ -16,7 +16,7 @@ const way: ClientTransport = { kind: 'stdio', command: '/usr/bin/node', args: ['
 async function connecting(content?: string | Buffer, client: ClientKind = 'cursor', name = 'mcp.json') {
   const { at } = await place(content === undefined ? {} : { [name]: content })
   const path = at(name)
-  const connections = createConnectionBackups(at('state'), () => 0)
+  const connections = new ConnectionBackups(at('state'), () => 0)
   const connect = async (how = way) => {
     const before = await readSnapshot(path)
     const text = clientText(client, path, before.text).edited(entryFor(client, clientLabels[client], how))
@@ -143,7 +143,7 @@ describe('B11: connect and undo', () => {
     const { at } = await place({ 'dotfiles/mcp.json': '{}' })
     await mkdir(at('home'))
     await symlink('../dotfiles/mcp.json', at('home', 'mcp.json'))
-    const connections = createConnectionBackups(at('state'), () => 0)
+    const connections = new ConnectionBackups(at('state'), () => 0)
     await connections.write('cursor', await readSnapshot(at('home', 'mcp.json')), '{"a": 1}')
     expect(await readFile(at('dotfiles', 'mcp.json'), 'utf8')).toBe('{"a": 1}')
     await connections.undo('cursor', at('home', 'mcp.json'), false)

@@ -30,8 +30,6 @@ interface WriteResult {
   readonly changed: boolean
 }
 
-export type ConnectionBackups = ReturnType<typeof createConnectionBackups>
-
 interface UndoResult {
   /** True if the original file was restored; false if there was no original, so Toolway's file was deleted. */
   readonly restored: boolean
@@ -44,100 +42,105 @@ const hashOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex')
 
 /** Writes and restores clients' files. Backups are kept in `folder`. */
-export function createConnectionBackups(folder: string, now: () => number) {
-  const stem = (client: ClientKind, path: string) =>
-    join(folder, `${client}-${createHash('sha256').update(path).digest('hex').slice(0, 12)}`)
+export class ConnectionBackups {
+  readonly #folder: string
+  readonly #now: () => number
 
-  const keep = async (file: string, bytes: Buffer): Promise<void> => {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const found = await readSnapshot(file)
-    await replaceFile({ ...found, mode: 0o600, owner: undefined }, bytes)
+  constructor(folder: string, now: () => number) {
+    this.#folder = folder
+    this.#now = now
+  }
+
+  /**
+   * Backs up the current content, then writes the new content. While the file is connected, the first backup stays, so
+   * that undo restores the original; content that somebody else wrote since is kept beside it.
+   */
+  async write(client: ClientKind, before: FileSnapshot, content: string): Promise<WriteResult> {
+    const { path } = before
+    const bytes = Buffer.from(before.mark + content)
+    const stem = this.#stemOf(client, path)
+    const backup = `${stem}.backup`
+    const earlier = await readConnection(stem)
+    const isOurs = earlier?.after === hashOf(before.bytes)
+    const first = isOurs || hasEntry(client, before) ? earlier : undefined
+    if (first) {
+      if (!isOurs && before.bytes) await this.#keepCopy(stem, before.bytes)
+    } else {
+      const replaced = earlier?.existed ? await readFile(backup).catch(() => undefined) : undefined
+      if (replaced) await this.#keepCopy(stem, replaced)
+      await this.#keep(backup, before.bytes ?? Buffer.alloc(0))
+    }
+    const changed = first !== undefined && (first.changed === true || !isOurs)
+    const record: Connection = {
+      version: 1,
+      client,
+      path,
+      existed: first?.existed ?? before.bytes !== undefined,
+      mode: first?.mode ?? before.mode,
+      before: first?.before ?? hashOf(before.bytes),
+      after: hashOf(bytes),
+      ...(changed && { changed }),
+      folders: first?.folders ?? [],
+      at: new Date(this.#now()).toISOString(),
+    }
+    await this.#record(stem, record)
+    const folders = await replaceFile(before, bytes)
+    if (folders.length > 0) await this.#record(stem, { ...record, folders })
+    return { backup, changed }
+  }
+
+  /** Restores the original file. Fails if the file has changed since Toolway wrote it, unless `force` is set. */
+  async undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult> {
+    const stem = this.#stemOf(client, path)
+    const record = await readConnection(stem)
+    if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)
+    const found = await readSnapshot(path)
+    const current = hashOf(found.bytes)
+    const changed = current !== record.before && (record.changed === true || current !== record.after)
+    if (changed && !force) {
+      throw new FileProblem(
+        `${path} has changed since it was connected; undoing would lose those changes.`,
+        '--remove removes only the entry for Toolway; --force restores the original file anyway.',
+      )
+    }
+    const kept = changed && found.bytes ? await this.#keepCopy(stem, found.bytes) : undefined
+    if (current !== record.before) await putBack(record, found, await backupOf(stem, record))
+    await rm(`${stem}.json`, { force: true })
+    await rm(`${stem}.backup`, { force: true })
+    return { restored: record.existed, forced: changed, kept }
+  }
+
+  async has(client: ClientKind, path: string): Promise<boolean> {
+    return (await readConnection(this.#stemOf(client, path))) !== undefined
+  }
+
+  #stemOf(client: ClientKind, path: string): string {
+    return join(this.#folder, `${client}-${hashOf(Buffer.from(path)).slice(0, 12)}`)
+  }
+
+  async #keep(file: string, bytes: Buffer): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await replaceFile({ ...(await readSnapshot(file)), mode: 0o600, owner: undefined }, bytes)
   }
 
   /** Keeps content that would otherwise be lost, under a name of its own. Returns its path. */
-  const keepCopy = async (client: ClientKind, path: string, bytes: Buffer): Promise<string> => {
-    const file = `${stem(client, path)}.${hashOf(bytes).slice(0, 12)}.kept`
-    await keep(file, bytes)
+  async #keepCopy(stem: string, bytes: Buffer): Promise<string> {
+    const file = `${stem}.${hashOf(bytes).slice(0, 12)}.kept`
+    await this.#keep(file, bytes)
     return file
   }
 
-  const recorded = async (client: ClientKind, path: string): Promise<Connection | undefined> => {
-    try {
-      return jsonValue(await readFile(`${stem(client, path)}.json`, 'utf8')) as Connection
-    } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw new FileProblem(
-        `${stem(client, path)}.json cannot be read.`,
-        'The backup of the original file is in the same folder.',
-      )
-    }
+  #record(stem: string, connection: Connection): Promise<void> {
+    return this.#keep(`${stem}.json`, Buffer.from(`${JSON.stringify(connection, undefined, 2)}\n`))
   }
+}
 
-  const forget = async (client: ClientKind, path: string): Promise<void> => {
-    await rm(`${stem(client, path)}.json`, { force: true })
-    await rm(`${stem(client, path)}.backup`, { force: true })
-  }
-
-  return {
-    /**
-     * Backs up the current content, then writes the new content. While the file is connected, the first backup stays, so
-     * that undo restores the original; content that somebody else wrote since is kept beside it.
-     */
-    async write(client: ClientKind, before: FileSnapshot, content: string): Promise<WriteResult> {
-      const { path } = before
-      const bytes = Buffer.from(before.mark + content)
-      const backup = `${stem(client, path)}.backup`
-      const earlier = await recorded(client, path)
-      const isOurs = earlier?.after === hashOf(before.bytes)
-      const first = isOurs || hasEntry(client, before) ? earlier : undefined
-      if (first) {
-        if (!isOurs && before.bytes) await keepCopy(client, path, before.bytes)
-      } else {
-        const replaced = earlier?.existed ? await readFile(backup).catch(() => undefined) : undefined
-        if (replaced) await keepCopy(client, path, replaced)
-        await keep(backup, before.bytes ?? Buffer.alloc(0))
-      }
-      const changed = first !== undefined && (first.changed === true || !isOurs)
-      const record: Connection = {
-        version: 1,
-        client,
-        path,
-        existed: first?.existed ?? before.bytes !== undefined,
-        mode: first?.mode ?? before.mode,
-        before: first?.before ?? hashOf(before.bytes),
-        after: hashOf(bytes),
-        ...(changed && { changed }),
-        folders: first?.folders ?? [],
-        at: new Date(now()).toISOString(),
-      }
-      const note = (connection: Connection) =>
-        keep(`${stem(client, path)}.json`, Buffer.from(`${JSON.stringify(connection, undefined, 2)}\n`))
-      await note(record)
-      const folders = await replaceFile(before, bytes)
-      if (folders.length > 0) await note({ ...record, folders })
-      return { backup, changed }
-    },
-
-    /** Restores the original file. Fails if the file has changed since Toolway wrote it, unless `force` is set. */
-    async undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult> {
-      const record = await recorded(client, path)
-      if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)
-      const found = await readSnapshot(path)
-      const current = hashOf(found.bytes)
-      const changed = current !== record.before && (record.changed === true || current !== record.after)
-      if (changed && !force) {
-        throw new FileProblem(
-          `${path} has changed since it was connected; undoing would lose those changes.`,
-          '--remove removes only the entry for Toolway; --force restores the original file anyway.',
-        )
-      }
-      const kept = changed && found.bytes ? await keepCopy(client, path, found.bytes) : undefined
-      if (current !== record.before) await putBack(record, found, await backupOf(stem(client, path), record))
-      await forget(client, path)
-      return { restored: record.existed, forced: changed, kept }
-    },
-
-    has: async (client: ClientKind, path: string) => (await recorded(client, path)) !== undefined,
+async function readConnection(stem: string): Promise<Connection | undefined> {
+  try {
+    return jsonValue(await readFile(`${stem}.json`, 'utf8')) as Connection
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new FileProblem(`${stem}.json cannot be read.`, 'The backup of the original file is in the same folder.')
   }
 }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { until } from '../../tests/fixtures/until.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
-import { watchFiles } from './watch.ts'
+import { FileWatch } from './watch.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -24,7 +24,7 @@ const watching = (...names: string[]) => watchingBy(systemClock, ...names)
 function watchingBy(clock: Clock, ...names: string[]) {
   let changes = 0
   const places = names.map((name) => join(folder, name))
-  const watch = watchFiles(places, clock, () => changes++)
+  const watch = new FileWatch(places, clock, () => changes++)
   return {
     changes: () => changes,
     follow: (...others: string[]) => watch.follow(others.map((name) => join(folder, name))),
@@ -52,7 +52,7 @@ test('G8: a change that comes while another configuration is being put into forc
   const file = join(folder, 'a.yaml')
   await writeFile(file, '1')
   let changes = 0
-  using watch = watchFiles([file], clock, () => changes++)
+  using watch = new FileWatch([file], clock, () => changes++)
   await writeFile(file, 'longer')
   watch.follow([file, join(folder, 'b')])
   clock.advance(1_000)
@@ -64,7 +64,7 @@ test('G8: a change that was made before the files were read is not reported, and
   const file = join(folder, 'a.yaml')
   await writeFile(file, '1')
   let changes = 0
-  using watch = watchFiles([file], clock, () => changes++)
+  using watch = new FileWatch([file], clock, () => changes++)
   await writeFile(file, 'longer')
   watch.reading()
   clock.advance(10_000)
@@ -141,7 +141,7 @@ test('G8: other files in the folder are ignored, and a burst of writes counts as
 test('G8: a folder that is not there yet is looked for now and then; nothing is left when it is over', async () => {
   const clock = createManualClock()
   let changes = 0
-  const watch = watchFiles([join(folder, 'later', 'a.yaml')], clock, () => changes++)
+  const watch = new FileWatch([join(folder, 'later', 'a.yaml')], clock, () => changes++)
   await mkdir(join(folder, 'later'))
   await writeFile(join(folder, 'later', 'a.yaml'), '1')
   clock.advance(2_000)

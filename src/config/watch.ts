@@ -19,97 +19,109 @@ const lookMs = 2_000
  * files, and mounted configurations swap whole folders behind a link. For a linked file, also watches the folder of the
  * real one. Any event triggers a check of the files.
  */
-export function watchFiles(first: readonly string[], clock: Clock, changed: () => void) {
-  let filesToWatch = first
-  const watchers = new Map<string, { readonly watcher: FSWatcher; readonly identity: string | undefined }>()
-  const lost = new Set<string>()
-  /** `reported` is the state at the last call to `changed` or `reading`; `seen` is the state at the last check. */
-  let reported = filesToWatch.map(markOfFile)
-  let seen = reported
-  let pending: Disposable | undefined
-  let over = false
+export class FileWatch implements Disposable {
+  readonly #clock: Clock
+  readonly #changed: () => void
+  readonly #watchers = new Map<string, { readonly watcher: FSWatcher; readonly identity: string | undefined }>()
+  readonly #lost = new Set<string>()
+  #files: readonly string[]
+  /** The state at the last call to `changed` or `reading`. */
+  #reported: readonly string[]
+  /** The state at the last check. */
+  #seen: readonly string[]
+  #pending: Disposable | undefined
+  #timer: Disposable
+  #isOver = false
 
-  const look = () => {
-    pending = undefined
-    watchFolders()
-    compare()
-    if (lost.size > 0 && !over) pending ??= clock.after(lostMs, look)
+  constructor(files: readonly string[], clock: Clock, changed: () => void) {
+    this.#clock = clock
+    this.#changed = changed
+    this.#files = files
+    this.#reported = files.map(markOfFile)
+    this.#seen = this.#reported
+    this.#watchFolders()
+    this.#timer = clock.after(lookMs, this.#lookNowAndThen)
   }
 
-  const compare = () => {
-    const now = filesToWatch.map(markOfFile)
-    const whole = same(now, seen)
-    seen = now
-    if (same(now, reported)) return
-    if (!whole) {
-      pending = clock.after(quietMs, look)
+  /** To be called before the files are read: only later changes are reported. */
+  reading(): void {
+    this.#reported = this.#files.map(markOfFile)
+  }
+
+  /** Replaces the list of watched files. */
+  follow(next: readonly string[]): void {
+    if (same(next, this.#files)) return
+    // Keep the marks of files that were already being watched, so that no change is missed. New files have just been
+    // read, so their current marks are correct.
+    const marks = (known: readonly string[]) => next.map((path) => known[this.#files.indexOf(path)] ?? markOfFile(path))
+    this.#reported = marks(this.#reported)
+    this.#seen = marks(this.#seen)
+    this.#files = next
+    this.#watchFolders()
+    this.#touch()
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true
+    this.#pending?.[Symbol.dispose]()
+    this.#timer[Symbol.dispose]()
+    for (const { watcher } of this.#watchers.values()) watcher.close()
+  }
+
+  readonly #look = (): void => {
+    this.#pending = undefined
+    this.#watchFolders()
+    this.#compare()
+    if (this.#lost.size > 0 && !this.#isOver) this.#pending ??= this.#clock.after(lostMs, this.#look)
+  }
+
+  readonly #lookNowAndThen = (): void => {
+    if (!same(this.#files.map(markOfFile), this.#reported)) this.#touch()
+    this.#timer = this.#clock.after(lookMs, this.#lookNowAndThen)
+  }
+
+  readonly #touch = (): void => {
+    if (!this.#isOver) this.#pending ??= this.#clock.after(debounceMs, this.#look)
+  }
+
+  #compare(): void {
+    const now = this.#files.map(markOfFile)
+    const isQuiet = same(now, this.#seen)
+    this.#seen = now
+    if (same(now, this.#reported)) return
+    if (!isQuiet) {
+      this.#pending = this.#clock.after(quietMs, this.#look)
       return
     }
-    reported = now
-    changed()
+    this.#reported = now
+    this.#changed()
   }
 
-  const touch = () => {
-    if (!over) pending ??= clock.after(debounceMs, look)
-  }
-
-  const watchFolders = () => {
-    const wanted = new Set(filesToWatch.flatMap(foldersOf))
-    for (const [folder, { watcher, identity }] of watchers) {
+  #watchFolders(): void {
+    const wanted = new Set(this.#files.flatMap(foldersOf))
+    for (const [folder, { watcher, identity }] of this.#watchers) {
       if (wanted.has(folder) && identityOf(folder) === identity) continue
       // A watcher stays with a folder that was moved or removed; it does not notice another one in its place.
       watcher.close()
-      watchers.delete(folder)
-      lost.add(folder)
+      this.#watchers.delete(folder)
+      this.#lost.add(folder)
     }
-    for (const folder of wanted) {
-      if (watchers.has(folder)) continue
-      try {
-        const identity = identityOf(folder)
-        const watcher = watch(folder, { persistent: false }, touch)
-        watcher.on('error', () => {
-          watcher.close()
-          watchers.delete(folder)
-        })
-        watchers.set(folder, { watcher, identity })
-      } catch {
-        // The folder does not exist; the next check tries again.
-      }
-    }
-    for (const folder of lost) if (watchers.has(folder) || !wanted.has(folder)) lost.delete(folder)
+    for (const folder of wanted) if (!this.#watchers.has(folder)) this.#watchFolder(folder)
+    for (const folder of this.#lost) if (this.#watchers.has(folder) || !wanted.has(folder)) this.#lost.delete(folder)
   }
 
-  const lookNowAndThen = () => {
-    if (!same(filesToWatch.map(markOfFile), reported)) touch()
-    timer = clock.after(lookMs, lookNowAndThen)
-  }
-
-  watchFolders()
-  let timer = clock.after(lookMs, lookNowAndThen)
-  return {
-    /** To be called before the files are read: only later changes are reported. */
-    reading(): void {
-      reported = filesToWatch.map(markOfFile)
-    },
-    /** Replaces the list of watched files. */
-    follow(next: readonly string[]): void {
-      if (same(next, filesToWatch)) return
-      // Keep the marks of files that were already being watched, so that no change is missed. New files have just been
-      // read, so their current marks are correct.
-      const marks = (known: readonly string[]) =>
-        next.map((path) => known[filesToWatch.indexOf(path)] ?? markOfFile(path))
-      reported = marks(reported)
-      seen = marks(seen)
-      filesToWatch = next
-      watchFolders()
-      touch()
-    },
-    [Symbol.dispose](): void {
-      over = true
-      pending?.[Symbol.dispose]()
-      timer[Symbol.dispose]()
-      for (const { watcher } of watchers.values()) watcher.close()
-    },
+  #watchFolder(folder: string): void {
+    try {
+      const identity = identityOf(folder)
+      const watcher = watch(folder, { persistent: false }, this.#touch)
+      watcher.on('error', () => {
+        watcher.close()
+        this.#watchers.delete(folder)
+      })
+      this.#watchers.set(folder, { watcher, identity })
+    } catch {
+      // The folder does not exist; the next check tries again.
+    }
   }
 }
 

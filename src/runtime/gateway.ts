@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Config } from '../config/schema.ts'
 import { refuseUnauthenticated } from '../config/warnings.ts'
-import { watchFiles } from '../config/watch.ts'
+import { FileWatch } from '../config/watch.ts'
 import type { Access } from '../core/access.ts'
 import type { Call, Caller } from '../core/call.ts'
 import type { Chat } from '../core/chat.ts'
@@ -162,7 +162,7 @@ class RunningGateway {
   readonly #cluster: Cluster
   readonly #admin: AdminPart | undefined
   readonly #listeners: GenerationListeners
-  #files: ReturnType<typeof watchFiles> | undefined
+  #files: FileWatch | undefined
   #http: HttpServer | undefined
   #isServing = false
 
@@ -199,7 +199,7 @@ class RunningGateway {
   async start(): Promise<void> {
     const { options, generations, processState, open } = this.#base
     if (options.watch)
-      this.#files = watchFiles(watchedFiles(generations.current), processState.clock, () => void this.#reload.now())
+      this.#files = new FileWatch(watchedFiles(generations.current), processState.clock, () => void this.#reload.now())
     open.use(this.#files)
     await startGeneration(generations.current, undefined, this.#listeners)
   }

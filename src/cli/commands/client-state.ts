@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type ClientFile, clientFiles, type HostEnvironment } from '../../clients/client-files.ts'
-import { type ConnectionBackups, createConnectionBackups } from '../../clients/connection-backups.ts'
+import { ConnectionBackups } from '../../clients/connection-backups.ts'
 import { clientText, ownName } from '../../clients/entry.ts'
 import { FileProblem, readSnapshot } from '../../config/edit/file.ts'
 import { type ClientKind, clientKinds, clientLabels } from '../../config/import/client-kind.ts'
@@ -64,7 +64,7 @@ export const hostEnvironment = ({ env, cwd }: Shell): HostEnvironment => ({ env,
 
 /** The backups of client files. They are in the user's state folder, regardless of the configuration. */
 export function connectionsOf({ env }: Shell): ConnectionBackups {
-  return createConnectionBackups(join(stateHome(env), 'toolway', 'clients'), () => systemClock.now())
+  return new ConnectionBackups(join(stateHome(env), 'toolway', 'clients'), () => systemClock.now())
 }
 
 export function clientNamed(name: string): ClientKind {
