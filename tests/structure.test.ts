@@ -3,13 +3,13 @@ import { readStructure } from '../tooling/structure.ts'
 
 /** What the source has now. A change may make a figure smaller, and then the limit with it, never larger. */
 const limits = {
-  lines: 98_400,
-  files: 654,
-  functionsOver80: 57,
-  functionsOver120: 23,
-  largeOptions: 14,
-  participles: 348,
-  sharedNames: 812,
+  lines: 98_141,
+  files: 617,
+  functionsOver80: 30,
+  functionsOver120: 10,
+  largeOptions: 12,
+  participles: 332,
+  sharedNames: 802,
 }
 
 test('the source keeps its size and shape', () => {

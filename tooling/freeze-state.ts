@@ -65,8 +65,8 @@ const grant = {
 const holder = { server: 'tasks', url: signedInServer.url, principal: '' }
 
 async function grantIn(vault: object): Promise<void> {
-  const { createGrants } = await load('upstream/oauth/grants.ts')
-  const grants = createGrants(vault, () => {})
+  const { Grants } = await load('upstream/oauth/grants.ts')
+  const grants = new Grants(vault, () => {})
   await grants.demanded(holder, { issuer: grant.issuer, scopes: ['tasks'] })
   await grants.granted(holder, grant)
   await grants.registered('tasks', grant.issuer, grant.client)

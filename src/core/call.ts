@@ -219,8 +219,8 @@ export const callerKey = (caller: Omit<CallerIdentity, 'capabilities'>): string 
 export const clientKey = (caller: CallerIdentity): string => `${callerKey(caller)}\n${profileOf(caller.capabilities)}`
 
 /** Whether this client supports at least one kind of request that a server may send during a call. */
-export const canBeAsked = (capabilities: Capabilities): boolean =>
-  ['sampling', 'elicitation', 'roots'].some((name) => capabilities[name] !== undefined)
+export const canBeAsked = ({ sampling, elicitation, roots }: Capabilities): boolean =>
+  sampling !== undefined || elicitation !== undefined || roots !== undefined
 
 /** Passes a call to the source of its entry. */
 export const runEntry: Handler = (call) => {

@@ -41,10 +41,10 @@ const reaperIn = (path: string) => {
  */
 async function killedGateway(path: string, marked = true) {
   const code = `
-    import { createOrphanReaper, stdioTransport, systemClock as clock, silentLog as log } from ${transports}
+    import { createOrphanReaper, StdioTransport, systemClock as clock, silentLog as log } from ${transports}
     const orphanReaper = createOrphanReaper(${JSON.stringify(path)}, log)
     const env = ${marked ? '{}' : "{ TOOLWAY_OWNER: '' }"}
-    const line = stdioTransport({ name: 'rogue', command: process.execPath, args: [${JSON.stringify(rogue)}], env, orphanReaper, clock, log })
+    const line = new StdioTransport({ name: 'rogue', command: process.execPath, args: [${JSON.stringify(rogue)}], env, orphanReaper, clock, log })
     const tools = [['grandchild', { detached: true }], ['grandchild', {}], ['ignore-end', {}]]
     const pids = []
     const next = () => {

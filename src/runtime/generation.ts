@@ -155,6 +155,12 @@ function concealerOf(loaded: LoadedConfig, { log }: Pick<ProcessState, 'log'>, b
   return conceal
 }
 
+/** A function of its own, so that the closure keeps no previous generation in memory. */
+const seenTokens =
+  ({ oauth: { seen } }: GenerationContext) =>
+  () =>
+    seen.current
+
 /** Builds a generation without side effects: if this throws, the previous generation stays in place unchanged. */
 export function buildGeneration(prepared: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
   const { loaded, token, pins, traceWarnings, parts, serverParts } = prepared
@@ -164,7 +170,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const engines = createEngines(config, context, parts, before)
   const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins }, context)
   const secrets = secretsToRedact(prepared, before)
-  const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
+  const redactor = createRedactor({ secrets, tokens: seenTokens(context), keys: config.audit.redact })
   const validate = argumentValidator({ log: context.log })
   const base = {
     ...prepared,

@@ -5,7 +5,7 @@ import { ToolwayError } from '../core/errors.ts'
 import type { RedisSafe } from '../stores/redis/vault.ts'
 import { fileLocks, fileVault } from '../stores/vault.ts'
 import { openLoopback } from '../upstream/oauth/loopback-redirect.ts'
-import { createOAuth, type OAuth, type OAuthOptions } from '../upstream/oauth/oauth.ts'
+import { OAuth, type OAuthOptions } from '../upstream/oauth/oauth.ts'
 import { sameState } from '../upstream/oauth/sign-in.ts'
 
 export type { GrantSummary as KeptGrant, OAuth } from '../upstream/oauth/oauth.ts'
@@ -15,7 +15,7 @@ type OAuthContext = Pick<OAuthOptions, 'clock' | 'log'>
 /** OAuth for servers. Tokens are stored in Redis or in the state folder; the gateway and the CLI share them. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, context: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
-  return createOAuth({ vault, locks, ...context })
+  return new OAuth({ vault, locks, ...context })
 }
 
 /** OAuth for CLI commands. Opens a Redis connection if the tokens are stored there, because commands have none. */
@@ -28,7 +28,9 @@ export async function openOAuth(config: Config, context: OAuthContext): Promise<
     safe = open.use(await openRedisSafe({ url: redis.url, key, ...context }))
   }
   const running = open.move()
-  return { ...createServerOAuth(safe, config, context), [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return Object.assign(createServerOAuth(safe, config, context), {
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  })
 }
 
 export interface SignInOptions {

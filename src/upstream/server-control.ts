@@ -1,11 +1,54 @@
+import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { ConnectionPool } from './connection/connection-pool.ts'
-import type { ConnectionState } from './connection/connection-table.ts'
-import type { ServerEvent, ServerHistory } from './health/server-history.ts'
+import type { ConnectionState } from './connection/pooled-connection.ts'
 import type { OutputLine } from './transports/stderr.ts'
 import { unsentError } from './transports/transport-errors.ts'
 
-export interface ControlledServer {
+/**
+ * Something that happened to a server's processes and connections. `started`: a process or connection was opened;
+ * `lost`: it ended without being asked to, or stopped responding; `failed`: none could be opened; `idle`: Toolway closed
+ * it because nobody used it; the others are an operator's actions.
+ */
+export interface ServerEvent {
+  readonly at: number
+  readonly kind: 'started' | 'lost' | 'failed' | 'idle' | 'restarted' | 'paused' | 'resumed'
+  readonly pid?: number | undefined
+  /** Why it happened, as a sentence; undefined if the kind says it all. */
+  readonly reason?: string | undefined
+  /** How many times in a row it happened for the same reason, of which `at` is the last. */
+  readonly times: number
+}
+
+const maxEvents = 100
+const maxReason = 500
+
+/** The last events of one server in this process. An event that only repeats the last one is counted, not added. */
+export class ServerHistory {
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #events: ServerEvent[] = []
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
+  }
+
+  record(kind: ServerEvent['kind'], { pid, reason }: Pick<ServerEvent, 'pid' | 'reason'> = {}): void {
+    const event = { at: this.#clock.now(), kind, pid, reason: reason?.slice(0, maxReason), times: 1 }
+    const last = this.#events.at(-1)
+    const repeats = kind === 'failed' && last?.kind === kind && last.reason === event.reason
+    if (repeats) this.#events.pop()
+    this.#events.push(repeats ? { ...event, times: last.times + 1 } : event)
+    if (this.#events.length > maxEvents) this.#events.shift()
+  }
+
+  /** Newest first. */
+  events(): readonly ServerEvent[] {
+    return this.#events.toReversed()
+  }
+}
+
+/** What a server does when an operator acts on it. */
+interface ControlledServer {
   readonly pool: ConnectionPool
   readonly history: ServerHistory
   stderr(): readonly OutputLine[]
@@ -30,30 +73,26 @@ interface ServerProcess {
 export class ServerControl {
   readonly #name: string
   readonly #server: ControlledServer
-  #isPaused: boolean
+  /** Whether the server is paused: it offers nothing and rejects calls until it is resumed or restarted. */
+  paused: boolean
 
   constructor(name: string, isPaused: boolean, server: ControlledServer) {
     this.#name = name
-    this.#isPaused = isPaused
+    this.paused = isPaused
     this.#server = server
-  }
-
-  /** Whether the server is paused: it offers nothing and rejects calls until it is resumed or restarted. */
-  get paused(): boolean {
-    return this.#isPaused
   }
 
   /** Pauses the server and closes its processes and connections; resolves when they have ended. */
   async pause(): Promise<void> {
     const { pool, history } = this.#server
-    this.#isPaused = true
+    this.paused = true
     history.record('paused')
     this.#server.changed()
     await pool.interrupt(turnedOff(this.#name))
   }
 
   resume(): void {
-    this.#isPaused = false
+    this.paused = false
     this.#server.history.record('resumed')
     this.#server.changed()
     this.#server.begin()
@@ -65,7 +104,7 @@ export class ServerControl {
     const { pool, history } = this.#server
     history.record('restarted')
     await pool.interrupt(unsentError(this.#name, `An operator is restarting ${this.#name}.`))
-    this.#isPaused = false
+    this.paused = false
     this.#server.resumed()
     await this.#server.open()
     this.#server.changed()
@@ -105,10 +144,6 @@ export class ServerControl {
   /** The open connections, at most `limit`. */
   describe(limit: number): readonly ConnectionState[] {
     return this.#server.pool.describe(limit)
-  }
-
-  unlessPaused<T>(work: () => Promise<T>): Promise<T> {
-    return this.#isPaused ? Promise.reject(turnedOff(this.#name)) : work()
   }
 }
 

@@ -7,7 +7,7 @@ import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { createSeal } from '../lib/seal.ts'
 import { initialize } from './connection/handshake.ts'
 import type { StartQueue } from './connection/reconnect.ts'
-import { openRpcConnection } from './connection/rpc-connection.ts'
+import { RpcConnection } from './connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
 import { UpstreamServer } from './server.ts'
 
@@ -104,7 +104,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
       })
       peers.push(peer)
       await setup.opening?.(number)
-      const connection = await openRpcConnection(peer.transport, { server: 'files', ...scope, log }, signal)
+      const connection = await RpcConnection.open(peer.transport, { server: 'files', ...scope, log }, signal)
       const identity = { name: 'toolway', version: '1' }
       const options = { server: 'files', identity, capabilities, log, signal }
       return { connection, handshake: await initialize(connection, options), identity }

@@ -4,26 +4,23 @@ import type { Entry, Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { CallerChangeListener, Source } from '../core/source.ts'
 import type { SourceStatus } from '../core/source-status.ts'
-import type { Descriptors } from '../core/stores.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { asRecord } from '../lib/is-record.ts'
 import { listen } from '../lib/listen.ts'
 import { ConnectionPool } from './connection/connection-pool.ts'
 import type { HandshakeResult, InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
-import { createReconnector } from './connection/reconnect.ts'
-import { createServerFindings } from './health/findings.ts'
-import { HealthLog, isDown, noKnownReads, serverStatus } from './health/health.ts'
+import type { CallerUse } from './connection/pooled-connection.ts'
+import { Reconnector } from './connection/reconnect.ts'
+import { HealthLog, isDown, noKnownReads, ServerFindings, serverStatus } from './health/health.ts'
 import { HealthCheck } from './health/health-check.ts'
-import { createServerHistory } from './health/server-history.ts'
-import { ConnectionLists } from './listing/connection-lists.ts'
 import { hidesEveryTool } from './listing/definitions.ts'
 import type { ServerOffers } from './listing/offers.ts'
-import { fingerprintOf, type ServerListing } from './listing/server-listing.ts'
+import type { ServerListing } from './listing/server-listing.ts'
 import { ServerListings } from './listing/server-listings.ts'
-import { forwardedEntries } from './requests/forwarded-entries.ts'
-import { type ChangeStream, createChangeStream, UpstreamSubscriptions } from './requests/subscriptions.ts'
-import { ServerControl } from './server-control.ts'
+import { EntryForwarder } from './requests/forwarded-entries.ts'
+import { ChangeStream, UpstreamSubscriptions } from './requests/subscriptions.ts'
+import { ServerControl, ServerHistory, turnedOff } from './server-control.ts'
 import type { UpstreamServerOptions } from './server-options.ts'
 import type { LimitExceeded } from './transports/transport-errors.ts'
 
@@ -42,13 +39,13 @@ export class UpstreamServer implements Source, ServerOffers {
   readonly #options: UpstreamServerOptions
   readonly #pool: ConnectionPool
   readonly #listings: ServerListings
-  readonly #lists: ConnectionLists
+  readonly #forwarder: EntryForwarder
   readonly #subscriptions: UpstreamSubscriptions
   readonly #changeStreams = new Map<ManagedConnection, ChangeStream>()
   readonly #healthCheck: HealthCheck
-  readonly #reconnector: ReturnType<typeof createReconnector>
-  readonly #findings: ReturnType<typeof createServerFindings>
-  readonly #history: ReturnType<typeof createServerHistory>
+  readonly #reconnector: Reconnector
+  readonly #findings: ServerFindings
+  readonly #history: ServerHistory
   readonly #listeners = new Set<() => void>()
   readonly #callerListeners = new Set<CallerChangeListener>()
   readonly #health: HealthLog
@@ -68,16 +65,19 @@ export class UpstreamServer implements Source, ServerOffers {
     this.priority = config.priority
     this.timeoutMs = config.timeout ?? defaults.timeoutMs
     this.#health = new HealthLog(name, clock, log)
-    this.#findings = createServerFindings(name, log)
-    this.#history = createServerHistory(clock)
+    this.#findings = new ServerFindings(name, log)
+    this.#history = new ServerHistory(clock)
     this.#pool = this.#createPool()
     this.control = this.#createControl()
     this.#subscriptions = this.#createSubscriptions()
-    this.#listings = this.#createListings()
-    this.#lists = new ConnectionLists({
-      ...{ server: name, listings: this.#listings, clock, log },
-      decide: options.policy?.decide,
-      judgesDefinitions: () => options.policy?.judgesDefinitions?.() ?? false,
+    this.#forwarder = this.#createForwarder()
+    this.#listings = new ServerListings(options, this.#pool, {
+      entriesOf: (descriptors) => this.#forwarder.entries(descriptors),
+      examine: (listing) => this.#examine(listing),
+      changed: () => this.#changed(),
+      callerChanged: (caller) => {
+        for (const listener of this.#callerListeners) listener(caller)
+      },
     })
     this.#healthCheck = new HealthCheck({
       server: name,
@@ -88,7 +88,7 @@ export class UpstreamServer implements Source, ServerOffers {
       clock,
       log,
     })
-    this.#reconnector = createReconnector({
+    this.#reconnector = new Reconnector({
       down: () => this.#pool.failure !== undefined,
       pauseMs: () => this.#pool.pauseMs,
       wanted: () => this.#isWanted(),
@@ -99,14 +99,16 @@ export class UpstreamServer implements Source, ServerOffers {
 
   #createPool(): ConnectionPool {
     const { name, config, host, connect, policy, clock, log } = this.#options
-    const record = this.#history.record
     return new ConnectionPool({
       server: name,
       config,
-      connect: (scope, signal) =>
-        this.control.unlessPaused(() =>
-          connect({ ...scope, exceeded: (limit) => this.#exceededWithoutCall(limit) }, signal),
-        ),
+      connect: async (scope, signal) => {
+        if (this.control.paused) throw turnedOff(name)
+        const exceeded = (limit: LimitExceeded) => {
+          if (this.#findings.exceededWithoutCall(limit)) this.#changed()
+        }
+        return connect({ ...scope, exceeded }, signal)
+      },
       mayLog: () => this.#mayLog(),
       mayReach: (caller) =>
         policy?.mayUseSome?.(caller, this.#listings.entriesOf(this.#listings.forCaller(caller))) ?? true,
@@ -117,8 +119,9 @@ export class UpstreamServer implements Source, ServerOffers {
         opened: (open, capabilities, managed) => this.#opened(open, capabilities, managed),
         closed: (managed) => this.#closed(managed),
         failed: (error) => this.#failed(error),
-        broke: ({ connection }, { message }) => record('lost', { pid: connection.transport.pid, reason: message }),
-        idle: ({ connection }) => record('idle', { pid: connection.transport.pid }),
+        broke: ({ connection }, { message }) =>
+          this.#history.record('lost', { pid: connection.transport.pid, reason: message }),
+        idle: ({ connection }) => this.#history.record('idle', { pid: connection.transport.pid }),
       },
       clock,
       log,
@@ -152,50 +155,23 @@ export class UpstreamServer implements Source, ServerOffers {
     })
   }
 
-  #createListings(): ServerListings {
-    const { name, config, defaults, host, clock, log } = this.#options
-    const isOnce = defaults.discovery === 'startup'
-    return new ServerListings({
-      common: {
-        server: name,
-        fingerprint: fingerprintOf(config),
-        refreshMs: isOnce ? 0 : defaults.refreshMs,
-        limits: defaults.listLimits,
-        redact: host.redact,
-        entriesOf: (descriptors: Descriptors) => this.#entriesOf(descriptors),
-        clock,
-        log,
-      },
-      store: host.store,
-      once: isOnce,
-      pool: this.#pool,
-      examine: (listing) => this.#examine(listing),
-      changed: () => this.#changed(),
-      callerChanged: (caller) => {
-        for (const listener of this.#callerListeners) listener(caller)
-      },
-    })
-  }
-
-  #entriesOf(descriptors: Descriptors): Entry[] {
-    const { name: server, config, defaults, policy, host, clock } = this.#options
-    const { servedUris, seal } = host
-    return forwardedEntries(descriptors, {
-      ...{ server, config, servedUris, seal, clock },
-      timeoutMs: this.timeoutMs,
-      maxTimeoutMs: defaults.maxTimeoutMs ?? 600_000,
+  #createForwarder(): EntryForwarder {
+    return new EntryForwarder(this.#options, {
       use: (call, work) => this.#use(call, work),
       subscriptions: this.#subscriptions,
-      decide: policy?.decide,
+      answered: (ms) => {
+        if (this.#health.current === 'needs-auth') this.#checkSignIn()
+        // Use an exponential moving average, so that the latency reflects recent calls.
+        this.#latencyMs = this.#latencyMs === undefined ? ms : this.#latencyMs * 0.8 + ms * 0.2
+      },
+      failed: (error) => {
+        if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') this.#checkSignIn()
+      },
       exceeded: (limit, method, entry) => {
         // Notify listeners of the first one only: a server may exceed a limit with every call.
         if (this.#findings.exceeded(limit, method, entry) === 1) this.#changed()
       },
     })
-  }
-
-  #exceededWithoutCall(limit: LimitExceeded): void {
-    if (this.#findings.exceededWithoutCall(limit)) this.#changed()
   }
 
   #examine(listing: ServerListing): void {
@@ -318,7 +294,7 @@ export class UpstreamServer implements Source, ServerOffers {
   }
 
   hasListsFor(caller: CallerIdentity): boolean {
-    return this.#listings.sessions.of(caller) !== undefined
+    return this.#listings.ofCaller(caller) !== undefined
   }
 
   /** One source for each kind of client whose listing was fetched in this run. */
@@ -353,12 +329,11 @@ export class UpstreamServer implements Source, ServerOffers {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const closing = [...this.#listings.byProfile.values()].map((listing) => listing[Symbol.asyncDispose]())
+    const closing = this.#listings[Symbol.asyncDispose]()
     for (const stream of this.#changeStreams.values()) stream[Symbol.dispose]()
     for (const part of [this.#subscriptions, this.#healthCheck, this.#reconnector]) part[Symbol.dispose]()
     await this.#pool[Symbol.asyncDispose]()
-    await this.#listings.sessions[Symbol.asyncDispose]()
-    await Promise.all(closing)
+    await closing
   }
 
   get #isOff(): boolean {
@@ -392,23 +367,14 @@ export class UpstreamServer implements Source, ServerOffers {
     return known === undefined || known.capabilities.logging !== undefined
   }
 
-  #use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
-    const start = performance.now()
+  #use<T>(call: CallerUse & Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+    if (this.control.paused) return Promise.reject(turnedOff(this.name))
     this.#wantedAt = this.#options.clock.monotonic()
     this.#isCalled = true
-    const answer = this.control.unlessPaused(() =>
-      this.#pool.use(call, (open) => this.#lists.whenChecked(open, call)?.then(() => work(open)) ?? work(open)),
-    )
-    const refused = (error: unknown) => {
-      if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') this.#checkSignIn()
-    }
-    answer.then(() => {
-      if (this.#health.current === 'needs-auth') this.#checkSignIn()
-      const ms = performance.now() - start
-      // Use an exponential moving average, so that the latency reflects recent calls.
-      this.#latencyMs = this.#latencyMs === undefined ? ms : this.#latencyMs * 0.8 + ms * 0.2
-    }, refused)
-    return answer
+    return this.#pool.use(call, (open) => {
+      const checked = this.#listings.whenChecked(open, call)
+      return checked ? checked.then(() => work(open)) : work(open)
+    })
   }
 
   /** Fetches the lists, which shows whether all calls need a sign-in, or only one that requires more scopes. */
@@ -423,7 +389,7 @@ export class UpstreamServer implements Source, ServerOffers {
     const { config } = this.#options
     const isModern = open.handshake.era === 'modern'
     const onNotification = (method: string, params: Buffer | undefined) => {
-      if (method.endsWith('/list_changed')) return this.#listChanged(open, capabilities)
+      if (method.endsWith('/list_changed')) return this.#listings.changed(open, capabilities)
       const { uri } = asRecord(method === 'notifications/resources/updated' && jsonValue(params?.toString() ?? '{}'))
       // A session-based connection reports only the changes that were subscribed to on that connection.
       if (typeof uri === 'string') this.#subscriptions.updated(uri, isModern ? undefined : managed)
@@ -436,11 +402,7 @@ export class UpstreamServer implements Source, ServerOffers {
     if (config.session !== 'call') this.#history.record('started', { pid: open.connection.transport.pid })
     this.#healthCheck.opened()
     this.#healthMayHaveChanged()
-    void this.#lists.fetch(open, capabilities)
-  }
-
-  #listChanged(open: InitializedConnection, capabilities: Capabilities): void {
-    for (const listing of this.#listings.through(open, capabilities)) listing.changed(open)
+    void this.#listings.fetch(open, capabilities)
   }
 
   #followChanges(
@@ -451,10 +413,10 @@ export class UpstreamServer implements Source, ServerOffers {
   ): void {
     const { name, clock, log } = this.#options
     const missed = () => {
-      this.#listChanged(open, capabilities)
+      this.#listings.changed(open, capabilities)
       for (const uri of this.#subscriptions.uris()) this.#subscriptions.updated(uri)
     }
-    const stream = createChangeStream(open, { server: name, onStreamNotification, missed, clock, log })
+    const stream = new ChangeStream(open, { server: name, onStreamNotification, missed, clock, log })
     this.#changeStreams.set(managed, stream)
     if (this.#subscriptions.uris().length > 0) stream.listen(this.#subscriptions.uris())
   }
@@ -463,7 +425,7 @@ export class UpstreamServer implements Source, ServerOffers {
     this.#changeStreams.get(managed)?.[Symbol.dispose]()
     this.#changeStreams.delete(managed)
     this.#subscriptions.lost(managed)
-    this.#listings.sessions.connectionClosed()
+    this.#listings.connectionClosed()
     this.#healthMayHaveChanged()
   }
 

@@ -2,14 +2,14 @@ import type { ToolwayError } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { ManagedConnection } from '../../src/upstream/connection/managed-connection.ts'
 import { ReconnectBackoff } from '../../src/upstream/connection/reconnect.ts'
-import { startServerProcess } from '../../src/upstream/transports/child-process.ts'
+import { ServerProcess } from '../../src/upstream/transports/child-process.ts'
 import { NoResponse } from '../../src/upstream/transports/http-channel.ts'
 import { noResponse, unansweredError } from '../../src/upstream/transports/transport-errors.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
 /** The error when a command is not installed. */
 export const notStarted = (name: string, command: string): Promise<unknown> =>
-  startServerProcess({ name, command, args: [], env: {}, clock: createManualClock() }).catch((error: unknown) => error)
+  ServerProcess.start({ name, command, args: [], env: {}, clock: createManualClock() }).catch((error: unknown) => error)
 
 /** The error of a call during the reconnect backoff. */
 export async function inBackoff(server: string, command: string): Promise<unknown> {

@@ -10,7 +10,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
-import { createServerFindings } from '../health/findings.ts'
+import { ServerFindings } from '../health/health.ts'
 import { onPost, quick, serving } from '../transports/http.fixture.ts'
 import type { LimitExceeded } from '../transports/transport-errors.ts'
 import { createConnector } from './connect.ts'
@@ -46,7 +46,7 @@ async function startFailure(code: string, written: string, startTimeout?: number
   const identity = { name: 'toolway', version: '1' }
   const connect = createConnector({ name: 'files', config: config as unknown as ServerConfig, identity, clock, log })
   const limit = new AbortController()
-  const findings = createServerFindings('files', log)
+  const findings = new ServerFindings('files', log)
   const exceeded = (limit: LimitExceeded) => void findings.exceededWithoutCall(limit)
   const opening = connect({ capabilities: {}, owned: false, exceeded }, limit.signal).catch((error) => error)
   await until(() => JSON.stringify(log.lines).includes(written), { what: 'output of the process' })

@@ -8,11 +8,11 @@ import type { Log } from '../../core/log.ts'
 import { withoutHidden } from '../../lib/characters.ts'
 import type { OrphanReaper } from '../../process/orphan-reaper.ts'
 import type { OAuth } from '../oauth/oauth.ts'
-import { httpTransport } from '../transports/http.ts'
+import { HttpTransport } from '../transports/http.ts'
 import { createReadBudget, type ReadBudget } from '../transports/read-limit.ts'
-import { sseTransport } from '../transports/sse.ts'
+import { SseTransport } from '../transports/sse.ts'
 import { createRecentLines, type OutputLine, type RedactLine } from '../transports/stderr.ts'
-import { stdioTransport } from '../transports/stdio.ts'
+import { StdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
 import { refusesStreamableHttp, StrayOutput } from '../transports/transport-errors.ts'
 import {
@@ -24,7 +24,7 @@ import {
   openSession,
   refusesSession,
 } from './handshake.ts'
-import { openRpcConnection, type RpcConnection, type RpcConnectionOptions } from './rpc-connection.ts'
+import { RpcConnection, type RpcConnectionOptions } from './rpc-connection.ts'
 
 export interface ConnectorOptions {
   readonly name: string
@@ -228,7 +228,7 @@ async function openAndInitialize(
   const { capabilities, principal } = scope
   let connection: RpcConnection | undefined
   try {
-    connection = await openRpcConnection(transport, { ...scope, server, tasks, log }, signal)
+    connection = await RpcConnection.open(transport, { ...scope, server, tasks, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
     const handshake = await handshakes[method](connection, options)
     return { connection, handshake, identity, principal }
@@ -257,11 +257,11 @@ function transportFor(
   if (config.transport === 'stdio') {
     const { command, args, cwd, env, startTimeout } = config
     const own = { name, command, args, cwd, env, startTimeout, orphanReaper, redact }
-    return stdioTransport({ ...own, wrote, exceeded, reading, clock, log })
+    return new StdioTransport({ ...own, wrote, exceeded, reading, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}
   const authorize = oauth?.authorize(name, config, principal)
   const options = { name, url, headers: { ...token, ...config.headers }, authorize, exceeded, reading, clock, log }
-  return kind === 'sse' ? sseTransport(options) : httpTransport(options)
+  return kind === 'sse' ? new SseTransport(options) : new HttpTransport(options)
 }

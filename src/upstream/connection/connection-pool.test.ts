@@ -9,7 +9,7 @@ import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import type { ConnectionScope } from './connect.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import type { HandshakeResult, InitializedConnection } from './handshake.ts'
-import { openRpcConnection } from './rpc-connection.ts'
+import { RpcConnection } from './rpc-connection.ts'
 
 const asking = { elicitation: {} }
 
@@ -27,7 +27,7 @@ function poolWith(changes: object, spoken: SupportedEra = 'legacy', mayLog = tru
     async connect(scope, signal): Promise<InitializedConnection> {
       const peer = scriptedPeer({ echo: () => ({}), ping: () => ({}) }, { kind: config.transport })
       peers.push(Object.assign(peer, scope))
-      const connection = await openRpcConnection(
+      const connection = await RpcConnection.open(
         peer.transport,
         { server: 's', owned: scope.owned, log: silentLog },
         signal,

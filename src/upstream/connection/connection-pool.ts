@@ -7,12 +7,19 @@ import type { Log } from '../../core/log.ts'
 import type { Json } from '../../json/json.ts'
 import { CallTurns, type ToolMessaging } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
-import { ConnectionClient, type ConnectionUser, createRootsOf, rootsKey } from './client.ts'
 import { type Connector, connectWithinMs } from './connect.ts'
-import { type ConnectionState, ConnectionTable, PooledConnection } from './connection-table.ts'
 import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
 import type { ConnectionEvents, ConnectionSettings, ManagedConnection } from './managed-connection.ts'
-import { caughtUp } from './ping.ts'
+import {
+  type CallerUse,
+  type ConnectionState,
+  ConnectionTable,
+  caughtUp,
+  createRootsOf,
+  PooledConnection,
+  rootsKey,
+  statelessKey,
+} from './pooled-connection.ts'
 import { ReconnectBackoff } from './reconnect.ts'
 import {
   type ClientScope,
@@ -22,7 +29,6 @@ import {
   prefersSession,
   scopeOf,
   sharedKey,
-  statelessKey,
 } from './scope.ts'
 
 export interface ConnectionPoolOptions {
@@ -50,6 +56,14 @@ export interface PoolEvents extends Pick<ConnectionEvents, 'awaitStart' | 'openi
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 
 type Work<T> = (open: InitializedConnection) => Promise<T>
+
+interface PoolUse<T> {
+  readonly managed: PooledConnection
+  readonly user: CallerUse
+  readonly work: Work<T>
+  /** Whether the server of the connection was given the call's roots. */
+  readonly rooted: boolean
+}
 
 /** All connections to one server. Chooses which connection each caller uses (G3). */
 export class ConnectionPool implements AsyncDisposable {
@@ -84,6 +98,7 @@ export class ConnectionPool implements AsyncDisposable {
       log,
     }
     this.#facts = {
+      config,
       connections: this.#connections.byKey,
       personal: !isStdio && config.auth?.type === 'oauth' && config.auth.perPrincipal,
       sessionless: false,
@@ -134,8 +149,8 @@ export class ConnectionPool implements AsyncDisposable {
     await Promise.all(this.all.map((managed) => managed[Symbol.asyncDispose]()))
   }
 
-  use<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
-    if (dependsOnRoots(user, this.#facts)) return this.#useWithRoots(user, work)
+  use<T>(user: CallerUse, work: Work<T>): Promise<T> {
+    if (this.#facts.wantsRoots && dependsOnRoots(user, this.#facts)) return this.#useWithRoots(user, work)
     return this.#useConnection(this.#connectionFor(user.caller, user.peer), user, work)
   }
 
@@ -148,9 +163,9 @@ export class ConnectionPool implements AsyncDisposable {
   forListing(capabilities: Capabilities): ManagedConnection {
     const stateless = this.#connections.stateless
     if (stateless) return stateless
-    if (!needsOwnConnection(capabilities, this.#options.config, this.#facts)) return this.#openShared(capabilities)
+    if (!needsOwnConnection(capabilities, this.#facts)) return this.#openShared(capabilities)
     const spares = this.#connections.sparesFor(capabilities)
-    return spares.find(({ client }) => !client.prefersSession) ?? this.#openSpare(capabilities)
+    return spares.find(({ prefersSession }) => !prefersSession) ?? this.#openSpare(capabilities)
   }
 
   /** An open connection that lists the same for all clients with these capabilities, if there is one. */
@@ -168,7 +183,7 @@ export class ConnectionPool implements AsyncDisposable {
 
   /** The caller whose connection this is; undefined if it belongs to no caller. */
   callerOf(open: InitializedConnection): Caller | undefined {
-    return [...this.#connections.byKey.values()].find(({ current }) => current === open)?.client.caller
+    return [...this.#connections.byKey.values()].find(({ current }) => current === open)?.caller
   }
 
   /** Sends a notification on the connections that only this session uses, whichever agents it acts as. */
@@ -198,24 +213,13 @@ export class ConnectionPool implements AsyncDisposable {
   }
 
   // Using a connection.
-  async #useConnection<T>(managed: PooledConnection, user: ConnectionUser, work: Work<T>, rooted = false): Promise<T> {
-    const { client } = managed
-    client.users.add(user)
-    try {
-      return await managed.use((open) => this.#begin(open, client, user, work, rooted), user.signal)
-    } finally {
-      client.users.delete(user)
-      if (client.scope === 'call') this.#connections.end(managed)
-    }
+  #useConnection<T>(managed: PooledConnection, user: CallerUse, work: Work<T>, rooted = false): Promise<T> {
+    const used = managed.use(user, (open) => this.#begin(open, { managed, user, work, rooted }))
+    return managed.scope === 'call' ? used.finally(() => this.#connections.end(managed)) : used
   }
 
-  #begin<T>(
-    open: InitializedConnection,
-    client: ConnectionClient,
-    user: ConnectionUser,
-    work: Work<T>,
-    rooted: boolean,
-  ) {
+  #begin<T>(open: InitializedConnection, use: PoolUse<T>): Promise<T> {
+    const { managed, user, work } = use
     const { connection } = open
     if (connection.owned && (this.#isOneStream() || this.#sendsOutOfStream)) {
       const { clock } = this.#settings
@@ -224,25 +228,28 @@ export class ConnectionPool implements AsyncDisposable {
         caughtUp: () => caughtUp(open, clock),
       })
     }
-    const isSettling = client.isOwned && (client.isSettling || (!rooted && dependsOnRoots(user, this.#facts)))
-    return isSettling ? this.#settle(open, client, user, work, rooted) : runWork(open, user, work)
+    if (managed.scope !== 'shared' && (managed.isSettling || this.#needsRoots(use))) return this.#settle(open, use)
+    const { logLevel } = user.peer
+    connection.isUsed = true
+    return logLevel ? requestLogLevel(open, logLevel, user.signal).then(() => work(open)) : work(open)
   }
 
-  async #settle<T>(
-    open: InitializedConnection,
-    client: ConnectionClient,
-    user: ConnectionUser,
-    work: Work<T>,
-    rooted: boolean,
-  ): Promise<T> {
-    await client.greeted(user.signal)
-    if (!rooted && dependsOnRoots(user, this.#facts)) return this.#useWithRoots(user, work)
-    await client.rooted(user)
-    return runWork(open, user, work)
+  async #settle<T>(open: InitializedConnection, use: PoolUse<T>): Promise<T> {
+    const { managed, user, work } = use
+    await managed.greeted(user.signal)
+    if (this.#needsRoots(use)) return this.#useWithRoots(user, work)
+    await managed.rooted(user)
+    open.connection.isUsed = true
+    if (user.peer.logLevel) await requestLogLevel(open, user.peer.logLevel, user.signal)
+    return work(open)
+  }
+
+  #needsRoots({ user, rooted }: PoolUse<unknown>): boolean {
+    return !rooted && dependsOnRoots(user, this.#facts)
   }
 
   /** Uses a connection whose server was given this call's roots. */
-  async #useWithRoots<T>(user: ConnectionUser, work: Work<T>): Promise<T> {
+  async #useWithRoots<T>(user: CallerUse, work: Work<T>): Promise<T> {
     const { caller, peer, signal } = user
     const roots = await this.#rootsOf(peer, signal)
     const managed = roots ? this.#withRoots(caller, roots) : this.#connectionFor(caller, peer)
@@ -251,12 +258,11 @@ export class ConnectionPool implements AsyncDisposable {
 
   // Choosing a connection.
   #connectionFor(caller: Caller, peer: Peer | undefined): PooledConnection {
-    const scope = scopeOf(caller, peer, this.#options.config, this.#facts)
-    const managed = this.#connections.get(scope.key) ?? this.#openScope(scope, caller)
-    const { client } = managed
-    if (scope.kind === 'own' && !client.roots) {
-      client.caller = caller
-      client.receivesLogs ||= scope.logs === true
+    const scope = scopeOf(caller, peer, this.#facts)
+    const managed = this.#connections.byKey.get(scope.key) ?? this.#openScope(scope, caller)
+    if (scope.kind === 'own' && !managed.roots) {
+      managed.caller = caller
+      managed.receivesLogs ||= scope.logs === true
     }
     if (caller.peer) managed.sessions.add(caller.session)
     return managed
@@ -273,20 +279,20 @@ export class ConnectionPool implements AsyncDisposable {
 
   #withRoots(caller: Caller, roots: Json): PooledConnection {
     const own = clientKey(caller)
-    const known = this.#connections.get(`${own} ${rootsKey(roots)}`)
+    const known = this.#connections.byKey.get(`${own} ${rootsKey(roots)}`)
     if (known) return known
-    const managed = this.#connections.get(own) ?? this.#openOwn(caller)
+    const managed = this.#connections.byKey.get(own) ?? this.#openOwn(caller)
     this.#bind(managed, caller, roots)
     return managed
   }
 
   #bind(managed: PooledConnection, caller: Caller, roots: Json): void {
-    managed.client.bindRoots(roots)
+    managed.bindRoots(roots)
     this.#connections.list(managed, `${clientKey(caller)} ${rootsKey(roots)}`)
   }
 
   #openShared(capabilities: Capabilities, key = sharedKey(capabilities)): PooledConnection {
-    const known = this.#connections.get(key)
+    const known = this.#connections.byKey.get(key)
     if (known) return known
     const managed = this.#create('shared', capabilities)
     this.#connections.list(managed, key)
@@ -297,13 +303,13 @@ export class ConnectionPool implements AsyncDisposable {
   #openOwn(caller: Caller): PooledConnection {
     const { server, config } = this.#options
     const max = maxOwned[config.transport]
-    const own = this.#connections.owned.filter(({ client }) => client.caller?.principal === caller.principal)
+    const own = this.#connections.owned.filter((one) => one.caller?.principal === caller.principal)
     if (hasShare(caller) && own.length >= max / 4 && !this.#connections.endUnused(own)) {
       const sentence = `You have reached the limit of ${max / 4} connections to ${server} per caller: end some of your sessions.`
       throw new ToolwayError('OVERLOADED', sentence, { server })
     }
     const managed = this.#take(caller, 'session')
-    managed.client.caller = caller
+    managed.caller = caller
     this.#facts.hasOwners = true
     this.#connections.list(managed, clientKey(caller))
     const owned = this.#connections.owned
@@ -317,14 +323,14 @@ export class ConnectionPool implements AsyncDisposable {
   #take(caller: Caller, scope: 'session' | 'call'): PooledConnection {
     const { capabilities, principal } = caller
     const { personal } = this.#facts
-    const prefers = prefersSession(caller, this.#options.config, this.#facts)
+    const prefers = prefersSession(caller, this.#facts)
     // Skip connections that are in use, and those whose server asked for roots before there was a caller.
     const isFree = ({ busy, current }: PooledConnection) => !busy && !current?.connection.hadUnroutableRequest
     const spares = personal ? [] : this.#connections.sparesFor(capabilities)
     const spare = spares.find((one) => isFree(one) && suits(one, prefers))
     const managed = spare ?? this.#create(scope, capabilities, personal ? principal : undefined)
-    managed.client.scope = scope
-    managed.client.prefersSession ||= prefers
+    managed.scope = scope
+    managed.prefersSession ||= prefers
     return managed
   }
 
@@ -332,7 +338,7 @@ export class ConnectionPool implements AsyncDisposable {
     const { config } = this.#options
     if (config.session === 'shared' || this.#facts.personal) return
     const { capabilities } = caller
-    const prefers = prefersSession(caller, config, this.#facts)
+    const prefers = prefersSession(caller, this.#facts)
     const spares = this.#connections.sparesFor(capabilities)
     const forSessions = prefers && spares.some(({ current }) => current?.handshake.era === 'modern')
     const missing = config.spares - spares.filter((spare) => suits(spare, prefers) || spare.opening).length
@@ -346,96 +352,86 @@ export class ConnectionPool implements AsyncDisposable {
 
   #openSpare(capabilities: Capabilities, forSessions = false): PooledConnection {
     const managed = this.#create('spare', capabilities)
-    managed.client.prefersSession = forSessions
+    managed.prefersSession = forSessions
     this.#connections.list(managed, `spare ${++this.#lastSpare}`)
     return managed
   }
 
   // Creating and closing connections.
-  #create(scope: ConnectionClient['scope'], capabilities: Capabilities, principal?: string): PooledConnection {
-    const { server, clock } = this.#settings
-    if (this.#isClosed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
-    const client = new ConnectionClient(scope, capabilities, clock, principal)
-    const events = this.#eventsOf(client, () => managed)
-    const managed: PooledConnection = new PooledConnection(client, this.#settings, events)
-    return managed
-  }
-
-  #eventsOf(client: ConnectionClient, managed: () => PooledConnection): ConnectionEvents {
+  #create(scope: PooledConnection['scope'], capabilities: Capabilities, principal?: string): PooledConnection {
+    const { server } = this.#settings
     const { events } = this.#options
-    /** Whether the latest attempt to connect preferred a session. */
-    let preferred = false
-    return {
+    if (this.#isClosed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
+    const managed: PooledConnection = new PooledConnection({ scope, capabilities, principal }, this.#settings, {
       ...events,
-      connect: (signal) => {
-        preferred = client.prefersSession && !this.#facts.sessionless && client.key !== statelessKey
-        return this.#connect(client, managed, preferred, signal)
-      },
-      opened: (open) => this.#opened(managed(), open, preferred),
+      connect: (signal) => this.#connect(managed, signal),
+      opened: (open) => this.#opened(managed, open),
       closed: (error) => {
         this.#open--
         if (error) this.lost = error
-        if (client.key === statelessKey) this.#facts.sessionless = false
-        events.closed(managed())
+        if (managed.key === statelessKey) this.#facts.sessionless = false
+        events.closed(managed)
       },
       broke: (open, error) => {
         this.breaks++
         this.#facts.sessionless = false
         events.broke?.(open, error)
       },
-    }
+    })
+    return managed
   }
 
-  #connect(client: ConnectionClient, managed: () => PooledConnection, preferred: boolean, signal: AbortSignal) {
-    const { capabilities, principal } = client
+  #connect(managed: PooledConnection, signal: AbortSignal): Promise<InitializedConnection> {
+    const { capabilities, principal } = managed
     const { connect, mayReach } = this.#options
-    const scope = { capabilities, owned: client.isOwned, principal, prefersSession: preferred }
-    if (!client.isOwned) return connect(scope, signal)
+    const owned = managed.scope !== 'shared'
+    managed.triedSession = managed.prefersSession && !this.#facts.sessionless && managed.key !== statelessKey
+    const scope = { capabilities, owned, principal, prefersSession: managed.triedSession }
+    if (!owned) return connect(scope, signal)
     return connect(
       {
         ...scope,
-        host: client.routes(mayReach),
+        host: managed.routes(mayReach),
         roots: ([first]) => {
-          const { caller } = client
+          const { caller } = managed
           if (!first || !caller || caller.peer) return undefined
           this.#facts.wantsRoots = true
-          return client.rootsProvider(first, this.#rootsOf, (roots) => this.#bind(managed(), caller, roots))
+          return managed.rootsProvider(first, this.#rootsOf, (roots) => this.#bind(managed, caller, roots))
         },
         onRoots: (answered) => {
-          const { current } = managed()
-          if (current) current.connection.isUsed = true
-          client.beginRootsWait(answered, () => managed().current?.connection)
+          if (managed.current) managed.current.connection.isUsed = true
+          managed.beginRootsWait(answered)
         },
       },
       signal,
     )
   }
 
-  #opened(managed: PooledConnection, open: InitializedConnection, preferred: boolean): void {
-    const { client } = managed
+  #opened(managed: PooledConnection, open: InitializedConnection): void {
+    const preferred = managed.triedSession
     const { config, events } = this.#options
     this.#open++
     this.lost = undefined
     open.connection.onOutOfStream = () => {
       this.#sendsOutOfStream = true
     }
-    client.greet(open)
+    managed.greet(open)
     const isModern = open.handshake.era === 'modern'
     if (isModern && preferred && !open.mayOfferSession) this.#facts.sessionless = true
-    const mayShare = config.session === 'shared' && !this.#facts.personal && !client.receivesLogs
+    const mayShare = config.session === 'shared' && !this.#facts.personal && !managed.receivesLogs
     if (isModern && mayShare && !this.#connections.stateless) this.#share(managed, statelessKey)
-    if (client.key === statelessKey) open.connection.owned = false
-    if (client.key === statelessKey && !isModern) this.#becomeStateful(managed)
+    if (managed.key === statelessKey) open.connection.owned = false
+    if (managed.key === statelessKey && !isModern) this.#becomeStateful(managed)
     // A session beside the stateless protocol says nothing about other connections.
     const isBeside = !isModern && preferred && this.latest?.handshake.era === 'modern'
     if (!isBeside) this.latest = open
-    events.opened(open, client.capabilities, managed)
+    events.opened(open, managed.capabilities, managed)
   }
 
   /** Shares a connection, so that neither its first caller nor the spares own it. */
   #share(managed: PooledConnection, key: string): void {
-    managed.client.scope = 'shared'
-    managed.client.caller = undefined
+    managed.scope = 'shared'
+    managed.caller = undefined
     this.#connections.list(managed, key)
   }
 
@@ -444,21 +440,15 @@ export class ConnectionPool implements AsyncDisposable {
    * continues as the connection of clients that need none of their own.
    */
   #becomeStateful(managed: PooledConnection): void {
-    const { capabilities } = managed.client
     this.#facts.sessionless = false
-    if (needsOwnConnection(capabilities, this.#options.config, this.#facts)) this.#connections.end(managed)
-    else this.#share(managed, sharedKey(capabilities))
+    if (needsOwnConnection(managed.capabilities, this.#facts)) this.#connections.end(managed)
+    else this.#share(managed, sharedKey(managed.capabilities))
   }
 }
 
 /** Whether a spare suits a caller that prefers a session, or one that does not. */
-function suits({ client, current, opening }: PooledConnection, prefers: boolean): boolean {
-  if (!prefers) return !client.prefersSession || current?.handshake.era === 'modern'
+function suits({ prefersSession, current, opening }: PooledConnection, prefers: boolean): boolean {
+  if (!prefers) return !prefersSession || current?.handshake.era === 'modern'
   // One that is not open yet opens as its caller prefers.
-  return current ? current.handshake.era === 'legacy' : client.prefersSession || !opening
-}
-
-function runWork<T>(open: InitializedConnection, { peer, signal }: ConnectionUser, work: Work<T>): Promise<T> {
-  open.connection.isUsed = true
-  return peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+  return current ? current.handshake.era === 'legacy' : prefersSession || !opening
 }

@@ -5,7 +5,7 @@ import { ServerError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { negotiate, openSession } from './handshake.ts'
-import { openRpcConnection } from './rpc-connection.ts'
+import { RpcConnection } from './rpc-connection.ts'
 
 const signal = new AbortController().signal
 const identity = { name: 'toolway', version: '1' }
@@ -15,7 +15,7 @@ const discovery = { supportedVersions: ['2026-07-28'], capabilities: {} }
 async function opened(answers: Parameters<typeof scriptedPeer>[0], kind: 'stdio' | 'http' = 'stdio') {
   const clock = createManualClock()
   const peer = scriptedPeer(answers, { kind })
-  const connection = await openRpcConnection(peer.transport, { server: 's', owned: true, log: silentLog }, signal)
+  const connection = await RpcConnection.open(peer.transport, { server: 's', owned: true, log: silentLog }, signal)
   return {
     ...peer,
     peer,

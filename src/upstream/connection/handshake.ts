@@ -3,9 +3,11 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, endWith, pause } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import type { ServerFinding } from '../../core/source-status.ts'
 import { Json } from '../../json/json.ts'
-import { asRecord } from '../../lib/is-record.ts'
-import { quote } from '../../lib/message-text.ts'
+import { walk } from '../../json/json-text.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { quote, shorten } from '../../lib/message-text.ts'
 import { encodeHeaderValue } from '../../wire/param-headers.ts'
 import {
   headerNames,
@@ -16,8 +18,9 @@ import {
   modernErrors,
   modernRevision,
 } from '../../wire/revisions.ts'
+import { written } from '../listing/list-reader.ts'
+import { maxAdvice } from '../listing/offers.ts'
 import { statusOf } from '../transports/transport-errors.ts'
-import { readHandshakeResult, type ServerDescription } from './handshake-result.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /** How long to wait for a response to `server/discover` before trying `initialize`. */
@@ -44,11 +47,8 @@ export async function openSession(
   const other = new AbortController()
   const until = { ...options, signal: AbortSignal.any([options.signal, other.signal]) }
   connection.cancelsByMessage = false
-  let isAnswered = false
-  const answered = () => {
-    isAnswered = true
-  }
-  const session = initialize(connection, { ...until, answered })
+  const progress = { isAnswered: false }
+  const session = initialize(connection, { ...until, progress })
   let handshake: HandshakeResult
   try {
     using limit = deadline(options.clock, silenceMs.stdio, () => new Silence(), options.signal)
@@ -56,7 +56,7 @@ export async function openSession(
   } catch (error) {
     if (options.signal.aborted || !connection.transport.usable) throw error
     // A server that only starts slowly answers both, in this order.
-    const modern = discoverServer(connection, until).then((found) => (isAnswered ? session : found))
+    const modern = discoverServer(connection, until).then((found) => (progress.isAnswered ? session : found))
     const first = error instanceof Silence ? Promise.any([session, modern]) : modern
     handshake = await first.catch(() => session)
   } finally {
@@ -95,14 +95,11 @@ async function detectEra(
       first = error
     }
     try {
-      let isAnswered = false
-      const answered = () => {
-        isAnswered = true
-      }
-      const session = initialize(connection, { ...until, answered })
+      const progress = { isAnswered: false }
+      const session = initialize(connection, { ...until, progress })
       if (!(first instanceof Silence)) return await session
       // A slow server may support both, or ignore `initialize`.
-      const later = lastResort(modern, silenceMs[kind], until).then((found) => (isAnswered ? session : found))
+      const later = lastResort(modern, silenceMs[kind], until).then((found) => (progress.isAnswered ? session : found))
       return await Promise.race([session, later])
     } catch (error) {
       // A stateless server that is slow: its response to `server/discover` has arrived or is on its way.
@@ -201,8 +198,8 @@ interface HandshakeOptions {
   readonly capabilities: Capabilities
   readonly log: Log
   readonly signal: AbortSignal
-  /** Called when the server has accepted a session. */
-  answered?(): void
+  /** Is updated when the server has accepted a session. */
+  readonly progress?: { isAnswered: boolean }
 }
 
 /** The session-based handshake. An unknown revision is a warning, not a failure (F5). */
@@ -216,7 +213,7 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
     const sentence = `${server} sent no protocol version in its response to initialize.`
     throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
-  options.answered?.()
+  if (options.progress) options.progress.isAnswered = true
   if (!isKnownRevision(protocolVersion, 'legacy')) {
     const answered = protocolVersion.slice(0, 100)
     const message = `unknown protocol version ${answered}; Toolway requested ${latestLegacy}`
@@ -290,3 +287,123 @@ export const standardHeaders = (method: string, name?: string): Record<string, s
   [headerNames.method]: method,
   ...(name !== undefined && { [headerNames.name]: encodeHeaderValue(name) }),
 })
+
+/** What a server says about itself in the handshake. */
+export interface ServerDescription {
+  readonly serverInfo: Readonly<Record<string, unknown>>
+  readonly capabilities: Capabilities
+  readonly instructions?: string | undefined
+  /** What was shortened or left out. */
+  readonly findings?: readonly ServerFinding[] | undefined
+}
+
+/** Above this size, only members of at most `maxMember` bytes are parsed. */
+const maxHandshake = 64 * 1024
+const maxMember = 4 * 1024
+const maxInstructions = 64 * 1024
+/** The maximum length of the server's name, title and version. */
+const maxInfoText = 1_024
+/** How many members a finding names. */
+const maxNamed = 10
+
+/**
+ * Reads the result of `initialize` or `server/discover`. Shortens long texts, and leaves out members that are large or of
+ * the wrong type.
+ */
+export function readHandshakeResult(method: string, result: Buffer) {
+  const leftOut: string[] = []
+  const isSmall = result.length <= maxHandshake
+  const body = isSmall ? Json.raw<Record<string, unknown>>(result).value : smallBody(result, leftOut)
+  const capabilities = asRecord(body.capabilities)
+  const serverInfo = withShortTexts(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo, leftOut)
+  const advice = typeof body.instructions === 'string' ? body.instructions : undefined
+  const instructions = advice && advice.length > maxInstructions ? shorten(advice, maxInstructions) : advice
+  const invalid = invalidParts(body).map((name) => quote(name))
+  const findings = [
+    ...adviceFindings(method, advice),
+    ...memberFindings(method, leftOut),
+    ...invalidFindings(method, invalid, isRecord(body.capabilities)),
+  ]
+  const described: ServerDescription = {
+    ...{ serverInfo, capabilities, instructions },
+    ...(findings.length > 0 && { findings }),
+  }
+  return { body, described }
+}
+
+/** The body of a large result, without unknown members, and without large members of its members. */
+function smallBody(result: Buffer, leftOut: string[]): Readonly<Record<string, unknown>> {
+  const small = new Map<string, unknown>()
+  walk(result, (name, start, end) => {
+    if (!bodyMembers.has(name)) return true
+    const value = result.subarray(start, end)
+    const fits = value.length <= maxMember || name === 'instructions'
+    small.set(name, fits ? Json.raw(value).value : smallMembers(name, value, leftOut))
+    return true
+  })
+  return Object.fromEntries(small)
+}
+
+const bodyMembers: ReadonlySet<string> = new Set([
+  ...['protocolVersion', 'supportedVersions', 'capabilities', 'serverInfo', 'instructions', '_meta'],
+])
+
+function smallMembers(outer: string, text: Buffer, leftOut: string[]): Readonly<Record<string, unknown>> {
+  const small = new Map<string, unknown>()
+  let room = maxHandshake
+  walk(text, (name, start, end) => {
+    const fits = end - start <= maxMember
+    room -= name.length + Math.min(maxMember, end - start)
+    if (room > 0 && fits) small.set(name, Json.raw(text.subarray(start, end)).value)
+    // A capability whose details are left out is still offered.
+    else if (room > 0 && outer === 'capabilities') small.set(name, {})
+    if (room <= 0 || !fits) leftOut.push(quote(`${outer}.${name}`))
+    return room > 0
+  })
+  return Object.fromEntries(small)
+}
+
+function withShortTexts(serverInfo: unknown, leftOut: string[]): Readonly<Record<string, unknown>> {
+  if (!isRecord(serverInfo)) return {}
+  const isLong = ([, value]: [string, unknown]) => typeof value === 'string' && value.length > maxInfoText
+  const long = Object.entries(serverInfo).filter(isLong)
+  if (long.length === 0) return serverInfo
+  leftOut.push(...long.map(([name]) => quote(`serverInfo.${name}`)))
+  const short = long.map(([name, value]) => [name, shorten(value as string, maxInfoText)])
+  return { ...serverInfo, ...Object.fromEntries(short) }
+}
+
+/** The members of the wrong type. Many servers write a member that they do not have as null. */
+function invalidParts({ capabilities, serverInfo, instructions, _meta }: Readonly<Record<string, unknown>>): string[] {
+  const isValid = {
+    capabilities: isRecord(capabilities),
+    serverInfo: isRecord(asRecord(_meta)[metaKeys.serverInfo] ?? serverInfo ?? {}),
+    instructions: typeof (instructions ?? '') === 'string',
+  }
+  return Object.entries(isValid).flatMap(([name, valid]) => (valid ? [] : [name]))
+}
+
+function invalidFindings(method: string, invalid: readonly string[], hasCapabilities: boolean): ServerFinding[] {
+  if (invalid.length === 0) return []
+  const consequence = hasCapabilities
+    ? ''
+    : ' Without "capabilities", none of its tools, resources and prompts are listed.'
+  const message = `${method}: missing or invalid members are left out: ${joinNames(invalid)}.${consequence}`
+  return [{ kind: 'malformed-handshake', method, message, count: invalid.length }]
+}
+
+const joinNames = (names: readonly string[]) =>
+  names.slice(0, maxNamed).join(', ') + (names.length > maxNamed ? ', …' : '')
+
+function adviceFindings(method: string, advice = ''): ServerFinding[] {
+  if (advice.length <= maxAdvice) return []
+  const size = `${written(advice.length)} characters`
+  const message = `${method}: the instructions have ${size}; clients get the first ${written(maxAdvice)} (a fixed limit).`
+  return [{ kind: 'long-text', method, message, count: 1, limit: maxAdvice }]
+}
+
+function memberFindings(method: string, leftOut: readonly string[]): ServerFinding[] {
+  if (leftOut.length === 0) return []
+  const message = `${method}: members that are too large are shortened or left out: ${joinNames(leftOut)}.`
+  return [{ kind: 'large-handshake', method, message, count: leftOut.length, limit: maxMember }]
+}

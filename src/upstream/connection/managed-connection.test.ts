@@ -6,7 +6,7 @@ import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import type { InitializedConnection } from './handshake.ts'
 import { ManagedConnection } from './managed-connection.ts'
 import { ReconnectBackoff, type RestartLimit } from './reconnect.ts'
-import { openRpcConnection } from './rpc-connection.ts'
+import { RpcConnection } from './rpc-connection.ts'
 
 const never = new AbortController().signal
 const options = { server: 'files', owned: false, log: silentLog }
@@ -31,7 +31,7 @@ function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
         if (fails()) throw new ToolwayError('SERVER_UNAVAILABLE', 'no such command')
         const peer = scriptedPeer({ echo: () => ({ ok: true }) })
         peers.push(peer)
-        return { connection: await openRpcConnection(peer.transport, options, signal), handshake, identity }
+        return { connection: await RpcConnection.open(peer.transport, options, signal), handshake, identity }
       },
       opened: () => events.push('opened'),
       closed: (error) => events.push(`closed${error ? `: ${error.message}` : ''}`),
@@ -39,7 +39,9 @@ function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
     },
   )
   const echo = () =>
-    line.use(({ connection }) => connection.request({ method: 'echo', params: () => undefined, signal: never }), never)
+    line.use({ signal: never }, ({ connection }) =>
+      connection.request({ method: 'echo', params: () => undefined, signal: never }),
+    )
   return { line, clock, peers, events, echo, backoff }
 }
 
@@ -68,10 +70,10 @@ test('F12: a call that finds the connection dead, or loses it before it was sent
   await echo()
   expect(peers).toHaveLength(2)
   let attempts = 0
-  const answer = line.use(async ({ connection }) => {
+  const answer = line.use({ signal: never }, async ({ connection }) => {
     if (++attempts === 1) peers[1]?.failSilently()
     return connection.request({ method: 'echo', params: () => undefined, signal: never })
-  }, never)
+  })
   await expect(answer).resolves.toBeDefined()
   expect([attempts, peers.length]).toEqual([2, 3])
 })
@@ -79,10 +81,10 @@ test('F12: a call that finds the connection dead, or loses it before it was sent
 test('F12: an error of a working connection is not repeated', async () => {
   const { line } = lineWith()
   let attempts = 0
-  const refused = line.use(async () => {
+  const refused = line.use({ signal: never }, async () => {
     attempts++
     throw new ToolwayError('SERVER_UNAVAILABLE', 'refused our credential')
-  }, never)
+  })
   await expect(refused).rejects.toThrow('credential')
   expect(attempts).toBe(1)
 })
@@ -144,7 +146,7 @@ test('B2: a connection is not idle as long as tasks that were started on it may 
 test('G2: an idle connection is closed, one in use is not, and the next call reopens it', async () => {
   const { line, clock, peers, echo, events } = lineWith({ idleMs: 1_000 })
   const work = Promise.withResolvers<void>()
-  const busy = line.use(() => work.promise, never)
+  const busy = line.use({ signal: never }, () => work.promise)
   await clock.pass(5_000)
   expect(line.current).toBeDefined()
   work.resolve()
@@ -183,7 +185,7 @@ test('G2: a caller that stops waiting for a slow server does not affect the othe
   const second = line.open(never)
   impatient.abort(new Error('gone'))
   await expect(first).rejects.toThrow('gone')
-  const connection = await openRpcConnection(scriptedPeer({}).transport, options, never)
+  const connection = await RpcConnection.open(scriptedPeer({}).transport, options, never)
   slow.resolve({ connection, handshake, identity })
   await expect(second).resolves.toMatchObject({ handshake })
 })
@@ -211,10 +213,10 @@ test('F12: a call that was sent is not sent again when another one finds the con
   const { line, peers, echo } = lineWith()
   await echo()
   const sent: string[] = []
-  const slow = line.use(({ connection }) => {
+  const slow = line.use({ signal: never }, ({ connection }) => {
     sent.push('slow')
     return connection.request({ method: 'never answered', params: () => undefined, signal: never })
-  }, never)
+  })
   const ended = expect(slow).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
   await new Promise((resolve) => setImmediate(resolve))
   peers[0]?.failSilently()
@@ -276,7 +278,7 @@ test('T5: a call to a server that is known to be down does not wait long for an 
   await clock.pass(5_000)
   expect(await waiting).toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 1_000 } })
   const patient = line.open(never)
-  const connection = await openRpcConnection(scriptedPeer({}).transport, options, never)
+  const connection = await RpcConnection.open(scriptedPeer({}).transport, options, never)
   hanging.resolve({ connection, handshake, identity })
   await expect(patient).resolves.toMatchObject({ handshake })
   expect(attempts).toBe(2)
@@ -287,9 +289,8 @@ test('T5: a call to a server that is known to be down does not wait long for an 
 test('T5: replacing a connection ends calls in flight as unknown, and the next one starts when the old one has ended', async () => {
   const { line, peers, echo, events, clock } = lineWith()
   await echo()
-  const slow = line.use(
-    ({ connection }) => connection.request({ method: 'never answered', params: () => undefined, signal: never }),
-    never,
+  const slow = line.use({ signal: never }, ({ connection }) =>
+    connection.request({ method: 'never answered', params: () => undefined, signal: never }),
   )
   const ended = expect(slow).rejects.toMatchObject({
     code: 'OUTCOME_UNKNOWN',

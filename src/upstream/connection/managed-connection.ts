@@ -1,3 +1,4 @@
+import type { Call } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -34,6 +35,9 @@ export interface ConnectionEvents {
   idle?(open: InitializedConnection): void
 }
 
+/** What uses a connection: a call, or a fetch of lists. */
+export type ConnectionUser = Pick<Call, 'signal'> & Partial<Pick<Call, 'peer'>>
+
 /** How long a call waits for a server that could not be reached at the last attempt. */
 const maxWaitMs = 5_000
 /** How long callers are told to wait during a connection attempt, whose duration is unknown. */
@@ -43,6 +47,9 @@ const firstHintMs = 1_000
 export class ManagedConnection implements AsyncDisposable {
   /** Open sessions that used this connection and may have state on it. It is not closed as idle until they end. */
   readonly sessions = new Set<string>()
+  /** The calls on this connection, including those that are waiting for it to open. */
+  readonly users = new Set<ConnectionUser>()
+  lastUse: number
   readonly #settings: ConnectionSettings
   readonly #events: ConnectionEvents
   readonly #disposal = new AbortController()
@@ -54,15 +61,13 @@ export class ManagedConnection implements AsyncDisposable {
   readonly #retired = new Set<InitializedConnection>()
   /** When each connection was opened, by the wall clock (`at`) and by the monotonic clock (`since`). */
   readonly #openings = new WeakMap<InitializedConnection, { readonly at: number; readonly since: number }>()
-  #calls = 0
   #holds = 0
-  #lastUse: number
   #idleTimer: Disposable | undefined
 
   constructor(settings: ConnectionSettings, events: ConnectionEvents) {
     this.#settings = settings
     this.#events = events
-    this.#lastUse = settings.clock.monotonic()
+    this.lastUse = settings.clock.monotonic()
   }
 
   /** The open connection, if any. Reading it neither connects nor counts as use. */
@@ -83,15 +88,11 @@ export class ManagedConnection implements AsyncDisposable {
   }
 
   get inUse(): boolean {
-    return this.#calls > 0
+    return this.users.size > 0
   }
 
   get busy(): boolean {
-    return this.#calls > 0 || this.#holds > 0
-  }
-
-  get lastUse(): number {
-    return this.#lastUse
+    return this.inUse || this.#holds > 0
   }
 
   async open(signal: AbortSignal): Promise<InitializedConnection> {
@@ -103,8 +104,9 @@ export class ManagedConnection implements AsyncDisposable {
     return this.#usable() ?? (await this.#connect(this.#events.failed))
   }
 
-  async use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T> {
-    this.#calls++
+  async use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+    const { signal } = user
+    this.users.add(user)
     try {
       const open = this.#usable() ?? (await this.#reach(signal))
       try {
@@ -115,8 +117,8 @@ export class ManagedConnection implements AsyncDisposable {
         return await work(this.#usable() ?? (await this.#reach(signal)))
       }
     } finally {
-      this.#calls--
-      this.#lastUse = this.#settings.clock.monotonic()
+      this.users.delete(user)
+      this.lastUse = this.#settings.clock.monotonic()
     }
   }
 
@@ -126,7 +128,7 @@ export class ManagedConnection implements AsyncDisposable {
     return {
       [Symbol.dispose]: () => {
         this.#holds--
-        this.#lastUse = this.#settings.clock.monotonic()
+        this.lastUse = this.#settings.clock.monotonic()
       },
     }
   }
@@ -230,8 +232,8 @@ export class ManagedConnection implements AsyncDisposable {
     open.connection.onClosed = (error) => this.#lost(open, error)
     this.#current = open
     backoff.succeeded()
-    this.#lastUse = clock.monotonic()
-    this.#openings.set(open, { at: clock.now(), since: this.#lastUse })
+    this.lastUse = clock.monotonic()
+    this.#openings.set(open, { at: clock.now(), since: this.lastUse })
     this.#watchIdle(this.#settings.idleMs)
     this.#events.opened(open)
   }
@@ -260,7 +262,7 @@ export class ManagedConnection implements AsyncDisposable {
     if (ms === undefined) return
     const { server, idleMs = ms, clock, log } = this.#settings
     this.#idleTimer = clock.after(ms, () => {
-      const rest = idleMs - (clock.monotonic() - this.#lastUse)
+      const rest = idleMs - (clock.monotonic() - this.lastUse)
       const hasTasks = (this.#current?.connection.tasksUntil ?? 0) > clock.monotonic()
       if (this.busy || this.sessions.size > 0 || hasTasks) return this.#watchIdle(idleMs)
       if (rest > 0) return this.#watchIdle(rest)

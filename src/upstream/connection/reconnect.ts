@@ -151,33 +151,38 @@ interface ReconnectorOptions {
 const minPauseMs = 500
 
 /** Keeps trying, in the background, to reconnect to a server that is down (T5). */
-export function createReconnector({ down, pauseMs, wanted, attempt, clock }: ReconnectorOptions) {
-  let timer: Disposable | undefined
-  let over = false
+export class Reconnector implements Disposable {
+  readonly #options: ReconnectorOptions
+  #timer: Disposable | undefined
+  #isOver = false
 
-  const probe = (): void => {
-    timer = undefined
+  constructor(options: ReconnectorOptions) {
+    this.#options = options
+  }
+
+  /** Called when an attempt failed. */
+  failed(): void {
+    const { pauseMs, clock } = this.#options
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = this.#isOver ? undefined : clock.after(Math.max(pauseMs(), minPauseMs), () => this.#probe())
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true
+    this.#timer?.[Symbol.dispose]()
+  }
+
+  #probe(): void {
+    const { down, pauseMs, wanted, attempt } = this.#options
+    this.#timer = undefined
     // Stop if the server has been reached in the meantime or is not in use; the next call tries again.
-    if (over || !down() || !wanted()) return
-    if (pauseMs() > 0) schedule()
+    if (this.#isOver || !down() || !wanted()) return
+    if (pauseMs() > 0) this.failed()
     // If another attempt is under way, `attempt` waits for its outcome.
     else
       attempt().catch(() => {
-        if (!timer && down()) schedule()
+        if (!this.#timer && down()) this.failed()
       })
-  }
-
-  const schedule = (): void => {
-    timer?.[Symbol.dispose]()
-    timer = over ? undefined : clock.after(Math.max(pauseMs(), minPauseMs), probe)
-  }
-
-  return {
-    failed: schedule,
-    [Symbol.dispose]() {
-      over = true
-      timer?.[Symbol.dispose]()
-    },
   }
 }
 

@@ -8,7 +8,7 @@ import { Json } from '../../json/json.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { CallTurns } from '../requests/call-turns.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
-import { openRpcConnection } from './rpc-connection.ts'
+import { RpcConnection } from './rpc-connection.ts'
 
 const takingTurns = { strict: true, caughtUp: async () => {} }
 
@@ -18,7 +18,7 @@ const open = async (...script: Parameters<typeof scriptedPeer>) => {
   const peer = scriptedPeer(...script)
   const hosts: Peer[] = []
   const options = { server: 's', owned: false, host: () => ({ calls: [], session: hosts }), log: silentLog }
-  return { peer, hosts, connection: await openRpcConnection(peer.transport, options, never) }
+  return { peer, hosts, connection: await RpcConnection.open(peer.transport, options, never) }
 }
 const peer = (changes: Partial<Peer>): Peer => ({ ...callOf().peer, ...changes })
 const hearing = (who: string, seen: unknown[]) =>
@@ -45,7 +45,7 @@ describe('G2, V6: of messages with more values than can be parsed without delayi
     const exceeded = ({ kind, limit }: LimitExceeded) => void found.push({ kind, limit })
     const peer = scriptedPeer({})
     const options = { server: 's', owned: true, exceeded, log: silentLog }
-    return { found, peer, connection: await openRpcConnection(peer.transport, options, never) }
+    return { found, peer, connection: await RpcConnection.open(peer.transport, options, never) }
   }
   const tooMany = { kind: 'too-many-values', limit: 100_000 }
 
@@ -104,7 +104,7 @@ test.each<[string, object, boolean]>([
   const found: LimitExceeded[] = []
   const { transport, say } = scriptedPeer({})
   const exceeded = (limit: LimitExceeded) => void found.push(limit)
-  const connection = await openRpcConnection(transport, { server: 's', owned: false, exceeded, log: silentLog }, never)
+  const connection = await RpcConnection.open(transport, { server: 's', owned: false, exceeded, log: silentLog }, never)
   const cancelled = AbortSignal.abort()
   const controller = new AbortController()
   const request = connection.request(ask('a', controller.signal)).catch(() => {})

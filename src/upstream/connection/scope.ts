@@ -1,7 +1,6 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import { type Caller, type Capabilities, canBeAsked, clientKey, listProfile, type Peer } from '../../core/call.ts'
-import type { ConnectionUser } from './client.ts'
-import type { ManagedConnection } from './managed-connection.ts'
+import { type CallerUse, type PooledConnection, statelessKey } from './pooled-connection.ts'
 
 /** Which connection a call uses: one that callers share, its caller's own, or one for this call alone. */
 export interface ClientScope {
@@ -13,7 +12,8 @@ export interface ClientScope {
 
 /** What is known about a server and its connections. */
 export interface ConnectionFacts {
-  readonly connections: ReadonlyMap<string, Pick<ManagedConnection, 'sessions' | 'lastUse'>>
+  readonly config: ServerConfig
+  readonly connections: ReadonlyMap<string, PooledConnection>
   /** Whether each principal has its own credential, so that connections are never shared. */
   readonly personal: boolean
   /** Whether the server offers no sessions. It may be replaced when a connection to it ends. */
@@ -26,27 +26,18 @@ export interface ConnectionFacts {
   logsForAnyCall(): boolean
 }
 
-/** The connection to a stateless server, which all callers share, because each request describes its client. */
-export const statelessKey = 'stateless'
-
 export const sharedKey = (capabilities: Capabilities): string => `shared ${listProfile(capabilities)}`
 
 /** All of a caller's calls use the same connection, so that they see the same server state (V3). */
-export function scopeOf(
-  caller: Caller,
-  peer: Peer | undefined,
-  config: ServerConfig,
-  facts: ConnectionFacts,
-): ClientScope {
+export function scopeOf(caller: Caller, peer: Peer | undefined, facts: ConnectionFacts): ClientScope {
+  const { connections, config, hasOwners } = facts
   if (config.session === 'call') return { kind: 'call', key: '' }
-  const { connections } = facts
   const logs = peer?.logLevel !== undefined && facts.logsForAnyCall()
-  const own = facts.hasOwners ? ownKey(caller, facts) : undefined
+  const own = hasOwners ? ownKey(caller, facts) : undefined
   if (own !== undefined) return { kind: 'own', key: own, logs }
   const isStateless = connections.has(statelessKey)
-  const needsOwn = needsOwnConnection(caller.capabilities, config, facts)
-  if (needsOwn && (!isStateless || prefersSession(caller, config, facts)))
-    return { kind: 'own', key: clientKey(caller), logs }
+  const needsOwn = needsOwnConnection(caller.capabilities, facts)
+  if (needsOwn && (!isStateless || prefersSession(caller, facts))) return { kind: 'own', key: clientKey(caller), logs }
   const key = isStateless ? statelessKey : sharedKey(caller.capabilities)
   // A session that has used the shared connection stays on it, because the server may hold the session's state there.
   if (logs && !connections.get(key)?.sessions.has(caller.session)) return { kind: 'own', key: clientKey(caller), logs }
@@ -66,33 +57,23 @@ function ownKey(caller: Caller, { connections, wantsRoots }: ConnectionFacts): s
  * Whether a client needs its own connection. If the server can send requests to the client, only a separate connection
  * shows which client a request is for, because other clients' calls, even cancelled ones, can also trigger requests.
  */
-export const needsOwnConnection = (
-  capabilities: Capabilities,
-  config: ServerConfig,
-  facts: Pick<ConnectionFacts, 'personal'>,
-): boolean => config.session !== 'shared' || facts.personal || canBeAsked(capabilities)
+export const needsOwnConnection = (capabilities: Capabilities, { config, personal }: ConnectionFacts): boolean =>
+  config.session !== 'shared' || personal || canBeAsked(capabilities)
 
 /**
  * Whether to open a session for a client although the server may support the stateless protocol too: many such servers
  * can ask their client and keep its state only in a session, which is what the client would get without a gateway.
  */
-export const prefersSession = (
-  { peer, capabilities }: Caller,
-  config: ServerConfig,
-  facts: Pick<ConnectionFacts, 'personal' | 'sessionless'>,
-): boolean =>
-  config.transport !== 'sse' &&
-  config.era === 'auto' &&
+export const prefersSession = ({ peer, capabilities }: Caller, facts: ConnectionFacts): boolean =>
+  facts.config.transport !== 'sse' &&
+  facts.config.era === 'auto' &&
   !facts.sessionless &&
   peer !== undefined &&
-  needsOwnConnection(capabilities, config, facts)
+  needsOwnConnection(capabilities, facts)
 
 /**
  * Whether the choice of a connection depends on a call's roots. A caller without a session may be several programs with
  * different roots.
  */
-export const dependsOnRoots = (
-  { caller, peer }: ConnectionUser,
-  { wantsRoots, connections }: ConnectionFacts,
-): boolean =>
+export const dependsOnRoots = ({ caller, peer }: CallerUse, { wantsRoots, connections }: ConnectionFacts): boolean =>
   wantsRoots && !connections.has(statelessKey) && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined

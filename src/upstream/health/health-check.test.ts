@@ -6,7 +6,7 @@ import { silentLog } from '../../core/log.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
 import { ManagedConnection } from '../connection/managed-connection.ts'
 import { ReconnectBackoff } from '../connection/reconnect.ts'
-import { openRpcConnection } from '../connection/rpc-connection.ts'
+import { RpcConnection } from '../connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
 import { HealthCheck } from './health-check.ts'
@@ -35,7 +35,7 @@ async function checked(
       async connect(signal) {
         const peer = scriptedPeer({ hello: () => ({}), ...answers })
         peers.push(peer)
-        const connection = await openRpcConnection(
+        const connection = await RpcConnection.open(
           peer.transport,
           { server: 's', owned: false, log: silentLog },
           signal,
@@ -62,12 +62,10 @@ async function checked(
   checks.opened()
   const pings = () => peers[0]?.heard.filter(({ method }) => /ping|discover/.test(method ?? '')).length
   const call = (signal = never) =>
-    line.use(
-      (open) =>
-        open.connection.request(
-          encodeRequest(open, { method: 'tools/call', capabilities: {}, signal, peer: callOf().peer }),
-        ),
-      never,
+    line.use({ signal: never }, (open) =>
+      open.connection.request(
+        encodeRequest(open, { method: 'tools/call', capabilities: {}, signal, peer: callOf().peer }),
+      ),
     )
   return { clock, line, checks, lost, pings, call, peers }
 }

@@ -1,14 +1,17 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Health, ServerFinding, SourceStatus } from '../../core/source-status.ts'
 import { withoutHidden } from '../../lib/characters.ts'
-import { shorten } from '../../lib/message-text.ts'
+import { quote, shorten } from '../../lib/message-text.ts'
 import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
+import { written } from '../listing/list-reader.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
+import { LimitExceeded } from '../transports/transport-errors.ts'
 
 /** The data from which a server's health is determined. */
 export interface ServerCondition {
@@ -157,38 +160,147 @@ export const isDown = (health: Health): boolean => health === 'unhealthy' || hea
 
 /** Remembers a server's health, and logs when it goes down and comes up. */
 export class HealthLog {
+  current: Health = 'stale'
+  /** When the health became what it is. */
+  since: number
   readonly #server: string
   readonly #clock: Pick<Clock, 'now'>
   readonly #log: Log
   #wasHealthy = false
-  #current: Health = 'stale'
-  #since: number
 
   constructor(server: string, clock: Pick<Clock, 'now'>, log: Log) {
     this.#server = server
     this.#clock = clock
     this.#log = log
-    this.#since = clock.now()
-  }
-
-  get current(): Health {
-    return this.#current
-  }
-
-  /** When the health became what it is. */
-  get since(): number {
-    return this.#since
+    this.since = clock.now()
   }
 
   record({ health, reason, transport, protocolVersion }: SourceStatus): void {
-    if (health === this.#current) return
+    if (health === this.current) return
     const server = this.#server
-    this.#since = this.#clock.now()
+    this.since = this.#clock.now()
     if (isDown(health)) this.#log.warn({ server, reason }, `server is ${health}`)
-    else if (isDown(this.#current)) this.#log.info({ server, health }, 'server is up again')
+    else if (isDown(this.current)) this.#log.info({ server, health }, 'server is up again')
     else if (health === 'healthy' && !this.#wasHealthy)
       this.#log.info({ server, transport, protocolVersion }, 'server is connected')
     this.#wasHealthy ||= health === 'healthy'
-    this.#current = health
+    this.current = health
   }
+}
+
+interface ExceededLimit {
+  readonly limit: LimitExceeded
+  readonly method: string
+  count: number
+  /** The entry that was called last. */
+  entry: string
+}
+
+/** How many findings about lists are remembered as logged. */
+const maxLogged = 256
+
+/** What Toolway shortened, left out or refused of a server's messages. Logs each finding once. */
+export class ServerFindings {
+  readonly #server: string
+  readonly #log: Log
+  readonly #exceeded = new Map<string, ExceededLimit>()
+  readonly #withoutCall = new Map<LimitExceeded['kind'], ServerFinding>()
+  readonly #logged = new Set<string>()
+
+  constructor(server: string, log: Log) {
+    this.#server = server
+    this.#log = log
+  }
+
+  /** Logs what is new in a listing. */
+  listed(listing: ListingWithFindings): void {
+    for (const finding of ofListing(listing)) this.#warn(finding)
+  }
+
+  /** Counts a result that exceeds a limit. Returns how many there were with this method. */
+  exceeded(limit: LimitExceeded, method: string, entry: string): number {
+    const key = `${limit.kind} ${method}`
+    const known = this.#exceeded.get(key) ?? { limit, method, count: 0, entry }
+    known.count++
+    known.entry = entry
+    this.#exceeded.set(key, known)
+    if (known.count === 1) this.#warn(resultFinding(known))
+    return known.count
+  }
+
+  /** Records a limit that was exceeded without a call that failed for it. Returns whether that is new. */
+  exceededWithoutCall(limit: LimitExceeded): boolean {
+    if (this.#withoutCall.has(limit.kind)) return false
+    const finding = messageFinding(limit)
+    this.#withoutCall.set(limit.kind, finding)
+    this.#warn(finding)
+    return true
+  }
+
+  of(
+    listing: ListingWithFindings,
+    { failure, lost }: { readonly failure?: ToolwayError | undefined; readonly lost?: ToolwayError | undefined },
+  ): readonly ServerFinding[] {
+    const found = [
+      ...ofListing(listing),
+      ...[...this.#exceeded.values()].map(resultFinding),
+      ...this.#withoutCall.values(),
+    ]
+    // A message that closed the connection is reported only here if it did not answer a call.
+    const limit = exceededFinding(failure) ?? exceededFinding(lost)
+    return limit && !found.some(({ kind }) => kind === limit.kind) ? [...found, limit] : found
+  }
+
+  #warn({ message, ...facts }: ServerFinding): void {
+    const key = JSON.stringify([facts, message])
+    if (this.#logged.has(key)) return
+    if (this.#logged.size >= maxLogged) this.#logged.clear()
+    this.#logged.add(key)
+    const said = 'the server sent something that was shortened, left out or refused'
+    this.#log.warn({ server: this.#server, ...facts, reason: message }, said)
+  }
+}
+
+type ListingWithFindings = Pick<ServerListing, 'descriptors' | 'failure' | 'missing'>
+
+function ofListing({ descriptors, failure, missing }: ListingWithFindings): readonly ServerFinding[] {
+  const limit = exceededFinding(failure)
+  return [...(descriptors?.findings ?? []), ...findingsOfFailed(missing), ...(limit ? [limit] : [])]
+}
+
+/** The findings about lists that failed because a page exceeded a limit. */
+export function findingsOfFailed(lists: ServerListing['missing']): readonly ServerFinding[] {
+  return lists.flatMap(({ method, limit }) => {
+    const finding = limit && messageFinding(limit)
+    return finding ? [{ ...finding, method, message: `${method}: ${finding.message}` }] : []
+  })
+}
+
+/** The finding for an error about a message that exceeds a limit; undefined for other errors. */
+export function exceededFinding(thrown: unknown): ServerFinding | undefined {
+  const limit = LimitExceeded.in(thrown)
+  return limit && messageFinding(limit)
+}
+
+const limitTexts: Readonly<Record<LimitExceeded['kind'], (limit: number) => string>> = {
+  'large-message': (limit) => `a message of more than ${limit / 1024 / 1024} MiB`,
+  'deep-nesting': (limit) => `a message nested deeper than ${limit} levels`,
+  'too-many-blocks': (limit) => `a result with more than ${written(limit)} content blocks`,
+  'too-many-values': (limit) => `a message with more than ${written(limit)} values`,
+  'stray-output': () => 'other output than MCP messages on stdout, which is only for these',
+  'unusable-response': () => 'a response that is not valid JSON-RPC, or whose id is not that of a request',
+  flood: (limit) => `notifications or other output faster than ${limit / 1024 / 1024} MiB a second`,
+}
+
+function messageFinding({ kind, limit, message }: LimitExceeded): ServerFinding {
+  const sent = `The server sent ${limitTexts[kind](limit)}`
+  if (kind === 'stray-output') return { kind, message: `${sent}: ${message}. It was ignored; log to stderr instead.` }
+  if (kind === 'unusable-response') return { kind, message: `${sent}; it was ignored, so a call may have timed out.` }
+  return { kind, limit, message: `${sent} (a fixed limit); ${kind === 'flood' ? 'it has to wait' : 'it was refused'}.` }
+}
+
+const resultFinding = ({ limit: { kind, limit }, method, count, entry }: ExceededLimit): ServerFinding => {
+  const times = count === 1 ? 'once' : `${written(count)} times`
+  const message = `${method}: the server sent ${limitTexts[kind](limit)} (a fixed limit) ${times}, last for ${quote(entry)}; the call failed.`
+  return { kind, method, limit, count, message }
 }

@@ -191,45 +191,44 @@ function mapItems(value: readonly unknown[], map: (item: unknown) => unknown): r
 
 /** Whether a read-only server has tools but none of them is known to be read-only, so that no tool can be used. */
 export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[]): boolean {
-  if (!config.readOnly || tools.length === 0) return false
-  const options = { server: '', config, timeoutMs: 0, maxTimeoutMs: 0 }
-  return !tools.some((tool) => traitsOf('tool', String(tool.name), tool, options).readOnly)
+  return (
+    config.readOnly && tools.length > 0 && !tools.some((tool) => isReadOnly('tool', String(tool.name), tool, config))
+  )
 }
+
+const isListed = (patterns: readonly string[], name: string): boolean =>
+  patterns.some((pattern) => matches(pattern, name))
+
+/** A hint of the server about a tool, if the operator trusts those. */
+const isHinted = (kind: Kind, { annotations }: Definition, hint: string, { trustAnnotations }: ServerConfig): boolean =>
+  trustAnnotations && kind === 'tool' && asRecord(annotations)[hint] === true
+
+const isReadOnly = (kind: Kind, name: string, definition: Definition, config: ServerConfig): boolean =>
+  kind !== 'tool' || isListed(config.readTools, name) || isHinted(kind, definition, 'readOnlyHint', config)
 
 interface TraitOptions {
   readonly server: string
   readonly config: ServerConfig
-  /** The timeout for a call, and its upper bound if the server reports progress. */
-  readonly timeoutMs: number
-  readonly maxTimeoutMs: number
+  readonly defaults: { readonly timeoutMs: number; readonly maxTimeoutMs?: number }
 }
 
 /** An entry's traits, from the operator's settings and, with `trustAnnotations`, the server's annotations. */
 export function traitsOf(kind: Kind, name: string, definition: Definition, options: TraitOptions): Traits {
-  const { config } = options
-  const annotations = config.trustAnnotations && kind === 'tool' ? asRecord(definition.annotations) : {}
-  const listed = (patterns: readonly string[]) => patterns.some((pattern) => matches(pattern, name))
-  const readOnly = kind !== 'tool' || listed(config.readTools) || annotations.readOnlyHint === true
-  return {
-    readOnly,
-    idempotent: readOnly || listed(config.idempotentTools) || annotations.idempotentHint === true,
-    ...timeLimitsOf(name, options),
-  }
-}
-
-function timeLimitsOf(
-  name: string,
-  { server, config, timeoutMs, maxTimeoutMs }: TraitOptions,
-): Pick<Traits, 'timeoutMs' | 'timeoutKey' | 'maxTimeout'> {
+  const { server, config, defaults } = options
+  const { timeoutMs: usualMs, maxTimeoutMs = 600_000 } = defaults
+  const readOnly = isReadOnly(kind, name, definition, config)
   const own = Object.hasOwn(config.toolTimeouts, name) ? config.toolTimeouts[name] : undefined
   const ofServer = config.timeout === undefined ? 'defaults.timeout' : `mcpServers.${server}.timeout`
-  const ms = own ?? timeoutMs
+  const timeoutMs = own ?? config.timeout ?? usualMs
   return {
-    timeoutMs: ms,
+    readOnly,
+    idempotent:
+      readOnly || isListed(config.idempotentTools, name) || isHinted(kind, definition, 'idempotentHint', config),
+    timeoutMs,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
       // If the call's timeout exceeds the configured maximum, the timeout also serves as the maximum.
-      ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
+      ms: Math.max(timeoutMs, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },
   }

@@ -3,11 +3,11 @@ import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
-import { openRpcConnection } from '../connection/rpc-connection.ts'
+import { RpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
 import { fetchLists } from './fetch-lists.ts'
-import { createListReader, defaultListLimits } from './list-reader.ts'
+import { defaultListLimits, ListReader } from './list-reader.ts'
 
 const signal = new AbortController().signal
 const everything = { tools: {}, resources: {}, prompts: {} }
@@ -30,7 +30,7 @@ async function offer(
   const warnings: object[] = []
   const log = { ...silentLog, warn: (facts: object) => warnings.push(facts) }
   const { transport, heard } = scriptedPeer(answers)
-  const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
+  const connection = await RpcConnection.open(transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities } as HandshakeResult
   const open = { connection, handshake, identity: { name: 'toolway', version: '1' } }
   const found = await fetchLists(open, { server: 's', capabilities: {}, redact, log, signal: within })
@@ -49,7 +49,7 @@ test('B2: every page of a list is read', async () => {
 
 test('V6: a definition with a number that would become null is left out, and a TTL is a number that clients can use', () => {
   const spec = { method: 'tools/list', kind: 'tool', field: 'tools', key: 'name' } as const
-  const reader = createListReader(spec, defaultListLimits)
+  const reader = new ListReader(spec, defaultListLimits)
   const schema = (maximum: string) => `"inputSchema":{"type":"object","properties":{"a":{"maximum":${maximum}}}}`
   const tools = `[{"name":"endless",${schema('1e999')}},{"name":"exact",${schema('12345678901234567890')}}]`
   reader.page(Buffer.from(`{"ttlMs":1e999,"tools":${tools}}`))

@@ -9,15 +9,7 @@ import { invalidParamHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { encodeRequest, type RequestSpec } from '../requests/encode-request.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
-import {
-  createListReader,
-  defaultListLimits,
-  type ListLimits,
-  type ListReader,
-  type ListSpec,
-  MalformedList,
-  written,
-} from './list-reader.ts'
+import { defaultListLimits, type ListLimits, ListReader, type ListSpec, MalformedList, written } from './list-reader.ts'
 
 export interface ServerLists {
   readonly tools: readonly Definition[]
@@ -67,7 +59,7 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
 
   const list = async (spec: ListSpec): Promise<readonly Definition[]> => {
     const { kind, method } = spec
-    const reader = createListReader(spec, options.limits ?? defaultListLimits)
+    const reader = new ListReader(spec, options.limits ?? defaultListLimits)
     const outcome = await readAll(open, spec, reader, options)
     options.spent?.(reader.costMs)
     const isBroken = outcome instanceof ToolwayError

@@ -48,127 +48,130 @@ export class MalformedList extends Error {
 const nullBytes = Buffer.from('null')
 const emptyList = Buffer.from('[]')
 
-export type ListReader = ReturnType<typeof createListReader>
-
 /**
  * Reads the pages of one list. Every limit is checked on the text of an entry before the entry is parsed, so a server
  * cannot make Toolway use much more memory than the limits allow.
  */
-export function createListReader({ method, kind, field, key, malformed }: ListSpec, limits: ListLimits) {
-  const { maxEntries, maxListSize } = limits
-  const maxValues = valuesPerEntry * maxEntries
-  const kept = new Map<string, Definition>()
-  const exactSchemas = new Map<string, string>()
-  const cursors = new Set<string>()
-  const counted = new Map<ServerFindingKind, { count: number; readonly named: string[] }>()
-  let cut: ServerFinding | undefined
-  let entries = 0
-  let bytes = 0
-  let values = 0
-  let leftOut = 0
-  let ttlMs: number | undefined
+export class ListReader {
+  /** The number of bytes read. */
+  bytes = 0
+  /** The shortest TTL of the pages read, if one has any. */
+  ttlMs: number | undefined
+  /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
+  readonly exactSchemas = new Map<string, string>()
+  readonly #spec: ListSpec
+  readonly #limits: ListLimits
+  readonly #kept = new Map<string, Definition>()
+  readonly #cursors = new Set<string>()
+  readonly #counted = new Map<ServerFindingKind, { count: number; readonly named: string[] }>()
+  #cut: ServerFinding | undefined
+  #entries = 0
+  #values = 0
+  #leftOut = 0
 
-  return {
-    /** Reads a page. Returns the cursor of the next page; undefined if this was the last one that is read. */
-    page(result: Buffer): string | undefined {
-      const found = pageMembers(result)
-      const given = found.get(field)
-      // Many servers write an empty list as null, or answer methods that they do not know with an empty result.
-      const isEmpty = kind !== 'tool' && (given === undefined || given.equals(nullBytes))
-      const list = isEmpty ? emptyList : given
-      if (list?.[0] !== OPEN_ARRAY) throw new MalformedList(`"${field}" is not an array`)
-      const ttl = found.get('ttlMs')
-      if (ttl) ttlMs = Math.min(ttlMs ?? Number.POSITIVE_INFINITY, millisecondsOf(ttl))
-      bytes += result.length - (given?.length ?? 0)
-      eachElement(list, (start, end) => entry(list.subarray(start, end)))
-      return cut ? undefined : nextCursor(found.get('nextCursor'))
-    },
-    /** The number of bytes read. */
-    get bytes() {
-      return bytes
-    },
-    /** Roughly ten times the CPU time that it takes to process what was read, in milliseconds. */
-    get costMs() {
-      return bytes / 1024 + entries + values / 50
-    },
-    /** The shortest TTL of the pages read, if one has any. */
-    get ttlMs() {
-      return ttlMs
-    },
-    definitions: () => [...kept.values()],
-    /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
-    exactSchemas: exactSchemas as ReadonlyMap<string, string>,
-    findings: (): ServerFinding[] => [
-      ...(cut ? [leftOut > 0 ? { ...cut, count: leftOut, message: `${cut.message} ${restOf(leftOut)}` } : cut] : []),
-      ...[...counted].map(([found, { count, named }]) => countedFinding(found, count, named)),
-    ],
+  constructor(spec: ListSpec, limits: ListLimits) {
+    this.#spec = spec
+    this.#limits = limits
   }
 
-  /** The last member of each name that matters, as a parser would return it. */
-  function pageMembers(result: Buffer): ReadonlyMap<string, Buffer> {
-    const found = new Map<string, Buffer>()
-    walk(result, (name, start, end) => {
-      if (name === field || name === 'nextCursor' || name === 'ttlMs') found.set(name, result.subarray(start, end))
-      return true
-    })
-    return found
+  /** Reads a page. Returns the cursor of the next page; undefined if this was the last one that is read. */
+  page(result: Buffer): string | undefined {
+    const { field, kind } = this.#spec
+    const found = pageMembers(result, field)
+    const given = found.get(field)
+    // Many servers write an empty list as null, or answer methods that they do not know with an empty result.
+    const isEmpty = kind !== 'tool' && (given === undefined || given.equals(nullBytes))
+    const list = isEmpty ? emptyList : given
+    if (list?.[0] !== OPEN_ARRAY) throw new MalformedList(`"${field}" is not an array`)
+    const ttl = found.get('ttlMs')
+    if (ttl) this.ttlMs = Math.min(this.ttlMs ?? Number.POSITIVE_INFINITY, millisecondsOf(ttl))
+    this.bytes += result.length - (given?.length ?? 0)
+    eachElement(list, (start, end) => this.#entry(list.subarray(start, end)))
+    return this.#cut ? undefined : this.#nextCursor(found.get('nextCursor'))
+  }
+
+  /** Roughly ten times the CPU time that it takes to process what was read, in milliseconds. */
+  get costMs(): number {
+    return this.bytes / 1024 + this.#entries + this.#values / 50
+  }
+
+  definitions(): Definition[] {
+    return [...this.#kept.values()]
+  }
+
+  findings(): ServerFinding[] {
+    const counted = [...this.#counted].map(([kind, { count, named }]) => this.#countedFinding(kind, count, named))
+    const cut = this.#cut
+    if (!cut) return counted
+    const count = this.#leftOut
+    const rest = `At least ${written(count)} ${count === 1 ? 'is' : 'are'} left out.`
+    return [count > 0 ? { ...cut, count, message: `${cut.message} ${rest}` } : cut, ...counted]
   }
 
   /** Reads one entry; always returns true, because the entries that are left out are counted. */
-  function entry(text: Buffer): true {
-    entries++
-    bytes += text.length
-    if (cut) leftOut++
-    else if (entries > maxEntries) stop('too-many-entries', maxEntries, 'discovery.maxEntries', 'entries')
-    else if (bytes > maxListSize) stop('large-list', maxListSize, 'discovery.maxListSize', 'bytes')
-    else read(text)
+  #entry(text: Buffer): true {
+    const { maxEntries, maxListSize } = this.#limits
+    this.#entries++
+    this.bytes += text.length
+    if (this.#cut) this.#leftOut++
+    else if (this.#entries > maxEntries) this.#stop('too-many-entries', maxEntries, 'discovery.maxEntries', 'entries')
+    else if (this.bytes > maxListSize) this.#stop('large-list', maxListSize, 'discovery.maxListSize', 'bytes')
+    else this.#read(text)
     return true
   }
 
-  function stop(found: ServerFindingKind, limit: number, setting: string | undefined, what: string): void {
-    leftOut = setting === undefined ? 0 : 1
+  #stop(kind: ServerFindingKind, limit: number, setting: string | undefined, what: string): void {
+    const { method } = this.#spec
+    this.#leftOut = setting === undefined ? 0 : 1
     const name = setting ?? 'a fixed limit'
     const message = `${method} has more than ${written(limit)} ${what} (${name}); the rest is left out.`
-    cut = { kind: found, method, message, limit, ...(setting !== undefined && { setting }) }
+    this.#cut = { kind, method, message, limit, ...(setting !== undefined && { setting }) }
   }
 
-  function read(text: Buffer): void {
-    const room = maxValues - values
+  #read(text: Buffer): void {
+    const maxValues = valuesPerEntry * this.#limits.maxEntries
+    const room = maxValues - this.#values
     const own = countValues(text, Math.min(room, maxDefinitionValues))
-    values += own
-    const small = text.length <= maxDefinition || own > maxDefinitionValues ? text : withinLimit(text)
-    if (own > room) stop('large-list', maxValues, 'discovery.maxEntries', 'values')
-    else if (own > maxDefinitionValues || !small) note('large-definition', nameIn(text))
-    else keep(Json.raw<Definition>(small))
+    this.#values += own
+    const small = text.length <= maxDefinition || own > maxDefinitionValues ? text : this.#withoutIcons(text)
+    if (own > room) this.#stop('large-list', maxValues, 'discovery.maxEntries', 'values')
+    else if (own > maxDefinitionValues || !small) this.#note('large-definition', quotedName(text))
+    else this.#keep(Json.raw<Definition>(small))
   }
 
-  function keep(json: Json<Definition>): void {
+  #keep(json: Json<Definition>): void {
+    const { kind, key } = this.#spec
     const definition = json.value
-    const reason = problemOf(definition) ?? (json.exact !== definition ? problemOfNumbers(definition) : undefined)
-    if (reason === undefined) {
-      const name = definition[key] as string
-      if (json.exact !== definition) noteExactSchema(name, json)
-      const repaired = repairedDefinition(kind, definition)
-      const invalid = repaired === definition ? [] : invalidMembers(kind, definition, repaired)
-      if (invalid.length > 0) note('malformed-member', `${quote(name)} (${invalid.join(', ')})`)
-      kept.set(name, withShortTexts(repaired, name))
-    } else note('malformed-definition', `${labelOf(definition)} (${reason})`)
+    const isExact = json.exact === definition
+    const reason = this.#problemOf(definition) ?? (isExact ? undefined : problemOfNumbers(definition))
+    if (reason !== undefined) {
+      this.#note('malformed-definition', `${labelOf(definition)} (${reason})`)
+      return
+    }
+    const name = definition[key] as string
+    const digits = isExact ? undefined : JSON.stringify(json.exact.inputSchema)
+    if (digits !== undefined && digits !== JSON.stringify(definition.inputSchema)) this.exactSchemas.set(name, digits)
+    const repaired = repairedDefinition(kind, definition)
+    const invalid = repaired === definition ? [] : invalidMembers(kind, definition, repaired)
+    if (invalid.length > 0) this.#note('malformed-member', `${quote(name)} (${invalid.join(', ')})`)
+    this.#kept.set(name, this.#withShortTexts(repaired, name))
   }
 
   /** A definition that fits once its description is shortened and, if necessary, its icons are left out. */
-  function withinLimit(text: Buffer): Buffer | undefined {
+  #withoutIcons(text: Buffer): Buffer | undefined {
     const found = members(text)
     if (!found) return undefined
     const long = (found.get('description')?.length ?? 0) - maxTexts.description
     const size = text.length - Math.max(0, long)
     if (size <= maxDefinition) return text
     if (size - (found.get('icons')?.length ?? 0) > maxDefinition) return undefined
-    note('long-text', `${nameIn(text)} (icons)`)
+    this.#note('long-text', `${quotedName(text)} (icons)`)
     const others = [...found].filter(([name]) => name !== 'icons')
     return Buffer.from(`{${others.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join()}}`)
   }
 
-  function problemOf(definition: Definition): string | undefined {
+  #problemOf(definition: Definition): string | undefined {
+    const { kind, key, malformed } = this.#spec
     if (typeof definition !== 'object' || definition === null) return 'not an object'
     const name = definition[key]
     if (typeof name !== 'string' || name === '') return `${key} is missing or empty`
@@ -177,52 +180,67 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
     return (
       malformed?.(definition) ??
       visibleDefinition(kind, definition).problem ??
-      (kept.has(name) ? 'duplicate name' : undefined)
+      (this.#kept.has(name) ? 'duplicate name' : undefined)
     )
   }
 
-  function noteExactSchema(name: string, { value, exact }: Json<Definition>): void {
-    const digits = JSON.stringify(exact.inputSchema)
-    if (digits !== JSON.stringify(value.inputSchema)) exactSchemas.set(name, digits)
-  }
-
-  function withShortTexts(definition: Definition, name: string): Definition {
-    const long = Object.entries(maxTexts).filter(([member, limit]) => lengthOf(definition[member]) > limit)
+  #withShortTexts(definition: Definition, name: string): Definition {
+    const long = Object.entries(maxTexts).filter(([member, limit]) => {
+      const text = definition[member]
+      return typeof text === 'string' && text.length > limit
+    })
     if (long.length === 0) return definition
-    note('long-text', `${quote(name)} (${long.map(([member]) => member).join(', ')})`)
+    this.#note('long-text', `${quote(name)} (${long.map(([member]) => member).join(', ')})`)
     const short = long.map(([member, limit]) => [member, shorten(definition[member] as string, limit)])
     return { ...definition, ...Object.fromEntries(short) }
   }
 
-  function nextCursor(text: Buffer | undefined): string | undefined {
+  #nextCursor(text: Buffer | undefined): string | undefined {
+    const { method } = this.#spec
     if (text === undefined || text.equals(nullBytes)) return undefined
     if (text[0] !== QUOTE) {
-      cut = { kind: 'malformed-cursor', method, message: malformedCursor(method) }
+      const message = `${method} returned a nextCursor that is not a string; the rest is left out.`
+      this.#cut = { kind: 'malformed-cursor', method, message }
       return undefined
     }
     if (text.length > maxCursor) {
-      cut = { kind: 'long-cursor', method, limit: maxCursor, message: longCursor(method) }
+      const size = `${maxCursor / 1024} KiB (a fixed limit)`
+      const message = `${method} returned a cursor of more than ${size}; the rest is left out.`
+      this.#cut = { kind: 'long-cursor', method, limit: maxCursor, message }
       return undefined
     }
     const cursor = jsonValue(text.toString('utf8')) as string
     if (cursor === '') return undefined
-    if (cursors.has(cursor)) cut = { kind: 'repeated-cursor', method, message: repeated(method) }
-    else if (cursors.add(cursor).size >= maxPages) stop('too-many-pages', maxPages, undefined, 'pages')
-    return cut ? undefined : cursor
+    if (this.#cursors.has(cursor)) {
+      const message = `${method} returned the same cursor twice; entries may be missing.`
+      this.#cut = { kind: 'repeated-cursor', method, message }
+    } else if (this.#cursors.add(cursor).size >= maxPages) this.#stop('too-many-pages', maxPages, undefined, 'pages')
+    return this.#cut ? undefined : cursor
   }
 
-  function note(found: ServerFindingKind, name: string): void {
-    const so = counted.get(found) ?? { count: 0, named: [] }
+  #note(kind: ServerFindingKind, name: string): void {
+    const so = this.#counted.get(kind) ?? { count: 0, named: [] }
     if (++so.count <= maxNamed) so.named.push(name)
-    counted.set(found, so)
+    this.#counted.set(kind, so)
   }
 
-  function countedFinding(found: ServerFindingKind, count: number, named: readonly string[]): ServerFinding {
-    const [what, limit] = explanations[found] as readonly [string, number?]
+  #countedFinding(kind: ServerFindingKind, count: number, named: readonly string[]): ServerFinding {
+    const { method } = this.#spec
+    const [what, limit] = explanations[kind] as readonly [string, number?]
     const more = count > named.length ? ` and ${written(count - named.length)} more` : ''
     const message = `${method}: ${what}: ${named.join(', ')}${more}.`
-    return { kind: found, method, message, count, ...(limit !== undefined && { limit }) }
+    return { kind, method, message, count, ...(limit !== undefined && { limit }) }
   }
+}
+
+/** The last member of each name that matters, as a parser would return it. */
+function pageMembers(result: Buffer, field: string): ReadonlyMap<string, Buffer> {
+  const found = new Map<string, Buffer>()
+  walk(result, (name, start, end) => {
+    if (name === field || name === 'nextCursor' || name === 'ttlMs') found.set(name, result.subarray(start, end))
+    return true
+  })
+  return found
 }
 
 const QUOTE = 0x22
@@ -250,19 +268,10 @@ const explanations: Partial<Record<ServerFindingKind, readonly [what: string, li
   ],
 }
 
-const repeated = (method: string) => `${method} returned the same cursor twice; entries may be missing.`
-const malformedCursor = (method: string) =>
-  `${method} returned a nextCursor that is not a string; the rest is left out.`
-const longCursor = (method: string) =>
-  `${method} returned a cursor of more than ${maxCursor / 1024} KiB (a fixed limit); the rest is left out.`
-const restOf = (leftOut: number) => `At least ${written(leftOut)} ${leftOut === 1 ? 'is' : 'are'} left out.`
-
 /** A whole number with commas. `toLocaleString` loads all locales, which takes 15 ms of a start. */
 export function written(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
-
-const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
 
 const labelOf = (item: unknown): string =>
   typeof (item as Definition | null)?.name === 'string'
@@ -270,7 +279,7 @@ const labelOf = (item: unknown): string =>
     : quote(JSON.stringify(item) ?? 'undefined')
 
 /** The name in a definition that is too large to be parsed. */
-function nameIn(text: Buffer): string {
+function quotedName(text: Buffer): string {
   let name = '(no name)'
   walk(text, (key, start, end) => {
     const isName = key === 'name' || key === 'uri' || key === 'uriTemplate'

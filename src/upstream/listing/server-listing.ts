@@ -108,7 +108,7 @@ export class ServerListing implements AsyncDisposable {
   /** Fetches the lists; never rejects. */
   async refresh(): Promise<void> {
     try {
-      await this.#port.connection().use((open) => this.#list(open), never)
+      await this.#port.connection().use({ signal: never }, (open) => this.#list(open))
     } catch (error) {
       const { server, log } = this.#settings
       log.debug({ server, err: error }, 'could not refresh the listing')

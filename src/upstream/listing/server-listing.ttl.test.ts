@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
-import { openRpcConnection } from '../connection/rpc-connection.ts'
+import { RpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { ServerListing } from './server-listing.ts'
 
@@ -26,7 +26,7 @@ async function fetchedListing({ hints, era = 'modern', refreshMs = 60_000 }: Set
     },
   })
   const { signal } = new AbortController()
-  const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
+  const connection = await RpcConnection.open(transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era, protocolVersion: 'x', serverInfo: {}, capabilities: { tools: {} } } as HandshakeResult
   let open: InitializedConnection | undefined = { connection, handshake, identity: { name: 'toolway', version: '1' } }
   const settings = { server: 's', fingerprint: '', refreshMs, entriesOf: () => [], clock, log: silentLog }

@@ -1,29 +1,21 @@
 import { expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
-import type { HttpChannel, ResponseHead } from '../transports/http-channel.ts'
+import { type HttpChannel, ResponseHead } from '../transports/http-channel.ts'
 import { authorizedChannel, type RequestAuthorizer } from './authorization.ts'
 
-const refusal: ResponseHead = {
-  status: 401,
-  type: '',
-  header: () => undefined,
-  all: () => [],
-  abort() {},
-  pause() {},
-  resume() {},
-}
+const refusal = new ResponseHead(
+  { status: 401, headers: new Map(), repeated: [] },
+  { abort() {}, pause() {}, resume() {} },
+)
 
 /** A server that answers every request with 401, and counts the requests. */
 function refusing(): HttpChannel & { asked: number } {
   const channel = {
     asked: 0,
-    connected: true,
-    gaps: 0,
     async request() {
       channel.asked++
       return refusal
     },
-    async [Symbol.asyncDispose]() {},
   }
   return channel
 }

@@ -1,5 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
-import { type HttpChannel, withRequest } from '../transports/http-channel.ts'
+import type { HttpChannel } from '../transports/http-channel.ts'
 
 /** The challenge from a server that rejected a request's credential. */
 export interface Challenge {
@@ -74,8 +74,8 @@ export interface RequestAuthorizer {
 }
 
 /** Adds the credential to requests. After a 401 or 403, renews the credential and sends the request once more. */
-export const authorizedChannel = (channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel =>
-  withRequest(channel, async (request, receive) => {
+export const authorizedChannel = (channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel => ({
+  async request(request, receive) {
     for (let again = false; ; again = true) {
       const authorization = await authorize.header()
       const headers = authorization === undefined ? request.headers : { ...request.headers, authorization }
@@ -88,4 +88,5 @@ export const authorizedChannel = (channel: HttpChannel, authorize: RequestAuthor
       })
       if (!renewed || again) return head
     }
-  })
+  },
+})

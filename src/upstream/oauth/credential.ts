@@ -1,10 +1,9 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { Challenge, RequestAuthorizer } from './authorization.ts'
 import { type DiscoveredIssuer, discoverIssuer, issuerMetadata } from './discovery.ts'
-import { type AuthDemand, type Grant, type GrantHolder, grantLock } from './grants.ts'
-import { isClientRejected, OAuthError } from './oauth-error.ts'
-import type { ProtectedServer } from './protected-server.ts'
+import { type AuthDemand, type Grant, type GrantHolder, grantLock, type ProtectedServer } from './grants.ts'
 import { obtainGrant, refreshGrant } from './tokens.ts'
+import { isClientRejected, OAuthError } from './web.ts'
 
 /** How long before its expiry a token is renewed: 30 seconds, but at most a quarter of its lifetime. */
 const earlyMs = 30_000
@@ -33,7 +32,6 @@ export class Credential implements RequestAuthorizer {
   /** Whether Toolway obtains tokens with the client's own credentials, without a person. */
   readonly #isOwn: boolean
   #grant: Grant | undefined
-  /** When the stored grant was last read. */
   #readAt = Number.NEGATIVE_INFINITY
   #finding: Promise<Grant | undefined> | undefined
   #replacing: Promise<boolean> | undefined
@@ -85,7 +83,6 @@ export class Credential implements RequestAuthorizer {
     return this.#replacing
   }
 
-  /** Stops using a grant that was removed. */
   forget(): void {
     this.#grant = undefined
     this.#unwritten = undefined
@@ -280,7 +277,6 @@ const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
 /** Formats scopes for a message. They are truncated, because the server chooses the text and callers may be models. */
 const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ').slice(0, 200)})` : '')
 
-/** Returns an OAuthError; rethrows any other error. */
 function problemOf(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error
   throw error

@@ -2,11 +2,10 @@ import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { configuredHeaders, discardBody } from '../transports/http-channel.ts'
-import { createHttpChannel } from '../transports/http1/channel.ts'
+import { Http1Channel } from '../transports/http1/channel.ts'
 import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
-import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
-import type { ProtectedServer } from './protected-server.ts'
-import { type OAuthHttp, type Reach, unreachable } from './web.ts'
+import type { ProtectedServer } from './grants.ts'
+import { OAuthError, type OAuthHttp, parseProtectedUrl, quoted, type Reach, unreachable } from './web.ts'
 
 /** The authorization server for an MCP server, and what to request from it. */
 export interface DiscoveredIssuer {
@@ -122,7 +121,6 @@ const publishedResource = z.looseObject({
 
 /** A protected resource's metadata (RFC 9728). Tokens are requested for its identifier exactly as published. */
 interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
-  /** Undefined if the server publishes no metadata. */
   readonly issuers?: readonly string[]
 }
 
@@ -193,7 +191,7 @@ export async function challengeOf(
   kind: 'http' | 'sse',
   clock: Clock,
 ): Promise<Challenge | undefined> {
-  await using channel = createHttpChannel(server.origin, clock)
+  await using channel = new Http1Channel(server.origin, clock)
   const slow = `${server.origin} did not answer within ${probeWithinMs / 1000} s (a fixed limit)`
   using limit = deadline(clock, probeWithinMs, () => new OAuthError(slow, { unreachable: true }))
   const { authorization: _, ...configured } = configuredHeaders(server, given)
@@ -204,9 +202,10 @@ export async function challengeOf(
   const post = { method: 'POST', path, headers: { ...configured, ...headers }, body } as const
   const request = { ...(kind === 'http' ? post : get), signal: limit.signal }
   try {
-    const { status, all, abort } = await channel.request(request, (head) => discardBody(head, clock))
-    abort()
-    return status === 401 || status === 403 ? readChallenge(status, all('www-authenticate')) : undefined
+    const head = await channel.request(request, (head) => discardBody(head, clock))
+    head.abort()
+    const { status } = head
+    return status === 401 || status === 403 ? readChallenge(status, head.all('www-authenticate')) : undefined
   } catch (cause) {
     throw cause instanceof OAuthError ? cause : unreachable(server, cause)
   }

@@ -1,6 +1,10 @@
 import * as z from 'zod'
-import type { Vault } from '../../core/stores.ts'
+import type { ServerConfig } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Locks, Vault } from '../../core/stores.ts'
 import { jsonValue } from '../../json/parse-json.ts'
+import { type OAuthHttp, type Reach, reachOf } from './web.ts'
 
 /** The holder of a grant: one server at one URL, and one principal if each principal has its own grant. */
 export interface GrantHolder {
@@ -10,7 +14,7 @@ export interface GrantHolder {
   readonly principal: string
 }
 
-const client = z.object({
+const clientSchema = z.object({
   id: z.string(),
   secret: z.string().optional(),
   method: z.string().optional(),
@@ -21,12 +25,12 @@ const client = z.object({
   scopes: z.array(z.string()).optional(),
 })
 
-export type OAuthClient = z.output<typeof client>
+export type OAuthClient = z.output<typeof clientSchema>
 
-const grant = z.object({
+const grantSchema = z.object({
   issuer: z.string(),
   resource: z.string(),
-  client,
+  client: clientSchema,
   accessToken: z.string(),
   refreshToken: z.string().optional(),
   expiresAt: z.number().optional(),
@@ -35,94 +39,153 @@ const grant = z.object({
 })
 
 /** An access token, and the data needed to renew it. */
-export type Grant = z.output<typeof grant>
+export type Grant = z.output<typeof grantSchema>
 
-const demand = z.object({
+const demandSchema = z.object({
   /** The authorization server named in the MCP server's most recent response. */
   issuer: z.string().optional(),
   resourceMetadata: z.string().optional(),
-  /** Scopes that the server's challenge named. */
   scopes: z.array(z.string()).optional(),
   /** The scopes of a token that was insufficient, and the scopes that it lacked. */
   more: z.array(z.string()).optional(),
 })
 
 /** What a server requires for authorization. Stored, because another process may handle the sign-in. */
-export type AuthDemand = z.output<typeof demand>
+export type AuthDemand = z.output<typeof demandSchema>
 
-/** Stores each grant under its issuer, so that one authorization server's token is never sent to another. */
-export interface Grants {
-  demandOf(holder: GrantHolder): Promise<AuthDemand>
-  demanded(holder: GrantHolder, demand: AuthDemand): Promise<void>
-  grantOf(holder: GrantHolder, issuer: string): Promise<Grant | undefined>
-  granted(holder: GrantHolder, grant: Grant): Promise<void>
-  ended(holder: GrantHolder, issuer: string): Promise<void>
-  clientOf(server: string, issuer: string): Promise<OAuthClient | undefined>
-  registered(server: string, issuer: string, client: OAuthClient): Promise<void>
+/** Stores each grant in a vault under its issuer, so that one authorization server's token is never sent to another. */
+export class Grants {
+  readonly #vault: Vault
+  readonly #seen: (accessToken: string) => void
+
+  /** Calls `seen` with every access token that is stored or read. */
+  constructor(vault: Vault, seen: (accessToken: string) => void) {
+    this.#vault = vault
+    this.#seen = seen
+  }
+
+  async demandOf(holder: GrantHolder): Promise<AuthDemand> {
+    return (await this.#read(demandKey(holder), demandSchema)) ?? {}
+  }
+
+  demanded(holder: GrantHolder, demand: AuthDemand): Promise<void> {
+    return this.#write(demandKey(holder), demand)
+  }
+
+  async grantOf(holder: GrantHolder, issuer: string): Promise<Grant | undefined> {
+    const grant = await this.#read(grantKey(holder, issuer), grantSchema)
+    if (grant) this.#seen(grant.accessToken)
+    return grant
+  }
+
+  granted(holder: GrantHolder, grant: Grant): Promise<void> {
+    this.#seen(grant.accessToken)
+    return this.#write(grantKey(holder, grant.issuer), grant)
+  }
+
+  ended(holder: GrantHolder, issuer: string): Promise<void> {
+    return this.#vault.remove(keyText(grantKey(holder, issuer)))
+  }
+
+  clientOf(server: string, issuer: string): Promise<OAuthClient | undefined> {
+    return this.#read(['client', issuer, server], clientSchema)
+  }
+
+  registered(server: string, issuer: string, client: OAuthClient): Promise<void> {
+    return this.#write(['client', issuer, server], client)
+  }
+
   /** Removes a registered client, so that the next sign-in registers another one. */
-  unregistered(server: string, issuer: string, id: string | undefined): Promise<void>
-  /** Removes all data for a server, for one principal or for all. Returns the number of removed grants. */
-  forget(server: string, principal?: string): Promise<number>
-  list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]>
-}
+  async unregistered(server: string, issuer: string, id: string | undefined): Promise<void> {
+    const client = await this.clientOf(server, issuer)
+    if (client?.id === id) await this.#vault.remove(keyText(['client', issuer, server]))
+  }
 
-/** Grants in a vault. Calls `seen` with every access token that is stored or read. */
-export function createGrants(vault: Vault, seen: (accessToken: string) => void): Grants {
-  const read = async <T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> => {
-    const text = await vault.read(written(key))
+  /** Removes all data for a server, for one principal or for all. Returns the number of removed grants. */
+  async forget(server: string, principal?: string): Promise<number> {
+    const keys = (await this.#keys()).filter((key) => {
+      if (key[2] !== server) return false
+      return principal === undefined || (key[0] !== 'client' && key[4] === principal)
+    })
+    await Promise.all(keys.map((key) => this.#vault.remove(keyText(key))))
+    return keys.filter(([kind]) => kind === 'grant').length
+  }
+
+  async list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]> {
+    const keys = (await this.#keys()).filter(([kind]) => kind === 'grant')
+    const found = keys.map(async ([, issuer = '', server = '', url = '', principal = '']) => {
+      const holder = { server, url, principal }
+      const grant = await this.#read(grantKey(holder, issuer), grantSchema)
+      return grant ? [{ ...holder, grant }] : []
+    })
+    return (await Promise.all(found)).flat()
+  }
+
+  async #keys(): Promise<readonly Key[]> {
+    return (await this.#vault.keys()).map((key) => jsonValue(key) as Key)
+  }
+
+  async #read<T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> {
+    const text = await this.#vault.read(keyText(key))
     return text === undefined ? undefined : schema.safeParse(jsonValue(text)).data
   }
-  const write = (key: Key, value: object) => vault.write(written(key), JSON.stringify(value))
-  const clientOf: Grants['clientOf'] = (server, issuer) => read(['client', issuer, server], client)
-  return {
-    demandOf: async (holder) => (await read(demandKey(holder), demand)) ?? {},
-    demanded: (holder, value) => write(demandKey(holder), value),
-    async grantOf(holder, issuer) {
-      const kept = await read(grantKey(holder, issuer), grant)
-      if (kept) seen(kept.accessToken)
-      return kept
-    },
-    granted(holder, value) {
-      seen(value.accessToken)
-      return write(grantKey(holder, value.issuer), value)
-    },
-    ended: (holder, issuer) => vault.remove(written(grantKey(holder, issuer))),
-    clientOf,
-    registered: (server, issuer, value) => write(['client', issuer, server], value),
-    async unregistered(server, issuer, id) {
-      const kept = await clientOf(server, issuer)
-      if (kept?.id === id) await vault.remove(written(['client', issuer, server]))
-    },
-    async forget(server, principal) {
-      const keys = (await vault.keys()).map(parsed).filter((key) => {
-        if (key[2] !== server) return false
-        return principal === undefined || (key[0] !== 'client' && key[4] === principal)
-      })
-      await Promise.all(keys.map((key) => vault.remove(written(key))))
-      return keys.filter(([kind]) => kind === 'grant').length
-    },
-    async list() {
-      const keys = (await vault.keys()).map(parsed).filter(([kind]) => kind === 'grant')
-      const found = keys.map(async ([, issuer = '', server = '', url = '', principal = '']) => {
-        const holder = { server, url, principal }
-        const kept = await read(grantKey(holder, issuer), grant)
-        return kept ? [{ ...holder, grant: kept }] : []
-      })
-      return (await Promise.all(found)).flat()
-    },
+
+  #write(key: Key, value: object): Promise<void> {
+    return this.#vault.write(keyText(key), JSON.stringify(value))
   }
 }
 
-/** The name of the lock to hold while a grant is replaced. */
 export const grantLock = (holder: GrantHolder, issuer: string): string => `grant ${JSON.stringify([issuer, holder])}`
 
 /** The parts of a key in the vault: kind, issuer, server, URL, principal. */
 type Key = readonly string[]
 
-const written = (key: Key): string => JSON.stringify(key)
-const parsed = (key: string): Key => jsonValue(key) as Key
+const keyText = (key: Key): string => JSON.stringify(key)
 
 const holderKey = ({ server, url, principal }: GrantHolder): Key => [server, url, principal]
 const grantKey = (holder: GrantHolder, issuer: string): Key => ['grant', issuer, ...holderKey(holder)]
 /** The key of a demand. Its issuer part is empty, because the issuer is in the value. */
 const demandKey = (holder: GrantHolder): Key => ['demand', '', ...holderKey(holder)]
+
+export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth'], { type: 'oauth' }>
+
+/** What all servers that use OAuth share. */
+export interface OAuthParts {
+  readonly grants: Grants
+  readonly locks: Locks
+  readonly web: OAuthHttp
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** An MCP server that uses OAuth, for one grant holder. */
+export class ProtectedServer {
+  readonly holder: GrantHolder
+  readonly settings: OAuthSettings
+  readonly parts: OAuthParts
+  readonly url: URL
+
+  constructor(holder: GrantHolder, settings: OAuthSettings, parts: OAuthParts) {
+    this.holder = holder
+    this.settings = settings
+    this.parts = parts
+    this.url = new URL(holder.url)
+  }
+
+  reach(): Promise<Reach> {
+    return reachOf(this.url)
+  }
+
+  get client(): OAuthClient | undefined {
+    const { clientId: id, clientSecret: secret } = this.settings
+    return id === undefined ? undefined : { id, secret }
+  }
+
+  /**
+   * The only issuer that a configured client may be used with: the configured issuer, else the first one that was used.
+   * A server can name any authorization server, so other issuers must not receive the client's secret.
+   */
+  onlyIssuer(first: string | undefined): string | undefined {
+    return this.settings.issuer ?? (this.settings.clientId === undefined ? undefined : first)
+  }
+}

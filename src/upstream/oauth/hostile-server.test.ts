@@ -7,7 +7,7 @@ import { systemClock } from '../../core/clock.ts'
 import { json, startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, redirect, serverConfig, signIn } from './oauth.fixture.ts'
 import { startResource } from './resource.fixture.ts'
-import { createOAuthHttp, reachOf } from './web.ts'
+import { OAuthHttp, reachOf } from './web.ts'
 
 describe('a hostile authorization server', () => {
   test('B6: metadata of another issuer is rejected, even if it differs only by a slash', async () => {
@@ -205,7 +205,7 @@ describe('a hostile server', () => {
 
   test('B6: a public server cannot make Toolway request private addresses', async () => {
     await using issuer = await startIssuer()
-    const web = createOAuthHttp({ clock: systemClock })
+    const web = new OAuthHttp(systemClock)
     const port = new URL(issuer.url).port
     for (const host of ['127.0.0.1', 'localhost', '127.1', '0x7f000001']) {
       await expect(web.get(new URL(`http://${host}:${port}/x`), 'public'), host).rejects.toThrow('private or reserved')

@@ -4,10 +4,10 @@ import { type Log, silentLog } from '../../core/log.ts'
 import type { Locks, Vault } from '../../core/stores.ts'
 import { memoryLocks } from '../../stores/vault.ts'
 import { discardBody } from '../transports/http-channel.ts'
-import { createHttpChannel } from '../transports/http1/channel.ts'
+import { Http1Channel } from '../transports/http1/channel.ts'
 import { authorizedChannel } from './authorization.ts'
 import type { TestIssuer } from './issuer.fixture.ts'
-import { createOAuth, type OAuth } from './oauth.ts'
+import { OAuth } from './oauth.ts'
 
 /** A vault in memory. */
 export function memoryVault(): Vault & { readonly kept: Map<string, string> } {
@@ -22,7 +22,7 @@ export function memoryVault(): Vault & { readonly kept: Map<string, string> } {
 }
 
 export const openOAuth = (parts: { vault?: Vault; locks?: Locks; clock?: Clock; log?: Log } = {}): OAuth =>
-  createOAuth({ vault: memoryVault(), locks: memoryLocks(), clock: systemClock, log: silentLog, ...parts })
+  new OAuth({ vault: memoryVault(), locks: memoryLocks(), clock: systemClock, log: silentLog, ...parts })
 
 export function serverConfig(url: string, auth: object = {}): ServerConfig {
   const config = configSchema.parse({ mcpServers: { files: { url, auth: { type: 'oauth', ...auth } } } })
@@ -52,7 +52,8 @@ export async function ask(
   const url = new URL(config.transport === 'stdio' ? '' : config.url)
   const authorize = oauth.authorize('files', config, principal)
   if (!authorize) throw new Error('no OAuth')
-  await using channel = authorizedChannel(createHttpChannel(url.origin, systemClock), authorize)
+  await using plain = new Http1Channel(url.origin, systemClock)
+  const channel = authorizedChannel(plain, authorize)
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method }))
   const headers = { 'content-type': 'application/json' }
   return (

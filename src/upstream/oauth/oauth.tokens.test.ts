@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
-import { createSeenTokens } from './oauth.ts'
+import { SeenTokens } from './oauth.ts'
 import { startResource } from './resource.fixture.ts'
 
 test('B6: every access token is known before a server gets it, also one that another process has got', async () => {
@@ -13,26 +13,26 @@ test('B6: every access token is known before a server gets it, also one that ano
   const unknown: unknown[] = []
   resource.behaviour.answer = (response, authorization = '') => {
     const token = authorization.replace(/^Bearer /, '')
-    if (!other.tokens().includes(token)) unknown.push(token)
+    if (!other.seen.current.includes(token)) unknown.push(token)
     response.writeHead(200).end()
   }
-  expect(other.tokens()).toEqual([])
+  expect(other.seen.current).toEqual([])
   await ask(other, config)
   expect(unknown).toEqual([])
-  expect(other.tokens()).toEqual(one.tokens())
+  expect(other.seen.current).toEqual(one.seen.current)
 })
 
 test('B6: of signed tokens the signature counts; the list changes when it has to, and is bounded', () => {
-  const { add, list } = createSeenTokens()
+  const seen = new SeenTokens()
   const signature = 's'.repeat(43)
-  add(`head.claims.${signature}`)
-  expect(list()).toEqual([signature])
-  const before = list()
-  add(`head.claims.${signature}`)
-  expect(list()).toBe(before)
-  add('a.b.c')
-  expect(list()).toEqual([signature, 'a.b.c'])
-  for (let number = 0; number < 300; number++) add(`token ${number}`)
-  expect(list()).toHaveLength(256)
-  expect(list().at(-1)).toBe('token 299')
+  seen.add(`head.claims.${signature}`)
+  expect(seen.current).toEqual([signature])
+  const before = seen.current
+  seen.add(`head.claims.${signature}`)
+  expect(seen.current).toBe(before)
+  seen.add('a.b.c')
+  expect(seen.current).toEqual([signature, 'a.b.c'])
+  for (let number = 0; number < 300; number++) seen.add(`token ${number}`)
+  expect(seen.current).toHaveLength(256)
+  expect(seen.current.at(-1)).toBe('token 299')
 })

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { selfSigned } from '../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../core/clock.ts'
-import { createOAuthHttp } from './web.ts'
+import { OAuthHttp } from './web.ts'
 
 /** An authorization server whose host name only the proxy can resolve. */
 async function serving() {
@@ -27,7 +27,7 @@ async function serving() {
   return `https://id.invalid:${(server.address() as AddressInfo).port}`
 }
 
-const webBehind = (proxy: string) => createOAuthHttp({ env: { HTTPS_PROXY: proxy }, clock: systemClock })
+const webBehind = (proxy: string) => new OAuthHttp(systemClock, { HTTPS_PROXY: proxy })
 
 describe('B6: authorization servers behind a proxy', () => {
   test('are asked through it, as carefully as without one', async () => {

@@ -1,12 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import * as z from 'zod'
 import { isLoopback } from '../../lib/url.ts'
 import type { Challenge } from './authorization.ts'
-import { registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
-import { type AuthDemand, type Grant, grantLock, type OAuthClient } from './grants.ts'
-import { codeIn, isClientRejected, isSameSite, OAuthError, quoted } from './oauth-error.ts'
-import type { ProtectedServer } from './protected-server.ts'
-import { requestGrant, scopeParameter, scopesToAsk } from './tokens.ts'
+import { type AuthDemand, type Grant, grantLock, type OAuthClient, type ProtectedServer } from './grants.ts'
+import { preferredAuthMethods, requestGrant, scopeParameter, scopesToAsk } from './tokens.ts'
+import { codeIn, isClientRejected, isSameSite, OAuthError, quoted } from './web.ts'
 
 /**
  * Begins a sign-in: finds the authorization server, and the client to use with it. `askChallenge` fetches the server's
@@ -36,7 +35,6 @@ export async function beginSignIn(
   return new SignIn(server, found, { client, scopes, redirect, demand })
 }
 
-/** What a sign-in asks for. */
 interface SignInRequest {
   readonly client: OAuthClient
   readonly scopes: readonly string[]
@@ -46,7 +44,6 @@ interface SignInRequest {
 
 /** A sign-in that waits for its authorization response, with PKCE (RFC 7636). */
 export class SignIn {
-  /** The `state` that the authorization response must carry. */
   readonly state = unguessable()
   readonly url: string
   readonly #server: ProtectedServer
@@ -190,6 +187,53 @@ async function clientFor(
   const fresh = await registerClient(issuer, redirect, scopes, server)
   await grants.registered(holder.server, issuer.issuer, fresh)
   return fresh
+}
+
+const registrationSchema = z.object({
+  client_id: z.string().min(1),
+  client_secret: z.string().optional(),
+  client_secret_expires_at: z.number().optional(),
+  token_endpoint_auth_method: z.string().optional(),
+})
+
+/** Registers a client (RFC 7591): as a web application if the redirect is https, otherwise as a native application. */
+async function registerClient(
+  { issuer, register, authMethods }: IssuerMetadata,
+  redirect: URL,
+  scopes: readonly string[],
+  server: ProtectedServer,
+): Promise<OAuthClient> {
+  const { origin } = new URL(issuer)
+  const advice = 'register a client there, and set auth.clientId'
+  if (!register) throw new OAuthError(`${origin} does not support client registration: ${advice}`)
+  // Prefer a client without a secret: a program on a person's machine cannot keep a secret from that person.
+  const method = authMethods.includes('none') ? 'none' : preferredAuthMethods.find((one) => authMethods.includes(one))
+  const body = JSON.stringify({
+    client_name: 'Toolway',
+    redirect_uris: [redirect.href],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    application_type: redirect.protocol === 'https:' ? 'web' : 'native',
+    token_endpoint_auth_method: method,
+    scope: scopes.length > 0 ? scopes.join(' ') : undefined,
+  })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await server.parts.web.post(register, await server.reach(), { body, headers })
+  const parsed = registrationSchema.safeParse(answer.body)
+  if (answer.status >= 300 || !parsed.success) {
+    const code = codeIn((answer.body as { error?: unknown } | null | undefined)?.error)
+    const why = code ?? `HTTP ${answer.status}`
+    throw new OAuthError(`${origin} rejected the client registration (${why}): ${advice}`, { code })
+  }
+  const { client_id: id, client_secret: secret, client_secret_expires_at: ends = 0 } = parsed.data
+  return {
+    id,
+    redirects: [redirect.href],
+    scopes: [...scopes],
+    secret,
+    method: parsed.data.token_endpoint_auth_method ?? (secret === undefined ? 'none' : undefined),
+    expiresAt: ends > 0 ? ends * 1000 : undefined,
+  }
 }
 
 /** The local port of an earlier registration, to be reused. */

@@ -2,12 +2,9 @@ import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { basicAuth } from '../../lib/url.ts'
 import { scopesIn } from './authorization.ts'
-import { methodOf } from './client.ts'
 import type { DiscoveredIssuer, IssuerMetadata } from './discovery.ts'
-import type { AuthDemand, Grant, OAuthClient } from './grants.ts'
-import { codeIn, isClientRejected, OAuthError } from './oauth-error.ts'
-import type { OAuthSettings, ProtectedServer } from './protected-server.ts'
-import type { OAuthHttpResponse } from './web.ts'
+import type { AuthDemand, Grant, OAuthClient, OAuthSettings, ProtectedServer } from './grants.ts'
+import { codeIn, isClientRejected, OAuthError, type OAuthHttpResponse } from './web.ts'
 
 const tokenResponse = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{1,16384}$/),
@@ -17,9 +14,11 @@ const tokenResponse = z.object({
   scope: z.string().optional(),
 })
 
+/** Client authentication methods in order of preference. */
+export const preferredAuthMethods = ['client_secret_basic', 'client_secret_post', 'none']
+
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-/** A grant without what the authorization server issues. */
 type GrantRequest = Omit<Grant, 'accessToken' | 'expiresAt' | 'grantedAt'>
 
 /**
@@ -35,7 +34,7 @@ export async function requestGrant(
 ): Promise<Grant> {
   const { web, clock } = server.parts
   const reach = await server.reach()
-  const { authorization, ...shown } = await authenticated(server, issuer, client)
+  const { authorization, ...shown } = await clientAuthentication(server, issuer, client)
   const type = 'application/x-www-form-urlencoded'
   const headers = { 'content-type': type, ...(authorization !== undefined && { authorization }) }
   const post = (proof: Readonly<Record<string, string>>) =>
@@ -63,7 +62,7 @@ export async function requestGrant(
 }
 
 /** The Authorization header, or the parameters in the body, that authenticate the client. */
-async function authenticated(
+async function clientAuthentication(
   { settings, parts }: ProtectedServer,
   issuer: IssuerMetadata,
   client: OAuthClient,
@@ -73,11 +72,18 @@ async function authenticated(
     const { privateKey, signingAlgorithm } = settings
     return signedAssertion(id, issuer.issuer, { privateKey, signingAlgorithm }, parts.clock.now())
   }
-  const method = methodOf(client, issuer)
+  const method = authMethodOf(client, issuer)
   if (method !== 'client_secret_basic')
     return { client_id: id, ...(method === 'client_secret_post' && { client_secret: secret }) }
   const [user = '', password = ''] = [id, secret].map((part) => new URLSearchParams([['', part]]).toString().slice(1))
   return { authorization: basicAuth(user, password) }
+}
+
+/** The authentication method for the token endpoint: the registered one, or the best one that both sides support. */
+function authMethodOf({ method, secret }: OAuthClient, { authMethods }: Pick<IssuerMetadata, 'authMethods'>) {
+  if (method !== undefined && (method === 'none' || secret !== undefined)) return method
+  if (secret === undefined) return 'none'
+  return preferredAuthMethods.slice(0, 2).find((one) => authMethods.includes(one)) ?? 'client_secret_basic'
 }
 
 /** A signed assertion (RFC 7523) that authenticates the client to this issuer only, and is valid for a minute. */
@@ -107,7 +113,6 @@ function tokenRefusal({ token }: IssuerMetadata, { status, body }: OAuthHttpResp
   return new OAuthError(`${token.origin} did not issue a token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }
 
-/** Renews a grant. */
 export async function refreshGrant(
   server: ProtectedServer,
   { accessToken: _, expiresAt: __, ...grant }: Grant,

@@ -1,8 +1,5 @@
-import type { ServerConfig } from '../../config/schema.ts'
 import { type Call, type Handler, ownerKey } from '../../core/call.ts'
-import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
-import type { Decide } from '../../core/decision.ts'
 import type { Definition, Entry, Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
@@ -14,16 +11,16 @@ import { Json } from '../../json/json.ts'
 import { elements, hasMoreValues, members } from '../../json/json-text.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
-import type { Seal } from '../../lib/seal.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 import { AmbiguousMember, unambiguous } from '../../wire/check-members.ts'
 import { maxBlocks, maxResultValues, type ResultMessage } from '../../wire/message.ts'
 import { paramHeaders } from '../../wire/param-headers.ts'
-import type { ConnectionUser } from '../connection/client.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
+import type { CallerUse } from '../connection/pooled-connection.ts'
 import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
 import { written } from '../listing/list-reader.ts'
+import type { UpstreamServerOptions } from '../server-options.ts'
 import { LimitExceeded, unansweredError } from '../transports/transport-errors.ts'
 import { encodeRequest, type RequestSpec } from './encode-request.ts'
 import {
@@ -37,67 +34,293 @@ import {
 import type { UpstreamSubscriptions } from './subscriptions.ts'
 import { relayTask, resultOfTask, startedTask, startedTaskId, taskLifetimeMs } from './tasks.ts'
 
-export interface ForwardedEntryOptions {
-  readonly server: string
-  readonly config: ServerConfig
-  readonly timeoutMs: number
-  readonly maxTimeoutMs: number
-  use(
-    call: Call & ConnectionUser,
-    work: (open: InitializedConnection) => Promise<ResultMessage>,
-  ): Promise<ResultMessage>
+/** What a server does for the calls of its entries. */
+export interface ForwardingPort {
+  use(call: CallerUse & Call, work: Work): Promise<ResultMessage>
   readonly subscriptions: UpstreamSubscriptions
-  servedUris(call: Call): (uri: string) => string
-  readonly seal: Seal
-  /** Whether the current policy allows an entry, for updates after the call; if absent, everything is allowed. */
-  readonly decide?: Decide | undefined
+  /** Called when a request was answered, with its duration. */
+  answered(ms: number): void
+  /** Called when a call failed. */
+  failed(error: unknown): void
   /** Called if a call failed because the server's message exceeds a limit. */
-  exceeded?(limit: LimitExceeded, method: string, name: string): void
-  readonly clock: Clock
+  exceeded(limit: LimitExceeded, method: string, name: string): void
 }
 
-/** The entries for a server's listing. Their `run` forwards calls to the server. */
-export function forwardedEntries(descriptors: Descriptors, options: ForwardedEntryOptions): Entry[] {
-  const { capabilities, exactSchemas } = descriptors
-  const { server, config, subscriptions } = options
-  const { include, exclude } = config.tools
-  const wanted = ({ name }: Definition) =>
-    include.some((pattern) => matches(pattern, name as string)) &&
-    !exclude.some((pattern) => matches(pattern, name as string))
+type Work = (open: InitializedConnection) => Promise<ResultMessage>
 
-  const entry = (kind: Kind, key: string, about: (name: string, definition: Definition) => About, ref?: Ref) => {
-    return (listed: Definition): Entry | [] => {
-      const { definition, problem } = visibleDefinition(kind, listed)
-      // A listing that an earlier version saved may contain definitions that are dropped when a listing is fetched.
-      if (problem !== undefined) return []
-      const name = definition[key] as string
-      return {
-        kind,
-        server,
-        name,
-        definition,
-        verbatim: definition === listed ? undefined : listed,
-        exactSchema: kind === 'tool' ? exactSchemaOf(exactSchemas, name) : undefined,
-        traits: traitsOf(kind, name, definition, options),
-        run:
-          asRecord(definition.execution).taskSupport === 'required'
-            ? forwardAsTask(about(name, definition), options)
-            : forward(about(name, definition), options),
-        relay: kind === 'tool' ? (method, call) => relay(method, call, options) : undefined,
-        complete: ref && capabilities.completions !== undefined ? completion(ref(name), options) : undefined,
-        subscribe: key.startsWith('uri') ? (...params) => subscriptions.subscribe(...params) : undefined,
+/** A call, and the connection that it used: updates to a task arrive on the connection that started the task. */
+interface UsedCall {
+  readonly call: Call
+  connection?: InitializedConnection
+}
+
+type Target = Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>
+
+const maxRounds = fixedLimits.inputRounds.value
+/** How long Toolway waits until a server has cancelled a task whose caller has gone. */
+const cancelWithinMs = 5_000
+
+/** Makes the entries of a server's listing. Their `run` forwards calls to the server. */
+export class EntryForwarder {
+  readonly #server: UpstreamServerOptions
+  readonly #port: ForwardingPort
+
+  constructor(server: UpstreamServerOptions, port: ForwardingPort) {
+    this.#server = server
+    this.#port = port
+  }
+
+  entries({ capabilities, exactSchemas, tools, resources, templates, prompts }: Descriptors): Entry[] {
+    const { name: server, config, defaults } = this.#server
+    const { subscriptions } = this.#port
+    const { include, exclude } = config.tools
+    const isWanted = ({ name }: Definition) =>
+      include.some((pattern) => matches(pattern, name as string)) &&
+      !exclude.some((pattern) => matches(pattern, name as string))
+
+    const entry = (kind: Kind, key: string, about: (name: string, definition: Definition) => About, ref?: Ref) => {
+      return (listed: Definition): Entry | [] => {
+        const { definition, problem } = visibleDefinition(kind, listed)
+        // A listing that an earlier version saved may contain definitions that are dropped when a listing is fetched.
+        if (problem !== undefined) return []
+        const name = definition[key] as string
+        const request = about(name, definition)
+        const isTask = asRecord(definition.execution).taskSupport === 'required'
+        return {
+          kind,
+          server,
+          name,
+          definition,
+          verbatim: definition === listed ? undefined : listed,
+          exactSchema: kind === 'tool' ? exactSchemaOf(exactSchemas, name) : undefined,
+          traits: traitsOf(kind, name, definition, { server, config, defaults }),
+          run: (call) => (isTask ? this.#forwardAsTask(request, call) : this.#forward(request, call)),
+          relay: kind === 'tool' ? (method, call) => this.#relay(method, call) : undefined,
+          complete: ref && capabilities.completions !== undefined ? this.#completion(ref(name)) : undefined,
+          subscribe: key.startsWith('uri') ? (...params) => subscriptions.subscribe(...params) : undefined,
+        }
+      }
+    }
+    return [
+      ...tools.filter(isWanted).flatMap(entry('tool', 'name', aboutTool)),
+      ...resources.flatMap(entry('resource', 'uri', aboutResource)),
+      ...templates.flatMap(entry('template', 'uriTemplate', aboutResource, (uri) => ({ type: 'ref/resource', uri }))),
+      ...prompts.flatMap(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
+    ]
+  }
+
+  async #forward(about: About, call: Call): Promise<Result> {
+    const rest =
+      call.input.rest && unsealedRest(call.input.rest, this.#server.host.seal, bindingOf(call), this.#replica)
+    const used: UsedCall = { call }
+    const request = about(call)
+    try {
+      const answer = await this.#send(rest ? { ...request, rest } : request, used)
+      if (!answer.notes.special && rest === undefined) return this.#result(answer, call)
+      return await this.#complete(answer, rest, about, used)
+    } catch (thrown) {
+      throw this.#reported(thrown, request.method, call)
+    }
+  }
+
+  /**
+   * Runs a tool that its server runs only as a task (revision 2025-11-25). For a caller that did not ask for a task,
+   * because its protocol revision or its client knows no such tasks, starts one and returns its result.
+   */
+  async #forwardAsTask(about: About, call: Call): Promise<Result> {
+    // A server with `session: call` forgets the task before its result is requested.
+    if (call.input.rest?.task !== undefined || this.#server.config.session === 'call') return this.#forward(about, call)
+    const request = about(call)
+    try {
+      const answer = await this.#send({ ...request, rest: { ...call.input.rest, task: {} } }, { call })
+      const taskId = startedTaskId(answer.result)
+      return this.#result(taskId === undefined ? answer : await this.#waitForTask(taskId, call), call)
+    } catch (thrown) {
+      throw this.#reported(thrown, request.method, call)
+    }
+  }
+
+  /** Waits for the result of a task that Toolway started. The task is cancelled with the call. */
+  async #waitForTask(taskId: string, call: Call): Promise<ResultMessage> {
+    const { clock, host } = this.#server
+    const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
+    const request = (method: string, asked: Call) => this.#send({ method, name: taskId, members }, { call: asked })
+    const cancel = () => {
+      const limit = deadline(clock, cancelWithinMs, () => new Error('not cancelled in time'))
+      request('tasks/cancel', { ...call, signal: limit.signal })
+        .catch(() => {})
+        .finally(() => limit[Symbol.dispose]())
+    }
+    call.signal.addEventListener('abort', cancel, { once: true })
+    try {
+      return await resultOfTask(call, host.seal, request)
+    } catch (thrown) {
+      throw ToolwayError.sent(thrown)
+    } finally {
+      call.signal.removeEventListener('abort', cancel)
+    }
+  }
+
+  /** Completes a result that needs input: asks the caller round by round, unless the caller sends follow-ups itself. */
+  async #complete(first: ResultMessage, brought: Call['input']['rest'], about: About, used: UsedCall): Promise<Result> {
+    const { call } = used
+    const { seal } = this.#server.host
+    let answer = first
+    let rest = brought
+    for (let round = 0; ; round++) {
+      const type = resultTypeOf(answer.result)
+      if (type !== 'input_required') return this.#typedResult(type, answer, about, used)
+      const result = checkedInputRequests(answer.result, call)
+      if (!call.peer.rounds && round === maxRounds) throw this.#unusableType(type, about(call).method)
+      if (call.peer.rounds) return { body: sealedResult(result, seal, bindingOf(call), this.#replica), isError: false }
+      rest = { ...rest, ...(await askCaller(result, call)) }
+      // Remove `unsent` from the error: the earlier rounds of this call were sent.
+      answer = await this.#send({ ...about(call), rest }, used).catch((error) => {
+        throw ToolwayError.sent(error)
+      })
+    }
+  }
+
+  /** A result that may have started a task. */
+  #typedResult(type: string, answer: ResultMessage, about: About, { call, connection: open }: UsedCall): Result {
+    const { policy, host, clock } = this.#server
+    if (open?.handshake.era === 'modern' && !understands(call, type)) throw this.#unusableType(type, about(call).method)
+    if (!open || (type !== 'task' && call.input.rest?.task === undefined)) return this.#result(answer, call)
+    const { connection } = open
+    const until = clock.monotonic() + taskLifetimeMs(answer.result)
+    connection.tasksUntil = Math.max(connection.tasksUntil, until)
+    // The policy may change before the task ends.
+    const mayUse = () => policy?.decide?.(call.caller, call.entry).allowed ?? true
+    const result = startedTask(answer.result, call, host.seal, connection.taskUpdates, mayUse)
+    return this.#result({ ...answer, result }, call)
+  }
+
+  async #relay(method: string, call: Call): Promise<Result> {
+    const ask = async (taskId: string, asked: Call) => {
+      const { taskId: _, ...rest } = call.input.rest ?? {}
+      const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
+      const { result, notes } = await this.#send({ method, name: taskId, members, rest }, { call: asked })
+      return notes.special && asksForInput(result) ? checkedInputRequests(result, call) : result
+    }
+    try {
+      const { body, isError } = await relayTask(method, call, this.#server.host.seal, ask, this.#replica)
+      return { body: servedTaskResult(body, this.#servedLazily(call)), isError }
+    } catch (thrown) {
+      throw this.#reported(thrown, method, call)
+    }
+  }
+
+  #completion(ref: object): Handler {
+    const method = 'completion/complete'
+    return async (call) => {
+      const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
+      const { trace, signal } = call
+      const { capabilities } = call.caller
+      const spec = { method, members, trace, capabilities, signal, repeatable: true }
+      try {
+        const { result } = await this.#use(call, method, (open) => open.connection.request(encodeRequest(open, spec)))
+        return { body: Json.raw(result), isError: false }
+      } catch (thrown) {
+        throw this.#reported(thrown, method, call)
       }
     }
   }
-  return [
-    ...descriptors.tools.filter(wanted).flatMap(entry('tool', 'name', aboutTool)),
-    ...descriptors.resources.flatMap(entry('resource', 'uri', aboutResource)),
-    ...descriptors.templates.flatMap(
-      entry('template', 'uriTemplate', aboutResource, (uri) => ({ type: 'ref/resource', uri })),
-    ),
-    ...descriptors.prompts.flatMap(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
-  ]
+
+  #send(target: Target, used: UsedCall): Promise<ResultMessage> {
+    const { call } = used
+    const { signal, peer, trace, input } = call
+    const { readOnly, idempotent } = call.entry.traits
+    const spec = {
+      ...target,
+      ...{ trace, signal, peer },
+      meta: foreignMeta(input.meta),
+      capabilities: call.caller.capabilities,
+      repeatable: readOnly || idempotent,
+      progressed: target.method === 'tools/call' ? call.progressed : undefined,
+    }
+    const work: Work = (open) => {
+      used.connection = open
+      return open.connection.request(encodeRequest(open, spec))
+    }
+    const isTold = input.meta.progressToken !== undefined
+    return isTold ? this.#useAndTell(call, target.method, work) : this.#use(call, target.method, work)
+  }
+
+  async #use(call: CallerUse & Call, method: string, work: Work): Promise<ResultMessage> {
+    const start = performance.now()
+    const answer = await this.#port.use(call, work)
+    this.#port.answered(performance.now() - start)
+    checkLimits(answer, method, this.#server.name)
+    return answer
+  }
+
+  /** While the call waits for a connection, reports progress to a caller that asked for it. */
+  async #useAndTell(call: Call, method: string, work: Work): Promise<ResultMessage> {
+    const { name, clock } = this.#server
+    const { input, peer } = call
+    const began = clock.monotonic()
+    let what = `${name} to start`
+    using telling = everySecond(clock, () => notifyWaitingFor(input.meta, peer, clock.monotonic() - began, what))
+    const waitsFor = (other: string) => {
+      what = other
+    }
+    return await this.#use({ ...call, waitsFor }, method, (open) => {
+      telling[Symbol.dispose]()
+      return work(open)
+    })
+  }
+
+  /** Reports a failed call; returns its error. */
+  #reported(thrown: unknown, method: string, { entry }: Call): unknown {
+    const { name: server } = this.#server
+    this.#port.failed(thrown)
+    if (thrown instanceof AmbiguousMember) {
+      const sentence = `${server} returned an ambiguous result. ${thrown.message}`
+      return unansweredError(method, sentence, { server, requestOnly: true })
+    }
+    const limit = LimitExceeded.in(thrown)
+    if (limit) this.#port.exceeded(limit, method, entry.name)
+    return thrown
+  }
+
+  #unusableType(type: string, method: string): ToolwayError {
+    const { name: server } = this.#server
+    const why = type === 'input_required' ? `even after ${maxRounds} rounds` : 'which your client does not support'
+    const sentence = `${server} returned a result of the type ${quote(type)}, ${why}.`
+    return unansweredError(method, sentence, { server, requestOnly: true })
+  }
+
+  #result({ result, notes }: ResultMessage, call: Call): Result {
+    const { isError, special } = notes
+    const raw = Json.raw<ResultBody>(result)
+    const body = mayHaveUris(result) ? servedResult(raw, this.#servedLazily(call)) : raw
+    return special ? { body, isError } : { body, isError, plain: true }
+  }
+
+  /** Looks up the caller's catalog once per result, and only if the result contains a URI. */
+  #servedLazily(call: Call): (uri: string) => string {
+    let served: ((uri: string) => string) | undefined
+    return (uri) => {
+      served ??= this.#server.host.servedUris(call)
+      return served(uri)
+    }
+  }
+
+  /**
+   * The replica that alone can continue a call or task: each replica runs its own process of a stdio server. Undefined if
+   * all replicas reach the same server, or if there is only one.
+   */
+  get #replica(): string | undefined {
+    const { config, host } = this.#server
+    return config.transport === 'stdio' ? host.seal.replica : undefined
+  }
 }
+
+const asksForInput = (result: Buffer): boolean => members(result, ['inputRequests'])?.has('inputRequests') ?? true
+
+/** Binds a sealed state to one caller and one entry. */
+const bindingOf = ({ entry, caller }: Call): string =>
+  [entry.server, entry.kind, entry.name, ownerKey(caller)].join('\n')
 
 function exactSchemaOf(schemas: Descriptors['exactSchemas'], tool: string): Entry['exactSchema'] {
   if (!schemas || !Object.hasOwn(schemas, tool)) return undefined
@@ -132,89 +355,8 @@ const aboutResource = (name: string): About => {
   }
 }
 
-const maxRounds = fixedLimits.inputRounds.value
-
-/** The connection that a request used. Updates to a task arrive on the connection that started the task. */
-interface UsedConnection {
-  connection?: InitializedConnection
-}
-
-const forward = (about: About, options: ForwardedEntryOptions): Handler => {
-  return async (call) => {
-    const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call), processOf(options))
-    const used: UsedConnection = {}
-    const request = about(call)
-    try {
-      const answer = await send({ ...request, rest }, call, options, used)
-      if (!answer.notes.special && rest === undefined) return resultFrom(answer, call, options)
-      return await untilComplete(answer, rest, about, call, options, used)
-    } catch (thrown) {
-      throw noted(thrown, request.method, call, options)
-    }
-  }
-}
-
-/** How long Toolway waits until a server has cancelled a task whose caller has gone. */
-const cancelWithinMs = 5_000
-
-/**
- * Runs a tool that its server runs only as a task (revision 2025-11-25). For a caller that did not ask for a task, because
- * its protocol revision or its client knows no such tasks, starts one and returns its result.
- */
-const forwardAsTask = (about: About, options: ForwardedEntryOptions): Handler => {
-  const forwardAsAsked = forward(about, options)
-  return async (call) => {
-    // A server with `session: call` forgets the task before its result is requested.
-    if (call.input.rest?.task !== undefined || options.config.session === 'call') return forwardAsAsked(call)
-    const request = about(call)
-    try {
-      const answer = await send({ ...request, rest: { ...call.input.rest, task: {} } }, call, options)
-      const taskId = startedTaskId(answer.result)
-      const last = taskId === undefined ? answer : await waitForTask(taskId, call, options)
-      return resultFrom(last, call, options)
-    } catch (thrown) {
-      throw noted(thrown, request.method, call, options)
-    }
-  }
-}
-
-/** Waits for the result of a task that Toolway started. The task is cancelled with the call. */
-async function waitForTask(taskId: string, call: Call, options: ForwardedEntryOptions): Promise<ResultMessage> {
-  const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
-  const request = (method: string, asked: Call) => send({ method, name: taskId, members }, asked, options)
-  const cancel = () => {
-    const limit = deadline(options.clock, cancelWithinMs, () => new Error('not cancelled in time'))
-    request('tasks/cancel', { ...call, signal: limit.signal })
-      .catch(() => {})
-      .finally(() => limit[Symbol.dispose]())
-  }
-  call.signal.addEventListener('abort', cancel, { once: true })
-  try {
-    return await resultOfTask(call, options.seal, request)
-  } catch (thrown) {
-    throw ToolwayError.sent(thrown)
-  } finally {
-    call.signal.removeEventListener('abort', cancel)
-  }
-}
-
-/** Reports an error about a message that exceeds a limit; returns the error. */
-function noted(thrown: unknown, method: string, { entry }: Call, options: ForwardedEntryOptions): unknown {
-  if (thrown instanceof AmbiguousMember) {
-    const { server } = options
-    return unansweredError(method, `${server} returned an ambiguous result. ${thrown.message}`, {
-      server,
-      requestOnly: true,
-    })
-  }
-  const limit = LimitExceeded.in(thrown)
-  if (limit) options.exceeded?.(limit, method, entry.name)
-  return thrown
-}
-
 /** Throws if a result is ambiguous, or has more content blocks or values than a client can be expected to process. */
-function withinLimits(message: ResultMessage, method: string, server: string): ResultMessage {
-  const { result, notes } = message
+function checkLimits({ result, notes }: ResultMessage, method: string, server: string): void {
   const oversized = (what: string, cause: LimitExceeded) =>
     unansweredError(method, `${server} returned a result with ${what} (a fixed limit).`, { server, cause })
   if (notes.repeated !== undefined) {
@@ -229,162 +371,10 @@ function withinLimits(message: ResultMessage, method: string, server: string): R
     const many = `more than ${written(maxResultValues)} values`
     throw oversized(many, new LimitExceeded('too-many-values', maxResultValues))
   }
-  return message
-}
-
-/** Completes a result that needs input: asks the caller round by round, unless the caller sends follow-ups itself. */
-async function untilComplete(
-  first: ResultMessage,
-  brought: Call['input']['rest'],
-  about: About,
-  call: Call,
-  options: ForwardedEntryOptions,
-  used: UsedConnection,
-): Promise<Result> {
-  let answer = first
-  let rest = brought
-  for (let round = 0; ; round++) {
-    let { result } = answer
-    const type = resultTypeOf(result)
-    const isModern = used.connection?.handshake.era === 'modern'
-    if (type !== 'input_required') {
-      if (isModern && !understands(call, type)) throw unusableType(type, about(call).method, options)
-      if (!used.connection || (type !== 'task' && call.input.rest?.task === undefined))
-        return resultFrom(answer, call, options)
-      const { connection } = used.connection
-      const { taskUpdates, tasksUntil } = connection
-      connection.tasksUntil = Math.max(tasksUntil, options.clock.monotonic() + taskLifetimeMs(result))
-      const mayUse = () => options.decide?.(call.caller, call.entry).allowed ?? true
-      const started = startedTask(result, call, options.seal, taskUpdates, mayUse)
-      return resultFrom({ ...answer, result: started }, call, options)
-    }
-    result = checkedInputRequests(result, call)
-    if (!call.peer.rounds && round === maxRounds) throw unusableType(type, about(call).method, options)
-    if (call.peer.rounds) {
-      return { body: sealedResult(result, options.seal, bindingOf(call), processOf(options)), isError: false }
-    }
-    rest = { ...rest, ...(await askCaller(result, call)) }
-    // Remove `unsent` from the error: the earlier rounds of this call were sent.
-    answer = await send({ ...about(call), rest }, call, options, used).catch((error) => {
-      throw ToolwayError.sent(error)
-    })
-  }
-}
-
-function unusableType(type: string, method: string, { server }: ForwardedEntryOptions): ToolwayError {
-  const why = type === 'input_required' ? `even after ${maxRounds} rounds` : 'which your client does not support'
-  const sentence = `${server} returned a result of the type ${quote(type)}, ${why}.`
-  return unansweredError(method, sentence, { server, requestOnly: true })
-}
-
-/**
- * The replica that alone can continue a call or task: each replica runs its own process of a stdio server. Undefined if
- * all replicas reach the same server, or if there is only one.
- */
-const processOf = ({ config, seal }: ForwardedEntryOptions): string | undefined =>
-  config.transport === 'stdio' ? seal.replica : undefined
-
-/** Binds a sealed state to one caller and one entry. */
-const bindingOf = ({ entry, caller }: Call): string =>
-  [entry.server, entry.kind, entry.name, ownerKey(caller)].join('\n')
-
-function send(
-  what: Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
-  call: Call,
-  options: ForwardedEntryOptions,
-  used: UsedConnection = {},
-): Promise<ResultMessage> {
-  const { signal, peer, trace } = call
-  const { capabilities } = call.caller
-  const { readOnly, idempotent } = call.entry.traits
-  const repeatable = readOnly || idempotent
-  const meta = foreign(call.input.meta)
-  const progressed = what.method === 'tools/call' ? call.progressed : undefined
-  return useWithProgress(call, options, (open) => {
-    used.connection = open
-    const spec = { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }
-    return open.connection
-      .request(encodeRequest(open, spec))
-      .then((answer) => withinLimits(answer, what.method, options.server))
-  })
-}
-
-/** Uses a connection. While the call waits for it, reports progress to a caller that asked for it. */
-function useWithProgress(
-  call: Call,
-  options: ForwardedEntryOptions,
-  work: (open: InitializedConnection) => Promise<ResultMessage>,
-): Promise<ResultMessage> {
-  return call.input.meta.progressToken === undefined ? options.use(call, work) : useAndTell(call, options, work)
-}
-
-async function useAndTell(
-  call: Call,
-  { use, server, clock }: ForwardedEntryOptions,
-  work: (open: InitializedConnection) => Promise<ResultMessage>,
-): Promise<ResultMessage> {
-  const { input, peer } = call
-  const began = clock.monotonic()
-  let what = `${server} to start`
-  using telling = everySecond(clock, () => notifyWaitingFor(input.meta, peer, clock.monotonic() - began, what))
-  const waitsFor = (other: string) => {
-    what = other
-  }
-  return await use({ ...call, waitsFor }, (open) => {
-    telling[Symbol.dispose]()
-    return work(open)
-  })
-}
-
-const asksForInput = (result: Buffer): boolean => members(result, ['inputRequests'])?.has('inputRequests') ?? true
-
-const relay = async (method: string, call: Call, options: ForwardedEntryOptions): Promise<Result> => {
-  const ask = (taskId: string, asked: Call) => {
-    const { taskId: _, ...rest } = call.input.rest ?? {}
-    const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
-    return send({ method, name: taskId, members, rest }, asked, options).then(({ result, notes }) =>
-      notes.special && asksForInput(result) ? checkedInputRequests(result, call) : result,
-    )
-  }
-  const { body, isError } = await relayTask(method, call, options.seal, ask, processOf(options)).catch((thrown) => {
-    throw noted(thrown, method, call, options)
-  })
-  return { body: servedTaskResult(body, servedLazily(call, options)), isError }
-}
-
-const completion = (ref: object, options: ForwardedEntryOptions): Handler => {
-  const method = 'completion/complete'
-  return async (call) => {
-    const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
-    const { trace, signal } = call
-    const { capabilities } = call.caller
-    const spec = { method, members, trace, capabilities, signal, repeatable: true }
-    try {
-      const answer = await options.use(call, (open) => open.connection.request(encodeRequest(open, spec)))
-      return { body: Json.raw(withinLimits(answer, method, options.server).result), isError: false }
-    } catch (thrown) {
-      throw noted(thrown, method, call, options)
-    }
-  }
-}
-
-const resultFrom = ({ result, notes }: ResultMessage, call: Call, options: ForwardedEntryOptions): Result => {
-  const { isError, special } = notes
-  const body = servedResult(Json.raw<ResultBody>(result), servedLazily(call, options))
-  return special ? { body, isError } : { body, isError, plain: true }
-}
-
-/** Looks up the caller's catalog once per result, and only if the result contains a URI. */
-function servedLazily(call: Call, { servedUris }: ForwardedEntryOptions): (uri: string) => string {
-  let served: ((uri: string) => string) | undefined
-  return (uri) => {
-    served ??= servedUris(call)
-    return served(uri)
-  }
 }
 
 /** The caller's `_meta` without the members that are meant for Toolway. */
-function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function foreignMeta(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const isOurs = (key: string) => key.startsWith('dev.toolway/')
   return Object.keys(meta).some(isOurs)
     ? Object.fromEntries(Object.entries(meta).filter(([key]) => !isOurs(key)))
@@ -409,9 +399,11 @@ export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) =
 
 type UrisOf = (bytes: Buffer) => Iterable<Buffer>
 
+const mayHaveUris = (bytes: Buffer): boolean => bytes.includes('"uri"') || bytes.includes('\\u')
+
 function withServedUris(body: Json<ResultBody>, served: (uri: string) => string, urisOf: UrisOf): Json<ResultBody> {
   const { bytes } = body
-  if (!bytes.includes('"uri"') && !bytes.includes('\\u')) return body
+  if (!mayHaveUris(bytes)) return body
   const replacements: Replacement[] = []
   for (const uri of urisOf(bytes)) {
     const original = textOf(uri)

@@ -10,9 +10,10 @@ import { silentLog } from '../../core/log.ts'
 import type { Descriptors } from '../../core/stores.ts'
 import { Json } from '../../json/json.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { openRpcConnection } from '../connection/rpc-connection.ts'
+import { RpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
-import { forwardedEntries } from './forwarded-entries.ts'
+import type { ServerHost } from '../server-options.ts'
+import { EntryForwarder } from './forwarded-entries.ts'
 import {
   askCaller,
   checkedInputRequests,
@@ -170,17 +171,25 @@ describe('V1, B2: a call to a stateless server', () => {
   const answered = async (result: object, rounds: boolean, capabilities: Capabilities = { elicitation: {} }) => {
     const { transport, heard } = scriptedPeer({ 'tools/call': () => result })
     const signal = new AbortController().signal
-    const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
+    const connection = await RpcConnection.open(transport, { server: 's', owned: false, log: silentLog }, signal)
     const handshake = { era: 'modern', protocolVersion: '2026-07-28', serverInfo: {}, capabilities: {} } as const
     const open = { connection, handshake, identity: { name: 'toolway', version: '1' } }
     const tool = { name: 'get', inputSchema: { type: 'object' } }
     const descriptors = { ...handshake, tools: [tool], resources: [], templates: [], prompts: [], fetchedAt: 0 }
-    const [entry] = forwardedEntries(descriptors as unknown as Descriptors, {
-      ...{ server: 's', config, timeoutMs: 1_000, maxTimeoutMs: 1_000, seal, clock: createManualClock() },
+    const server = {
+      ...{ name: 's', config, clock: createManualClock(), log: silentLog },
+      defaults: { timeoutMs: 1_000, maxTimeoutMs: 1_000, refreshMs: 0, discovery: 'runtime' },
+      host: { seal, servedUris: () => (uri: string) => uri } as unknown as ServerHost,
+      connect: async () => Promise.reject(new Error('unused')),
+    } as const
+    const forwarder = new EntryForwarder(server, {
       use: (_, work) => work(open),
       subscriptions: { subscribe: async () => Promise.reject(new Error('unused')) } as unknown as UpstreamSubscriptions,
-      servedUris: () => (uri) => uri,
-    }) as [Entry]
+      answered() {},
+      failed() {},
+      exceeded() {},
+    })
+    const [entry] = forwarder.entries(descriptors as unknown as Descriptors) as [Entry]
     const { caller, peer } = callOf()
     const able = { ...peer, rounds, ask: async () => Json.of({ action: 'decline' }) }
     const run = entry.run(callOf({ entry, caller: { ...caller, capabilities }, peer: able }))

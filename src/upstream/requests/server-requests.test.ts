@@ -4,7 +4,7 @@ import { UnsupportedRequest } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import type { Transport } from '../transports/transport.ts'
-import { createServerRequests } from './server-requests.ts'
+import { ServerRequests } from './server-requests.ts'
 
 test('G3: a hundred questions that are answered at once all get their answers, however slowly the server takes them', async () => {
   const taken = Promise.withResolvers<void>()
@@ -13,7 +13,7 @@ test('G3: a hundred questions that are answered at once all get their answers, h
     told.push(JSON.parse(String(body)).id)
     return taken.promise
   }
-  const questions = createServerRequests({ send } as Transport, silentLog)
+  const questions = new ServerRequests({ send } as Transport, silentLog)
   const peer = { ask: async () => Json.of({ model: 'small' }) } as unknown as Peer
   const ids = [...Array(100).keys()]
   for (const id of ids) questions.answer({ id, method: 'sampling/createMessage', params: undefined }, () => [peer])
@@ -24,7 +24,7 @@ test('G3: a hundred questions that are answered at once all get their answers, h
 test('V6: open questions are bounded in bytes, and those beyond are refused until some are answered', async () => {
   const told: { id: unknown; error?: object }[] = []
   const send: Transport['send'] = async ({ body }) => void told.push(JSON.parse(String(body)))
-  const questions = createServerRequests({ send } as Transport, silentLog)
+  const questions = new ServerRequests({ send } as Transport, silentLog)
   const answers: ((answer: Json) => void)[] = []
   const peer = { ask: () => new Promise((resolve) => answers.push(resolve)) } as unknown as Peer
   const large = Buffer.from(`{"messages":[],"systemPrompt":"${'x'.repeat(6 * 1024 * 1024)}"}`)
@@ -43,7 +43,7 @@ test('V6: open questions are bounded in bytes, and those beyond are refused unti
 })
 
 test('V6: a single question may be as large as a message', () => {
-  const questions = createServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
+  const questions = new ServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
   let asked = 0
   const peer = { ask: () => new Promise(() => asked++) } as unknown as Peer
   const params = Buffer.from(`{"messages":[],"systemPrompt":"${'x'.repeat(17 * 1024 * 1024)}"}`)
@@ -52,7 +52,7 @@ test('V6: a single question may be as large as a message', () => {
 })
 
 test('V6: the pauses by all open questions are bounded, however many calls may have caused each of them', async () => {
-  const questions = createServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
+  const questions = new ServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
   let paused = 0
   const suspect = {
     paused: async (work: (signal: AbortSignal) => Promise<Json>, signal: AbortSignal) => {
@@ -74,7 +74,7 @@ test('V6: the pauses by all open questions are bounded, however many calls may h
 })
 
 test('F10: a question that thousands of calls may have caused is asked', async () => {
-  const questions = createServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
+  const questions = new ServerRequests({ send: async () => {} } as unknown as Transport, silentLog)
   const suspect = {
     paused: async (work: (signal: AbortSignal) => Promise<Json>, signal: AbortSignal) => await work(signal),
   } as unknown as Peer
@@ -93,7 +93,7 @@ describe('V1: what a server asks of a client', () => {
     const answer = Promise.withResolvers<Record<string, unknown>>()
     const forwarded: unknown[] = []
     const send: Transport['send'] = async ({ body }) => answer.resolve(JSON.parse(String(body)))
-    const questions = createServerRequests({ send } as Transport, silentLog)
+    const questions = new ServerRequests({ send } as Transport, silentLog)
     const peer = {
       ask(method: string, params: Json) {
         forwarded.push([method, String(params.bytes)])

@@ -16,19 +16,6 @@ export interface ServerRequest {
   readonly params: Buffer | undefined
 }
 
-/** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
-export interface ServerRequests {
-  /**
-   * Answers a request through the first of `addressees` that responds. Resolves when the response has been sent. The
-   * timeouts of `suspects`, the calls that may have caused the request, are paused meanwhile.
-   */
-  answer(question: ServerRequest, addressees: () => readonly Peer[], suspects?: readonly Peer[]): Promise<void>
-  /** Replies with an error, without asking anybody. */
-  refuse(id: Id, message: string): Promise<void>
-  cancelled(params: Buffer | undefined): void
-  cancelAll(): void
-}
-
 /** Maximum number and size of open requests. A request is open until the server has read the response. */
 const maxOpen = fixedLimits.serverRequests.value
 const maxOpenBytes = maxMessage
@@ -37,63 +24,83 @@ const maxPauses = 4_096
 /** Maximum number of Toolway's own replies, such as errors, that the server has not read yet. */
 const maxRemarks = 64
 
-export function createServerRequests(transport: Transport, log: Log): ServerRequests {
-  const open = new Map<Id, AbortController>()
-  let openBytes = 0
-  let pauses = 0
-  let remarks = 0
+/** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
+export class ServerRequests {
+  readonly #transport: Transport
+  readonly #log: Log
+  readonly #open = new Map<Id, AbortController>()
+  #openBytes = 0
+  #pauses = 0
+  #remarks = 0
 
-  const reply = (body: Buffer): Promise<void> =>
-    transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not send a response to a server'))
-
-  const remark = async (body: Buffer): Promise<void> => {
-    if (remarks >= maxRemarks) return
-    remarks++
-    await reply(body).finally(() => remarks--)
+  constructor(transport: Transport, log: Log) {
+    this.#transport = transport
+    this.#log = log
   }
 
-  const ask = async (question: ServerRequest, addressees: () => readonly Peer[], suspects: readonly Peer[]) => {
+  /**
+   * Answers a request through the first of `addressees` that responds. Resolves when the response has been sent. The
+   * timeouts of `suspects`, the calls that may have caused the request, are paused meanwhile.
+   */
+  answer(question: ServerRequest, addressees: () => readonly Peer[], suspects: readonly Peer[] = []): Promise<void> {
+    const { id, method } = question
+    if (method === 'ping') return this.#remark(resultBytes(id, Buffer.from('{}')))
+    const defined = definedQuestion(question)
+    if ('code' in defined) {
+      this.#log.debug({ method: method.slice(0, 100), code: defined.code }, 'rejected a request from a server')
+      return this.#remark(errorBytes(id, defined))
+    }
+    const isTooMuch = this.#openBytes > 0 && this.#openBytes + sizeOf(defined) > maxOpenBytes
+    if (this.#open.has(id) || this.#open.size >= maxOpen || isTooMuch) return this.#remark(errorBytes(id, tooMany))
+    if (addressees().length > 0) return this.#ask(defined, addressees, suspects)
+    return this.#remark(errorBytes(id, { code: -32603, message: `No caller to forward ${method} to.` }))
+  }
+
+  /** Replies with an error, without asking anybody. */
+  refuse(id: Id, message: string): Promise<void> {
+    return this.#remark(errorBytes(id, { code: invalidParams, message }))
+  }
+
+  cancelled(params: Buffer): void {
+    const { requestId } = Json.raw<{ requestId?: Id }>(params).value
+    if (requestId !== undefined) this.#open.get(requestId)?.abort()
+  }
+
+  cancelAll(): void {
+    for (const controller of this.#open.values()) controller.abort()
+  }
+
+  async #ask(question: ServerRequest, addressees: () => readonly Peer[], suspects: readonly Peer[]): Promise<void> {
     const { id } = question
     const bytes = sizeOf(question)
-    const paused = suspects.slice(0, maxPauses - pauses)
+    const paused = suspects.slice(0, maxPauses - this.#pauses)
     const controller = new AbortController()
-    open.set(id, controller)
-    openBytes += bytes
-    pauses += paused.length
+    this.#open.set(id, controller)
+    this.#openBytes += bytes
+    this.#pauses += paused.length
     try {
       const answer = await askUntilAnswered(question, addressees, paused, controller.signal)
-      if (!controller.signal.aborted) await reply(resultBytes(id, answer))
+      if (!controller.signal.aborted) await this.#reply(resultBytes(id, answer))
     } catch (thrown) {
-      if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
+      if (!controller.signal.aborted) await this.#reply(errorBytes(id, errorOf(thrown)))
     } finally {
-      open.delete(id)
-      openBytes -= bytes
-      pauses -= paused.length
+      this.#open.delete(id)
+      this.#openBytes -= bytes
+      this.#pauses -= paused.length
     }
   }
 
-  return {
-    answer(question, addressees, suspects = []) {
-      const { id, method } = question
-      if (method === 'ping') return remark(resultBytes(id, Buffer.from('{}')))
-      const defined = definedQuestion(question)
-      if ('code' in defined) {
-        log.debug({ method: method.slice(0, 100), code: defined.code }, 'rejected a request from a server')
-        return remark(errorBytes(id, defined))
-      }
-      const isTooMuch = openBytes > 0 && openBytes + sizeOf(defined) > maxOpenBytes
-      if (open.has(id) || open.size >= maxOpen || isTooMuch) return remark(errorBytes(id, tooMany))
-      if (addressees().length > 0) return ask(defined, addressees, suspects)
-      return remark(errorBytes(id, { code: -32603, message: `No caller to forward ${method} to.` }))
-    },
-    refuse: (id, message) => remark(errorBytes(id, { code: invalidParams, message })),
-    cancelled(params) {
-      const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value
-      if (requestId !== undefined) open.get(requestId)?.abort()
-    },
-    cancelAll() {
-      for (const controller of open.values()) controller.abort()
-    },
+  /** Sends a reply of our own, unless the server does not read them. */
+  async #remark(body: Buffer): Promise<void> {
+    if (this.#remarks >= maxRemarks) return
+    this.#remarks++
+    await this.#reply(body).finally(() => this.#remarks--)
+  }
+
+  #reply(body: Buffer): Promise<void> {
+    return this.#transport
+      .send({ body })
+      .catch((error) => this.#log.debug({ err: error }, 'could not send a response to a server'))
   }
 }
 

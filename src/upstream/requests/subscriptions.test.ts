@@ -4,10 +4,10 @@ import { callOf } from '../../core/call.fixture.ts'
 import { silentLog } from '../../core/log.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
-import { openRpcConnection, type RpcRequest } from '../connection/rpc-connection.ts'
+import { RpcConnection, type RpcRequest } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { serverWith } from '../server.fixture.ts'
-import { createChangeStream, UpstreamSubscriptions } from './subscriptions.ts'
+import { ChangeStream, UpstreamSubscriptions } from './subscriptions.ts'
 
 const identity = { name: 'toolway', version: '1' }
 const acknowledged = 'notifications/subscriptions/acknowledged'
@@ -26,7 +26,7 @@ function streamThatEnds(livesMs: number) {
     handshake: { era: 'modern', capabilities: { tools: { listChanged: true } } },
     identity,
   } as unknown as InitializedConnection
-  const stream = createChangeStream(open, {
+  const stream = new ChangeStream(open, {
     server: 's',
     onStreamNotification() {},
     missed: () => counts.missed++,
@@ -57,7 +57,7 @@ test('F12: a subscription that cannot be renewed after a reconnect is renewed la
     'resources/subscribe': () => (fails ? { error: { code: -32603, message: 'not ready' } } : {}),
   })
   const { signal } = new AbortController()
-  const connection = await openRpcConnection(peer.transport, { server: 's', owned: false, log: silentLog }, signal)
+  const connection = await RpcConnection.open(peer.transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities: {} } as const
   const open: InitializedConnection = { connection, handshake, identity }
   const managed = {

@@ -167,12 +167,6 @@ function tooSlow(server: string, method: string): ToolwayError {
   return new ToolwayError('TIMEOUT', sentence, { server })
 }
 
-/** The `subscriptions/listen` stream of a stateless server, one for all callers. */
-export interface ChangeStream extends Disposable {
-  /** Listens for changes to these resources, and for the list changes that the server declares. */
-  listen(uris: readonly string[]): void
-}
-
 interface ChangeStreamOptions {
   readonly server: string
   onStreamNotification(method: string, params: Buffer | undefined): void
@@ -182,72 +176,81 @@ interface ChangeStreamOptions {
   readonly log: Log
 }
 
-export function createChangeStream(open: InitializedConnection, options: ChangeStreamOptions): ChangeStream {
-  const { server, missed, clock, log } = options
-  const lists = listsOf(open)
-  let uris: readonly string[] = []
-  let current: AbortController | undefined
-  let timer: Disposable | undefined
-  let over = false
-  let pauseMs = firstPauseMs
-  let startedAt = 0
-  let isInterrupted = false
+/** The `subscriptions/listen` stream of a stateless server, one for all callers. */
+export class ChangeStream implements Disposable {
+  readonly #open: InitializedConnection
+  readonly #options: ChangeStreamOptions
+  #uris: readonly string[] = []
+  #current: AbortController | undefined
+  #timer: Disposable | undefined
+  #isOver = false
+  #pauseMs = firstPauseMs
+  #startedAt = 0
+  #isInterrupted = false
 
-  const onStreamNotification = (method: string, params: Buffer | undefined) => {
-    // The stream is open again, but changes during the interruption were not reported.
-    if (isInterrupted && method === 'notifications/subscriptions/acknowledged') {
-      isInterrupted = false
-      missed()
-    }
-    options.onStreamNotification(method, params)
+  constructor(open: InitializedConnection, options: ChangeStreamOptions) {
+    this.#open = open
+    this.#options = options
+    this.#start()
   }
 
-  const start = () => {
-    current?.abort(replaced)
-    const filter = { ...lists, ...(uris.length > 0 && { resourceSubscriptions: uris }) }
-    if (over || Object.keys(filter).length === 0) return
+  /** Listens for changes to these resources, and for the list changes that the server declares. */
+  listen(uris: readonly string[]): void {
+    this.#uris = uris
+    this.#timer?.[Symbol.dispose]()
+    this.#start()
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true
+    this.#timer?.[Symbol.dispose]()
+    this.#current?.abort(replacedRequest)
+  }
+
+  #start(): void {
+    const { server, clock, log } = this.#options
+    this.#current?.abort(replacedRequest)
+    const filter = { ...listsOf(this.#open), ...(this.#uris.length > 0 && { resourceSubscriptions: this.#uris }) }
+    if (this.#isOver || Object.keys(filter).length === 0) return
     const controller = new AbortController()
     const { signal } = controller
-    current = controller
-    startedAt = clock.monotonic()
+    this.#current = controller
+    this.#startedAt = clock.monotonic()
     const members = [Buffer.from(`"notifications":${JSON.stringify(filter)}`)]
+    const onStreamNotification = (method: string, params: Buffer | undefined) => this.#receive(method, params)
     const spec = { method: 'subscriptions/listen', members, capabilities: {}, onStreamNotification, signal }
-    open.connection.request(encodeRequest(open, spec)).then(
-      () => later(controller),
+    this.#open.connection.request(encodeRequest(this.#open, spec)).then(
+      () => this.#restartLater(controller),
       (error) => {
         if (signal.aborted) return
         log.debug({ server, err: error }, 'change stream ended')
-        if (error instanceof ServerError && error.error.value.code === methodNotFound) return
-        later(controller)
+        const isUnknown = error instanceof ServerError && error.error.value.code === methodNotFound
+        if (!isUnknown) this.#restartLater(controller)
       },
     )
   }
 
-  /** Subscribes again after a pause: the server may end the stream at any time, and does not remember subscriptions. */
-  const later = (ended: AbortController) => {
-    if (over || ended !== current) return
-    isInterrupted = true
-    if (clock.monotonic() - startedAt >= stableMs) pauseMs = firstPauseMs
-    timer = clock.after(pauseMs, start)
-    pauseMs = Math.min(pauseMs * 2, maxPauseMs)
+  #receive(method: string, params: Buffer | undefined): void {
+    // The stream is open again, but changes during the interruption were not reported.
+    if (this.#isInterrupted && method === 'notifications/subscriptions/acknowledged') {
+      this.#isInterrupted = false
+      this.#options.missed()
+    }
+    this.#options.onStreamNotification(method, params)
   }
 
-  start()
-  return {
-    listen(wanted) {
-      uris = wanted
-      timer?.[Symbol.dispose]()
-      start()
-    },
-    [Symbol.dispose]() {
-      over = true
-      timer?.[Symbol.dispose]()
-      current?.abort(replaced)
-    },
+  /** Subscribes again after a pause: the server may end the stream at any time, and does not remember subscriptions. */
+  #restartLater(ended: AbortController): void {
+    const { clock } = this.#options
+    if (this.#isOver || ended !== this.#current) return
+    this.#isInterrupted = true
+    if (clock.monotonic() - this.#startedAt >= stableMs) this.#pauseMs = firstPauseMs
+    this.#timer = clock.after(this.#pauseMs, () => this.#start())
+    this.#pauseMs = Math.min(this.#pauseMs * 2, maxPauseMs)
   }
 }
 
-const replaced = new Error('replaced by a new subscriptions/listen request')
+const replacedRequest = new Error('replaced by a new subscriptions/listen request')
 
 /** The lists for which the server announces changes. All other lists are refreshed periodically. */
 function listsOf({ handshake }: InitializedConnection): Record<string, boolean> {

@@ -4,13 +4,13 @@ import type { Caller } from '../../core/call.ts'
 import { Budget } from '../../core/limits/budget.ts'
 import { Json } from '../../json/json.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { createTaskUpdates, relayTask, startedTask, taskLifetimeMs } from './tasks.ts'
+import { relayTask, startedTask, TaskUpdates, taskLifetimeMs } from './tasks.ts'
 
 const seal = createSeal('a secret for the test')
 const call = callOf()
 const about = (taskId: unknown, changes: Partial<Caller> = {}) =>
   callOf({ caller: { ...call.caller, ...changes }, input: { arguments: Json.of({}), meta: {}, rest: { taskId } } })
-const started = (text: string, of = call, news = createTaskUpdates()) =>
+const started = (text: string, of = call, news = new TaskUpdates()) =>
   JSON.parse(startedTask(Buffer.from(text), of, seal, news).toString())
 
 test('B2/G3: a task of either era gets an id for its caller, and the server is asked by its own', async () => {
@@ -69,7 +69,7 @@ test('G3, W1: another caller cannot ask about a task, and nothing is sent for an
 
 test('B10, G3: a task of another process of a server is not looked for in this one, where its id may be another task', async () => {
   const theirs = JSON.parse(
-    startedTask(Buffer.from('{"taskId":"t1"}'), call, createSeal('shared', 'other'), createTaskUpdates()).toString(),
+    startedTask(Buffer.from('{"taskId":"t1"}'), call, createSeal('shared', 'other'), new TaskUpdates()).toString(),
   ).taskId
   const sent: string[] = []
   const send = async (taskId: string) => {
@@ -88,13 +88,13 @@ test('B10, G3: a task of another process of a server is not looked for in this o
 
 test('B2: everything else of the result stays to the byte', () => {
   const text = '{ "big":12345678901234567890, "taskId" : "t1","content":[{"taskId":"kept"}]}'
-  const bytes = startedTask(Buffer.from(text), call, seal, createTaskUpdates()).toString()
+  const bytes = startedTask(Buffer.from(text), call, seal, new TaskUpdates()).toString()
   expect(bytes.replace(/"taskId" : "[^"]+"/, '"taskId" : "t1"')).toBe(text)
 })
 
 test('B2/G3: updates of a task reach its caller, with the id that it was given, until it ends', () => {
   const heard: unknown[] = []
-  const news = createTaskUpdates()
+  const news = new TaskUpdates()
   const peer = { ...call.peer, notify: (method: string, { value }: Json) => heard.push([method, value]) }
   const [first, other] = [peer, call.peer].map((peer) => callOf({ caller: { ...call.caller, peer } }))
   const mine = started('{"task":{"taskId":"t1","status":"working"}}', first, news).task.taskId
@@ -113,7 +113,7 @@ test('B2/G3: updates of a task reach its caller, with the id that it was given, 
 })
 
 test('security: the number of tasks with updates is limited', () => {
-  const news = createTaskUpdates()
+  const news = new TaskUpdates()
   const heard: number[] = []
   for (let task = 0; task <= 1_000; task++) news.follow(`t${task}`, 'anna', () => heard.push(task))
   for (const task of [0, 1, 1_000]) news.publish(Buffer.from(`{"taskId":"t${task}"}`))
@@ -122,7 +122,7 @@ test('security: the number of tasks with updates is limited', () => {
 
 test('V6: a caller that starts too many tasks loses updates of its own oldest one, and of no other caller', () => {
   const budget = new Budget('tasks', { what: 'tasks', limit: 4, perCaller: 2 })
-  const [news, elsewhere] = [createTaskUpdates(budget), createTaskUpdates(budget)]
+  const [news, elsewhere] = [new TaskUpdates(budget), new TaskUpdates(budget)]
   const heard: string[] = []
   const follow = (task: string, principal: string, on = news) => on.follow(task, principal, () => heard.push(task))
   follow('b1', 'bert')
@@ -140,7 +140,7 @@ test('V6: a caller that starts too many tasks loses updates of its own oldest on
 
 test('G8: updates about a task stop when its caller may no longer use the tool', () => {
   const heard: string[] = []
-  const news = createTaskUpdates()
+  const news = new TaskUpdates()
   const peer = { ...call.peer, notify: (method: string) => heard.push(method) }
   let allowed = true
   const mine = callOf({ caller: { ...call.caller, peer } })

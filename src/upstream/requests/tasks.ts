@@ -24,7 +24,7 @@ export function startedTask(
   result: Buffer,
   call: Call,
   seal: Seal,
-  { follow }: TaskUpdates,
+  updates: TaskUpdates,
   mayUse: () => boolean = () => true,
 ): Buffer {
   const { peer } = call.caller
@@ -37,7 +37,7 @@ export function startedTask(
     const given = newId(id, call, seal)
     const known = (news: Buffer) => Json.raw(withTaskIds(news, () => given))
     const notify = (news: Buffer) => mayUse() && peer?.notify('notifications/tasks/status', known(news))
-    if (peer) follow(id, call.caller.principal, notify)
+    if (peer) updates.follow(id, call.caller.principal, notify)
     return given
   })
 }
@@ -127,12 +127,6 @@ function newId(id: string, call: Call, seal: Seal): string {
 /** Binds a task id to one caller. */
 const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, ownerKey(caller)].join('\n')
 
-/** Subscribers to a session-based server's task status notifications, by the server's task ids. */
-export interface TaskUpdates extends Disposable {
-  follow(taskId: string, principal: string, notify: (news: Buffer) => void): void
-  publish(news: Buffer | undefined): void
-}
-
 interface Follower {
   readonly principal: string
   notify(news: Buffer): void
@@ -141,39 +135,42 @@ interface Follower {
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
 /**
- * Subscribers are separate for each connection, because two processes of a server may use the same task id. A server may
- * never report a task's end: at its bound, a principal's oldest subscriber is dropped.
+ * Subscribers to a session-based server's task status notifications, by the server's task ids; separate for each
+ * connection, because two processes of a server may use the same task id. A server may never report a task's end: at its
+ * bound, a principal's oldest subscriber is dropped.
  */
-export function createTaskUpdates(budget: Budget = createBudgets().tasks): TaskUpdates {
-  const followers = new Map<unknown, Follower>()
+export class TaskUpdates implements Disposable {
+  readonly #budget: Budget
+  readonly #followers = new Map<unknown, Follower>()
 
-  const forget = (taskId: unknown) => {
-    const follower = followers.get(taskId)
+  constructor(budget: Budget = createBudgets().tasks) {
+    this.#budget = budget
+  }
+
+  follow(taskId: string, principal: string, notify: (news: Buffer) => void): void {
+    this.#forget(taskId)
+    if (this.#budget.take(principal)) {
+      const [oldest] = [...this.#followers].find(([, follower]) => follower.principal === principal) ?? []
+      this.#forget(oldest)
+      if (this.#budget.take(principal)) return
+    }
+    this.#followers.set(taskId, { principal, notify })
+  }
+
+  publish(news: Buffer = Buffer.from('{}')): void {
+    const { taskId, status } = Json.raw<Record<string, unknown>>(news).value
+    this.#followers.get(taskId)?.notify(news)
+    if (ends.includes(status)) this.#forget(taskId)
+  }
+
+  [Symbol.dispose](): void {
+    for (const taskId of this.#followers.keys()) this.#forget(taskId)
+  }
+
+  #forget(taskId: unknown): void {
+    const follower = this.#followers.get(taskId)
     if (follower === undefined) return
-    followers.delete(taskId)
-    budget.give(follower.principal)
-  }
-
-  const forgetOldestOf = (principal: string) => {
-    for (const [taskId, follower] of followers) if (follower.principal === principal) return forget(taskId)
-  }
-
-  return {
-    follow(taskId, principal, notify) {
-      forget(taskId)
-      if (budget.take(principal)) {
-        forgetOldestOf(principal)
-        if (budget.take(principal)) return
-      }
-      followers.set(taskId, { principal, notify })
-    },
-    publish(news = Buffer.from('{}')) {
-      const { taskId, status } = Json.raw<Record<string, unknown>>(news).value
-      followers.get(taskId)?.notify(news)
-      if (ends.includes(status)) forget(taskId)
-    },
-    [Symbol.dispose]() {
-      for (const taskId of followers.keys()) forget(taskId)
-    },
+    this.#followers.delete(taskId)
+    this.#budget.give(follower.principal)
   }
 }

@@ -1,9 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
+import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
-import { type OrphanReaper, rememberGroup, sweepGroup } from '../../process/orphan-reaper.ts'
+import { type OrphanReaper, type RegisteredProcess, rememberGroup, sweepGroup } from '../../process/orphan-reaper.ts'
 import { findProgram, isFile, ownGroup, signalGroup, spawnArguments } from '../../process/programs.ts'
 import { unsentError } from './transport-errors.ts'
 
@@ -20,68 +21,80 @@ export interface ServerProcessOptions {
   readonly closing?: { readonly endMs: number; readonly terminateMs: number }
 }
 
+/** How long to wait after SIGKILL. By then, only the kernel can delay the end of a process. */
+const killedMs = 1_000
+
 /** A running process that leads its own group. */
-export interface ServerProcessHandle {
+export class ServerProcess {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  readonly stderr: Readable
   readonly pid: number
-  readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
   /** Resolves, with "exit code 3", "SIGKILL" or similar, when the process has ended and its group has been killed. */
   readonly ended: Promise<string>
   /** Resolves when all output has been read. Other processes can keep the output open long after this one has ended. */
   readonly drained: Promise<void>
+  readonly #options: ServerProcessOptions
+  #isRunning = true
+
+  /** Starts a process. Rejects with SERVER_UNAVAILABLE and advice if that fails. */
+  static async start(options: ServerProcessOptions): Promise<ServerProcess> {
+    await options.orphanReaper?.reaped
+    const registration = options.orphanReaper?.register()
+    const child = await spawnServer(options, registration?.environment)
+    return new ServerProcess(options, child, registration)
+  }
+
+  private constructor(
+    options: ServerProcessOptions,
+    child: ChildProcessWithoutNullStreams,
+    registration: RegisteredProcess | undefined,
+  ) {
+    this.#options = options
+    this.pid = child.pid as number
+    this.stdin = child.stdin
+    this.stdout = child.stdout
+    this.stderr = child.stderr
+    rememberGroup(this.pid)
+    registration?.started(this.pid)
+    const ended = Promise.withResolvers<string>()
+    const drained = Promise.withResolvers<void>()
+    this.ended = ended.promise
+    this.drained = drained.promise
+    child.once('exit', (code, signal) => {
+      this.#isRunning = false
+      sweepGroup(this.pid)
+      registration?.ended()
+      ended.resolve(signal ?? `exit code ${code}`)
+    })
+    child.once('close', drained.resolve)
+    // Ignore errors about a signal that could not be delivered: `close` sends the next signal anyway.
+    child.on('error', () => {})
+  }
+
   /** Kills the process and all its descendants at once. */
-  kill(): void
+  kill(): void {
+    this.#signal('SIGKILL')
+  }
+
   /** Ends the process: closes its input, then sends SIGTERM, then SIGKILL. The signals go to the whole group. */
-  close(): Promise<void>
-}
+  async close(): Promise<void> {
+    const { clock, closing: { endMs, terminateMs } = { endMs: 1_000, terminateMs: 2_000 } } = this.#options
+    this.stdin.end()
+    if (await settles(this.ended, endMs, clock)) return
+    this.#signal('SIGTERM')
+    if (await settles(this.ended, terminateMs, clock)) return
+    this.#signal('SIGKILL')
+    await settles(this.ended, killedMs, clock)
+  }
 
-/** How long to wait after SIGKILL. By then, only the kernel can delay the end of a process. */
-const killedMs = 1_000
-
-/** Starts a process. Rejects with SERVER_UNAVAILABLE and advice if that fails. */
-export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcessHandle> {
-  const { clock, closing: { endMs, terminateMs } = { endMs: 1_000, terminateMs: 2_000 } } = options
-  await options.orphanReaper?.reaped
-  const registration = options.orphanReaper?.register()
-  const process = await spawned(options, registration?.environment)
-  const pid = process.pid as number
-  rememberGroup(pid)
-  registration?.started(pid)
-  const ended = Promise.withResolvers<string>()
-  const drained = Promise.withResolvers<void>()
-  let running = true
-  process.once('exit', (code, signal) => {
-    running = false
-    sweepGroup(pid)
-    registration?.ended()
-    ended.resolve(signal ?? `exit code ${code}`)
-  })
-  process.once('close', () => drained.resolve())
-  // Ignore errors about a signal that could not be delivered: `close` sends the next signal anyway.
-  process.on('error', () => {})
-
-  const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
+  #signal(name: 'SIGTERM' | 'SIGKILL'): void {
     // Do not signal a process that has ended, because its process id may be reused.
-    if (running) signalGroup(pid, name)
-  }
-
-  return {
-    pid,
-    streams: process,
-    ended: ended.promise,
-    drained: drained.promise,
-    kill: () => signal('SIGKILL'),
-    async close() {
-      process.stdin.end()
-      if (await settles(ended.promise, endMs, clock)) return
-      signal('SIGTERM')
-      if (await settles(ended.promise, terminateMs, clock)) return
-      signal('SIGKILL')
-      await settles(ended.promise, killedMs, clock)
-    },
+    if (this.#isRunning) signalGroup(this.pid, name)
   }
 }
 
-async function spawned(options: ServerProcessOptions, mark?: Readonly<Record<string, string>>) {
+async function spawnServer(options: ServerProcessOptions, mark?: Readonly<Record<string, string>>) {
   const { command, args, cwd, env } = options
   try {
     const environment = childEnvironment({ ...mark, ...env })

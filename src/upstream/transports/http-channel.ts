@@ -4,31 +4,16 @@ import type { Clock } from '../../core/clock.ts'
 import { basicAuthOf } from '../../lib/url.ts'
 import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
+import type { ParsedHead } from './http1/response-reader.ts'
 
 /** HTTP to one origin. Responses are delivered as they arrive, without Node streams in between. */
-export interface HttpChannel extends AsyncDisposable {
-  /** Whether a connection on which the server has responded is still open. */
-  readonly connected: boolean
-  /** How many times the last open connection was closed. Since then, another server may be listening at this origin. */
-  readonly gaps: number
+export interface HttpChannel {
   /**
    * Sends a request. Resolves with the response head, after `receive` has chosen a reader for the body. Rejects with
    * `NoResponse`, or with the signal's reason.
    */
   request(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
 }
-
-/** The same channel with another way to send requests. */
-export const withRequest = (channel: HttpChannel, request: HttpChannel['request']): HttpChannel => ({
-  get connected() {
-    return channel.connected
-  },
-  get gaps() {
-    return channel.gaps
-  },
-  request,
-  [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
-})
 
 export type ReceiveBody = (head: ResponseHead) => ResponseBodyReader
 
@@ -40,18 +25,72 @@ export interface ChannelRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface ResponseHead {
-  readonly status: number
-  /** The forwarding proxy, if any, which may have created the response itself. */
-  readonly relay?: string | undefined
-  readonly type: string
-  header(name: string): string | undefined
-  /** All values of a header that may be repeated. */
-  all(name: string): readonly string[]
+/** How the reading of a body is controlled. */
+export interface BodyControl {
   abort(): void
   /** Stops reading the body, until `resume`. */
   pause(): void
   resume(): void
+}
+
+export class ResponseHead implements BodyControl {
+  readonly status: number
+  readonly type: string
+  /** The forwarding proxy, if any, which may have created the response itself. */
+  readonly relay: string | undefined
+  /** The encoding of the body, such as `gzip`; empty if it is not encoded. */
+  readonly encoding: string
+  readonly #parsed: Pick<ParsedHead, 'status' | 'headers' | 'repeated'>
+  readonly #control: BodyControl
+
+  constructor(parsed: Pick<ParsedHead, 'status' | 'headers' | 'repeated'>, control: BodyControl, relay?: string) {
+    const type = parsed.headers.get('content-type') ?? ''
+    const end = type.indexOf(';')
+    this.#parsed = parsed
+    this.#control = control
+    this.status = parsed.status
+    this.type = (end === -1 ? type : type.slice(0, end)).trim().toLowerCase()
+    this.relay = relay
+    const encoding = parsed.headers.has('content-encoding') ? this.all('content-encoding').join(', ') : ''
+    this.encoding = encoding
+      .trim()
+      .toLowerCase()
+      .replace(/^identity$/, '')
+  }
+
+  /** Whether the body is in an encoding that Toolway cannot decode. */
+  get hasUnknownEncoding(): boolean {
+    return this.encoding !== '' && !Object.hasOwn(decoders, this.encoding)
+  }
+
+  header(name: string): string | undefined {
+    return this.#parsed.headers.get(name)
+  }
+
+  /** All values of a header that may be repeated. */
+  all(name: string): readonly string[] {
+    const { headers, repeated } = this.#parsed
+    const first = headers.get(name)
+    const others = repeated.filter(([other]) => other === name).map(([, value]) => value)
+    return first === undefined ? [] : [first, ...others]
+  }
+
+  abort(): void {
+    this.#control.abort()
+  }
+
+  pause(): void {
+    this.#control.pause()
+  }
+
+  resume(): void {
+    this.#control.resume()
+  }
+
+  /** The same head for a body that is read in another way. */
+  withControl(control: BodyControl): ResponseHead {
+    return new ResponseHead(this.#parsed, control, this.relay)
+  }
 }
 
 /** Reads a response body: `data` is called any number of times, then `end` or `lost`. */
@@ -91,7 +130,7 @@ const ignoredMs = 10_000
 /** Reads a body to its end and drops it, so that the connection can be reused. */
 export function discardBody(head: ResponseHead, clock: Clock): ResponseBodyReader {
   let length = 0
-  const limit = clock.after(ignoredMs, head.abort)
+  const limit = clock.after(ignoredMs, () => head.abort())
   const over = () => limit[Symbol.dispose]()
   return {
     data(chunk) {
@@ -157,25 +196,12 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   zstd: () => createZstdDecompress({ ...chunks, ...smallWindow }),
 }
 
-/** The encoding of a body, such as `gzip`; undefined if it is not encoded. */
-function encodingOf(head: ResponseHead): string | undefined {
-  if (head.header('content-encoding') === undefined) return undefined
-  const encoding = head.all('content-encoding').join(', ').trim().toLowerCase()
-  return encoding === '' || encoding === 'identity' ? undefined : encoding
-}
-
-/** The encoding of a body, if Toolway cannot decode it. */
-export function unknownEncoding(head: ResponseHead): string | undefined {
-  const encoding = encodingOf(head)
-  return encoding === undefined || Object.hasOwn(decoders, encoding) ? undefined : encoding
-}
-
 /**
  * Chooses a reader for a body and decodes the body for it. Some servers and proxies compress although we ask them not
  * to. The reader's own limits apply to the decoded bytes.
  */
 export function receiveDecoded(head: ResponseHead, receive: ReceiveBody): ResponseBodyReader {
-  const encoding = encodingOf(head) ?? ''
+  const { encoding } = head
   const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined
   if (!decoder) return receive(head)
   let over = false
@@ -192,8 +218,7 @@ export function receiveDecoded(head: ResponseHead, receive: ReceiveBody): Respon
     head.abort()
     finish(new Error('response aborted'))
   }
-  const reader = receive({
-    ...head,
+  const control = {
     abort,
     pause() {
       // A few bytes may be decoded to gigabytes, so waiting for the next ones is not enough.
@@ -204,7 +229,8 @@ export function receiveDecoded(head: ResponseHead, receive: ReceiveBody): Respon
       decoder.resume()
       head.resume()
     },
-  })
+  }
+  const reader = receive(head.withControl(control))
   decoder.on('data', (chunk: Buffer) => {
     if (!over) reader.data(chunk)
   })

@@ -8,8 +8,10 @@ import { json, type RogueHttp, result, rogueHttp, type Script } from '../../../t
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { notificationBytes, requestBytes } from '../../wire/message.ts'
-import { type HttpTransportOptions, httpTransport } from './http.ts'
+import { HttpTransport } from './http.ts'
+import type { HttpTransportOptions } from './http-base.ts'
 import { ask, type Collector, collector } from './receiver.fixture.ts'
+import type { SseTransport } from './sse.ts'
 import type { Transport } from './transport.ts'
 
 /** A clock whose timers run ten times faster: pauses keep their order but cost little time. */
@@ -51,8 +53,12 @@ export async function serving(script: Script): Promise<RogueHttp> {
 }
 
 /** Opens a transport for one test. */
-export async function opened(url: string, options: Partial<HttpTransportOptions> = {}, make = httpTransport) {
-  const transport = make({ name: 'rogue', url, headers: {}, clock: quick, log: silentLog, ...options })
+export async function opened(
+  url: string,
+  options: Partial<HttpTransportOptions> = {},
+  kind: typeof HttpTransport | typeof SseTransport = HttpTransport,
+) {
+  const transport = new kind({ name: 'rogue', url, headers: {}, clock: quick, log: silentLog, ...options })
   onTestFinished(() => transport[Symbol.asyncDispose]() as Promise<void>)
   const heard = collector()
   await transport.open(heard, never)

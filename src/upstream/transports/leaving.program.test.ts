@@ -15,7 +15,7 @@ const transports = JSON.stringify(pathToFileURL(serverProgram('transports')).hre
  * arrives.
  */
 const program = (make: string, params: object, then: string) => `
-  import { httpTransport, sseTransport, stdioTransport, systemClock as clock, silentLog as log } from ${transports}
+  import { HttpTransport, SseTransport, StdioTransport, systemClock as clock, silentLog as log } from ${transports}
   const common = { name: 'rogue', clock, log, headers: {}, env: {} }
   const line = ${make}
   const message = async (body) => {
@@ -39,7 +39,7 @@ const run = async (code: string): Promise<{ said: string; exit: number }> => {
   return { said, exit }
 }
 
-const stdio = `stdioTransport({ ...common, command: process.execPath, args: [${JSON.stringify(rogue)}] })`
+const stdio = `new StdioTransport({ ...common, command: process.execPath, args: [${JSON.stringify(rogue)}] })`
 const dispose = 'await line[Symbol.asyncDispose]()'
 
 test.each([
@@ -64,7 +64,7 @@ test('security: nothing keeps the process alive once an HTTP transport with open
     else if (got.method === 'DELETE') response.writeHead(200).end()
     else stream(response, { 'mcp-session-id': 'x' }).write(`data: ${answer(got.message?.id)}\n\n`)
   })
-  expect(await run(program(`httpTransport({ ...common, url: '${server.url}' })`, {}, dispose))).toMatchObject({
+  expect(await run(program(`new HttpTransport({ ...common, url: '${server.url}' })`, {}, dispose))).toMatchObject({
     exit: 0,
   })
 })
@@ -81,7 +81,7 @@ test('security: nothing keeps the process alive once an SSE transport has been d
     }
   }
   const server = await serving(script)
-  expect(await run(program(`sseTransport({ ...common, url: '${server.url}' })`, {}, dispose))).toMatchObject({
+  expect(await run(program(`new SseTransport({ ...common, url: '${server.url}' })`, {}, dispose))).toMatchObject({
     exit: 0,
   })
 })

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createOutbox } from './stdio.ts'
+import { Outbox } from './stdio.ts'
 
 /** A pipe that accepts writes at once, or one by one when told to. */
 function pipeWith(taking: 'at once' | 'when told') {
@@ -15,7 +15,7 @@ function pipeWith(taking: 'at once' | 'when told') {
     write: (chunk, _, done) => take(String(chunk), done),
     writev: (chunks, done) => take(chunks.map(({ chunk }) => String(chunk)).join(''), done),
   }).on('error', () => {})
-  const outbox = createOutbox(pipe, (reject) => reject('not read'))
+  const outbox = new Outbox(pipe, (reject) => reject('not read'))
   const send = (text: string, signal?: AbortSignal) =>
     outbox.send(Buffer.from(text), signal).then(
       () => 'taken',

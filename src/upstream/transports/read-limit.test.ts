@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { call, opened, rogue, serving } from './http.fixture.ts'
-import { receiveDecoded } from './http-channel.ts'
-import { createReadBudget, createReadLimit } from './read-limit.ts'
-import { sseTransport } from './sse.ts'
+import { ResponseHead, receiveDecoded } from './http-channel.ts'
+import { createReadBudget, ReadLimit } from './read-limit.ts'
+import { SseTransport } from './sse.ts'
 
 const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'again' } })
 /** More notifications than are read in one second, and a response behind them. */
@@ -15,7 +15,7 @@ const response = (id: unknown): string => `data: ${result(id)}\n\n`
 test('G2: a source is paused beyond the limit, until the next second', () => {
   const clock = createManualClock()
   const calls: string[] = []
-  const limit = createReadLimit({ pause: () => calls.push('pause'), resume: () => calls.push('resume') }, clock)
+  const limit = new ReadLimit({ pause: () => calls.push('pause'), resume: () => calls.push('resume') }, clock)
   clock.advance(300)
   for (let line = 0; line < 60_000; line++) limit.line(Buffer.from('y'))
   expect(calls).toEqual([])
@@ -36,7 +36,7 @@ test('G2: a source is paused beyond the limit, until the next second', () => {
 test('G2: messages with many values are limited by their values, which cost more to parse than their bytes', () => {
   let paused = 0
   const source = { pause: () => void paused++, resume() {} }
-  const limit = createReadLimit(source, createManualClock())
+  const limit = new ReadLimit(source, createManualClock())
   const dense = Buffer.from(`[${'0,'.repeat(99_999)}0]`)
   for (let message = 0; message < 2; message++) limit.message(dense)
   expect(paused).toBe(0)
@@ -58,7 +58,7 @@ describe('G2: the streams of one server have a common limit', () => {
           resumed.push(stream)
         },
       }
-      return createReadLimit(source, clock, undefined, budget)
+      return new ReadLimit(source, clock, undefined, budget)
     })
     return { clock, paused, resumed, limits }
   }
@@ -185,7 +185,7 @@ describe('G2: a flood of notifications waits', () => {
       if (method === 'GET') stream(answer).write(`event: endpoint\ndata: /message\n\n${flood}`)
       else answer.writeHead(202).end()
     })
-    const { heard } = await opened(server.url, { clock }, sseTransport)
+    const { heard } = await opened(server.url, { clock }, SseTransport)
     await expect.poll(() => heard.heard.length).toBeGreaterThan(5_000)
     await expect.poll(() => clock.pending).toBeGreaterThan(0)
     expect(heard.heard.length).toBeLessThan(9_000)
@@ -201,8 +201,8 @@ test('G2: a paused body is not decoded either, because a few bytes may become gi
     const ended = Promise.withResolvers<void>()
     const control = { pause() {}, resume() {}, abort() {} }
     const kept = { length: 0, ended: ended.promise, head: control }
-    const header = (name: string) => (name === 'content-encoding' ? 'br' : undefined)
-    const head = { status: 200, type: 'text/event-stream', header, all: () => ['br'], ...control }
+    const headers = new Map(Object.entries({ 'content-type': 'text/event-stream', 'content-encoding': 'br' }))
+    const head = new ResponseHead({ status: 200, headers, repeated: [] }, control)
     const reader = receiveDecoded(head, (head) => {
       kept.head = head
       const data = (chunk: Buffer) => {

@@ -1,20 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { countValues } from '../../json/json-text.ts'
 
-/**
- * Limits how much unrequested data is read from a server: notifications, and output outside the protocol. A server that
- * sends more has to wait, so that it does not delay calls to other servers.
- */
-export interface ReadLimit {
-  message(bytes: Buffer): void
-  /** A line that is not a message, or a piece of one. */
-  line(bytes: { readonly length: number }): void
-  /** Bytes that cost nothing but reading them. */
-  bytes(count: number): void
-  /** Ends the limit: no more is coming. */
-  end(): void
-}
-
 export const maxPerSecond = 16 * 1024 * 1024
 /** What handling costs beyond the bytes, expressed in bytes: about 8,000 short messages or 64,000 short lines per second. */
 const messageCost = 2 * 1024
@@ -33,58 +19,79 @@ export interface ReadBudget {
   second: number
   read: number
   /** The streams that are not read at the moment, with the one that has waited longest first. */
-  readonly waiting: Set<() => void>
+  readonly waiting: Set<ReadLimit>
   timer: Disposable | undefined
 }
 
 export const createReadBudget = (): ReadBudget => ({ second: 0, read: 0, waiting: new Set(), timer: undefined })
 
-/** Stops reading a source for the rest of a second in which too much has come from its server. `exceeded` is called once. */
-export function createReadLimit(
-  source: { pause(): void; resume(): void },
-  clock: Clock,
-  exceeded: () => void = () => {},
-  budget: ReadBudget = createReadBudget(),
-): ReadLimit {
-  const { waiting } = budget
-  let second = 0
+/**
+ * Limits how much unrequested data is read from a server: notifications, and output outside the protocol. A server that
+ * sends more has to wait, so that it does not delay calls to other servers: its stream (`source`) is not read for the rest
+ * of the second. `exceeded` is called once.
+ */
+export class ReadLimit {
+  readonly #source: { pause(): void; resume(): void }
+  readonly #clock: Clock
+  readonly #exceeded: (() => void) | undefined
+  readonly #budget: ReadBudget
+  #second = 0
   /** What was read in this second, or since the source continued in it. */
-  let read = 0
-  let over = false
-  let reported = false
+  #read = 0
+  #isOver = false
+  #isReported = false
 
-  const resume = (): void => {
-    waiting.delete(resume)
-    read = 0
-    source.resume()
+  constructor(
+    source: { pause(): void; resume(): void },
+    clock: Clock,
+    exceeded?: () => void,
+    budget: ReadBudget = createReadBudget(),
+  ) {
+    this.#source = source
+    this.#clock = clock
+    this.#exceeded = exceeded
+    this.#budget = budget
   }
 
-  const add = (cost: number): void => {
-    const isExceeded = hasExceeded(budget, clock, cost)
-    if (second !== budget.second) read = 0
-    second = budget.second
-    read += cost
-    if (read <= fairShare || over) return
+  message(bytes: Buffer): void {
+    this.bytes(Math.max(bytes.length + messageCost, valueCost * countValues(bytes, maxPerSecond / valueCost)))
+  }
+
+  /** A line that is not a message, or a piece of one. */
+  line({ length }: { readonly length: number }): void {
+    this.bytes(length + lineCost)
+  }
+
+  /** Bytes that cost nothing but reading them. */
+  bytes(cost: number): void {
+    const budget = this.#budget
+    const { waiting } = budget
+    const isExceeded = hasExceeded(budget, this.#clock, cost)
+    if (this.#second !== budget.second) this.#read = 0
+    this.#second = budget.second
+    this.#read += cost
+    if (this.#read <= fairShare || this.#isOver) return
     // While others wait, each continues with an equal share, so that none of them waits for long.
-    if ((!isExceeded && read <= maxPerSecond / (waiting.size + 1)) || waiting.has(resume)) return
-    source.pause()
-    if (!reported) exceeded()
-    reported = true
-    waiting.add(resume)
-    schedule(budget, clock)
+    if ((!isExceeded && this.#read <= maxPerSecond / (waiting.size + 1)) || waiting.has(this)) return
+    this.#source.pause()
+    if (!this.#isReported) this.#exceeded?.()
+    this.#isReported = true
+    waiting.add(this)
+    schedule(budget, this.#clock)
   }
 
-  return {
-    message: (bytes) =>
-      add(Math.max(bytes.length + messageCost, valueCost * countValues(bytes, maxPerSecond / valueCost))),
-    line: ({ length }) => add(length + lineCost),
-    bytes: add,
-    end() {
-      over = true
-      if (!waiting.has(resume)) return
-      resume()
-      if (waiting.size === 0) stop(budget)
-    },
+  /** Ends the limit: no more is coming. */
+  end(): void {
+    this.#isOver = true
+    if (!this.#budget.waiting.has(this)) return
+    this.resume()
+    if (this.#budget.waiting.size === 0) stop(this.#budget)
+  }
+
+  resume(): void {
+    this.#budget.waiting.delete(this)
+    this.#read = 0
+    this.#source.resume()
   }
 }
 
@@ -106,7 +113,7 @@ function resumeNext(budget: ReadBudget, clock: Clock): void {
   const { waiting } = budget
   stop(budget)
   if (!hasExceeded(budget, clock)) {
-    for (const resume of [...waiting].slice(0, Math.ceil(waiting.size / maxTurns))) resume()
+    for (const limit of [...waiting].slice(0, Math.ceil(waiting.size / maxTurns))) limit.resume()
   }
   if (waiting.size > 0) schedule(budget, clock)
 }

@@ -6,7 +6,7 @@ import type { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { call, everything, handshake, opened, quick, serving, thrown } from './http.fixture.ts'
 import { ask, collector } from './receiver.fixture.ts'
-import { sseTransport } from './sse.ts'
+import { SseTransport } from './sse.ts'
 
 /** A server of the older transport that handles POST according to the script; `say` writes to its event stream. */
 const older = async (onPost: Script, endpoint = '/message?session=1') => {
@@ -21,7 +21,7 @@ const older = async (onPost: Script, endpoint = '/message?session=1') => {
     server,
     say,
     end: () => events?.end(),
-    opening: () => opened(server.url, { headers: { 'X-Key': 'k' } }, sseTransport),
+    opening: () => opened(server.url, { headers: { 'X-Key': 'k' } }, SseTransport),
   }
 }
 
@@ -30,7 +30,7 @@ const accepted: Script = (_, response) => response.writeHead(202).end()
 describe('a well-behaved server', () => {
   test('T3: the official server answers a handshake, a list and a call over HTTP+SSE', async () => {
     const origin = await everything('sse')
-    const { transport, heard } = await opened(`${origin}/sse`, { clock: systemClock }, sseTransport)
+    const { transport, heard } = await opened(`${origin}/sse`, { clock: systemClock }, SseTransport)
     await handshake(transport, heard)
     const { tools } = await ask(transport, heard, 2, 'tools/list')
     expect(tools.map(({ name }) => name)).toContain('echo')
@@ -82,7 +82,7 @@ describe('opening', () => {
     ['a reset', (_, _response, socket) => socket.resetAndDestroy(), /closed the connection/],
   ])('E1: %s instead of an endpoint is SERVER_UNAVAILABLE', async (_, script, sentence) => {
     const server = await serving(script)
-    const error = await thrown(opened(server.url, {}, sseTransport))
+    const error = await thrown(opened(server.url, {}, SseTransport))
     expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringMatching(sentence) })
   })
 
@@ -93,14 +93,14 @@ describe('opening', () => {
       stream(response).once('close', () => closed.resolve())
       setImmediate(() => controller.abort(new Error('too slow')))
     })
-    const transport = sseTransport({ name: 'rogue', url: server.url, headers: {}, clock: quick, log: silentLog })
+    const transport = new SseTransport({ name: 'rogue', url: server.url, headers: {}, clock: quick, log: silentLog })
     await expect(transport.open(collector(), controller.signal)).rejects.toThrow('too slow')
     await closed.promise
     await transport[Symbol.asyncDispose]()
   })
 
   test('E1: sending before it is open is SERVER_UNAVAILABLE', async () => {
-    const transport = sseTransport({
+    const transport = new SseTransport({
       name: 'rogue',
       url: 'http://127.0.0.1:9/',
       headers: {},

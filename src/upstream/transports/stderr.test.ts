@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
-import { createProcessOutput } from './stderr.ts'
+import { ProcessOutput } from './stderr.ts'
 
 const listening = (secrets: string[] = [], redact?: (text: string) => string) => {
   const logged: object[] = []
   let now = 0
   const clock = { now: () => 0, monotonic: () => now, after: () => ({ [Symbol.dispose]() {} }) }
   const log = { ...silentLog, debug: (facts: object) => void logged.push(facts) }
-  const chatter = createProcessOutput({ server: 'noisy', secrets, redact, clock, log })
+  const chatter = new ProcessOutput({ server: 'noisy', secrets, redact, clock, log })
   return {
     chatter,
     logged,

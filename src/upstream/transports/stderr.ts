@@ -3,15 +3,6 @@ import type { Log } from '../../core/log.ts'
 import { withoutHidden } from '../../lib/characters.ts'
 import { shorten } from '../../lib/message-text.ts'
 
-/** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */
-export interface ProcessOutput {
-  /** The line of stderr that most likely names the cause, for error messages: a late one, that of an error if possible. */
-  readonly last: string
-  /** The first line of stdout, which is not for such output. */
-  readonly stray: string
-  line(stream: 'stdout' | 'stderr', bytes: Buffer): void
-}
-
 /** A line of output and when it was written, in milliseconds since the epoch. */
 export interface OutputLine {
   readonly at: number
@@ -20,7 +11,6 @@ export interface OutputLine {
 
 export type RedactLine = (text: string) => string
 
-/** How long a line of stderr may be. */
 export const maxStderrLine = 64 * 1024
 const maxLoggedLine = 2 * 1024
 const maxLinesPerSecond = 200
@@ -34,7 +24,7 @@ const beyond = 2 * 1024
 /** Shorter values are not redacted, because values such as "true" or "8080" occur everywhere. */
 const minSecretLength = 8
 
-export function createProcessOutput(options: {
+interface ProcessOutputOptions {
   readonly server: string
   readonly secrets: readonly string[]
   /** Removes secrets in any spelling. The values in `secrets` are also removed. */
@@ -43,65 +33,74 @@ export function createProcessOutput(options: {
   readonly wrote?: ((line: OutputLine) => void) | undefined
   readonly clock: Clock
   readonly log: Log
-}): ProcessOutput {
-  const { server, redact = (text: string) => text, clock, log } = options
-  const secrets = options.secrets
-    .filter((secret) => secret.length >= minSecretLength)
-    .toSorted((a, b) => b.length - a.length)
-  /** The last lines of stderr. They are redacted only when they are read. */
-  let recent: Buffer[] = []
-  let stray: Buffer | undefined
-  let second = 0
-  let lines = 0
+}
 
-  const withoutSecrets = (text: string): string => {
-    let rest = text
-    for (const secret of secrets) rest = rest.replaceAll(secret, '[redacted]')
-    return redact(rest)
+/** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */
+export class ProcessOutput {
+  readonly #options: ProcessOutputOptions
+  readonly #secrets: readonly string[]
+  /** The last lines of stderr. They are redacted only when they are read. */
+  #recent: Buffer[] = []
+  #stray: Buffer | undefined
+  #second = 0
+  #linesInSecond = 0
+
+  constructor(options: ProcessOutputOptions) {
+    this.#options = options
+    this.#secrets = options.secrets
+      .filter((secret) => secret.length >= minSecretLength)
+      .toSorted((a, b) => b.length - a.length)
+  }
+
+  /** The line of stderr that most likely names the cause, for error messages: a late one, that of an error if possible. */
+  get last(): string {
+    const meaningful = this.#recent.map(textOf).filter((text) => plain(text) !== '' && !epilogue.test(plain(text)))
+    const lastError = (lines: readonly string[]) =>
+      lines.slice(-maxAfterError).findLast((text) => errorLine.test(plain(text)))
+    // Some programs print their whole help after the error.
+    const help = meaningful.findIndex((text) => helpHeading.test(plain(text)))
+    const error = lastError(meaningful) ?? lastError(meaningful.slice(0, Math.max(help, 0)))
+    return this.#clean(error ?? meaningful.at(-1) ?? '', maxQuotedLength)
+  }
+
+  /** The first line of stdout, which is not for such output. */
+  get stray(): string {
+    return this.#stray === undefined ? '' : this.#clean(textOf(this.#stray), maxQuotedLength)
+  }
+
+  line(stream: 'stdout' | 'stderr', bytes: Buffer): void {
+    // Skip lines early: a process may write very fast, so most lines must cost almost nothing.
+    if (isBlank(bytes)) return
+    const { server, clock, log } = this.#options
+    if (stream === 'stderr') this.#recent.push(bytes)
+    else this.#stray ??= bytes
+    if (this.#recent.length > 2 * maxRecent) this.#recent = this.#recent.slice(-maxRecent)
+    const now = Math.floor(clock.monotonic() / 1000)
+    if (now !== this.#second) {
+      const dropped = this.#linesInSecond - maxLinesPerSecond
+      if (dropped > 0) log.debug({ server, lines: dropped }, 'dropped output lines (rate limit)')
+      this.#second = now
+      this.#linesInSecond = 0
+    }
+    if (++this.#linesInSecond > maxLinesPerSecond) return
+    const text = textOf(bytes)
+    if (plain(text) === '') return
+    const line = this.#clean(text, maxLoggedLine)
+    if (stream === 'stderr') this.#options.wrote?.({ at: clock.now(), text: line })
+    log.debug({ server, stream, line }, 'server output')
   }
 
   /** Cleans text for display. Redacts twice, because removing control characters can join the parts of a secret. */
-  const clean = (text: string, maxLength: number): string => {
-    return shorten(withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine))), maxLength)
+  #clean(text: string, maxLength: number): string {
+    return shorten(this.#redact(plain(this.#redact(text).slice(0, maxLoggedLine))), maxLength)
   }
 
-  return {
-    get last() {
-      const meaningful = recent.map(textOf).filter((text) => plain(text) !== '' && !epilogue.test(plain(text)))
-      const lastError = (lines: readonly string[]) =>
-        lines.slice(-maxAfterError).findLast((text) => errorLine.test(plain(text)))
-      // Some programs print their whole help after the error.
-      const help = meaningful.findIndex((text) => helpHeading.test(plain(text)))
-      const error = lastError(meaningful) ?? lastError(meaningful.slice(0, Math.max(help, 0)))
-      return clean(error ?? meaningful.at(-1) ?? '', maxQuotedLength)
-    },
-    get stray() {
-      return stray === undefined ? '' : clean(textOf(stray), maxQuotedLength)
-    },
-    line(stream, bytes) {
-      // Skip lines early: a process may write very fast, so most lines must cost almost nothing.
-      if (isBlank(bytes)) return
-      if (stream === 'stderr') recent.push(bytes)
-      else stray ??= bytes
-      if (recent.length > 2 * maxRecent) recent = recent.slice(-maxRecent)
-      const now = Math.floor(clock.monotonic() / 1000)
-      if (now !== second) {
-        if (lines > maxLinesPerSecond)
-          log.debug({ server, lines: lines - maxLinesPerSecond }, 'dropped output lines (rate limit)')
-        second = now
-        lines = 0
-      }
-      if (++lines > maxLinesPerSecond) return
-      const text = textOf(bytes)
-      if (plain(text) === '') return
-      const line = clean(text, maxLoggedLine)
-      if (stream === 'stderr') options.wrote?.({ at: clock.now(), text: line })
-      log.debug({ server, stream, line }, 'server output')
-    },
+  #redact(text: string): string {
+    const rest = this.#secrets.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text)
+    return this.#options.redact?.(rest) ?? rest
   }
 }
 
-/** The first line of a program's help. */
 const helpHeading = /^(?:usage|options|commands|examples)\b.*:/i
 
 const textOf = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)

@@ -4,7 +4,7 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { requestBytes } from '../../wire/message.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
-import { type StdioTransportOptions, stdioTransport } from './stdio.ts'
+import { StdioTransport, type StdioTransportOptions } from './stdio.ts'
 import type { Transport } from './transport.ts'
 
 /** The path of a server that misbehaves on command. */
@@ -14,7 +14,7 @@ export const never: AbortSignal = new AbortController().signal
 
 /** Creates a transport to that server, for one test. */
 export function make(options: Partial<StdioTransportOptions> = {}): Transport {
-  const transport = stdioTransport({
+  const transport = new StdioTransport({
     name: 'rogue',
     command: process.execPath,
     args: [rogue],

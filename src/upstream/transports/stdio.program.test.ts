@@ -72,9 +72,9 @@ describe('starting', () => {
     'E1: too many open files are named as the cause, not the server',
     async () => {
       const printed = await withFewFiles(`
-      import { startServerProcess } from ${JSON.stringify(new URL('child-process.ts', import.meta.url))}
+      import { ServerProcess } from ${JSON.stringify(new URL('child-process.ts', import.meta.url))}
       exhaust()
-      const ends = await Promise.allSettled([startServerProcess({ name: 'x', command: 'cat', args: [], env: {} })])
+      const ends = await Promise.allSettled([ServerProcess.start({ name: 'x', command: 'cat', args: [], env: {} })])
       release()
       console.log(ends[0].reason.code, ends[0].reason.message)
     `)

@@ -4,9 +4,9 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
-import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
-import { createReadLimit, maxPerSecond, type ReadBudget } from './read-limit.ts'
-import { createProcessOutput, maxStderrLine, type OutputLine, type RedactLine } from './stderr.ts'
+import { ServerProcess, type ServerProcessOptions } from './child-process.ts'
+import { maxPerSecond, type ReadBudget, ReadLimit } from './read-limit.ts'
+import { maxStderrLine, type OutputLine, ProcessOutput, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import { brokenConnectionCode, closedByUs, LimitExceeded, StrayOutput, unsentError } from './transport-errors.ts'
 
@@ -36,217 +36,247 @@ const maxEarlyOutput = 4 * 1024 * 1024
 const graceMs = 250
 
 /** A transport to a child process, with newline-delimited messages on stdin and stdout. */
-export function stdioTransport(options: StdioTransportOptions): Transport {
-  const { name, redact, wrote, clock, log } = options
-  const output = createProcessOutput({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
-  let starting: Promise<ServerProcessHandle> | undefined
-  let child: ServerProcessHandle | undefined
-  let outbox: Outbox | undefined
-  let receiver: TransportReceiver | undefined
-  let established = false
-  let disposing: Promise<void> | undefined
-  /** Why nothing can be sent any more; undefined while messages can be sent. */
-  let over: ToolwayError | undefined = unavailable('has not been started yet')
+export class StdioTransport implements Transport {
+  readonly kind = 'stdio'
+  usable = false
+  readonly #options: StdioTransportOptions
+  readonly #output: ProcessOutput
+  #starting: Promise<ServerProcess> | undefined
+  #process: ServerProcess | undefined
+  #outbox: Outbox | undefined
+  #receiver: TransportReceiver | undefined
+  #isEstablished = false
+  #disposing: Promise<void> | undefined
+  /** Why nothing can be sent any more; of no meaning while the transport is usable. */
+  #over: ToolwayError
+  #stdoutLimit: ReadLimit | undefined
+  /** How much other output than messages the process wrote to stdout before the handshake. */
+  #earlyOutput = 0
+  #hasSpoken = false
+  #isStrayReported = false
+  #firstMessageTimer: Disposable | undefined
+  #lineEndTimer: Disposable | undefined
 
-  return {
-    kind: 'stdio',
-    get usable() {
-      return over === undefined
-    },
-    get pid() {
-      return child?.pid
-    },
-    explanation,
-    open,
-    send,
-    established() {
-      established = true
-    },
-    [Symbol.asyncDispose]() {
-      disposing ??= dispose()
-      return disposing
-    },
+  constructor(options: StdioTransportOptions) {
+    const { name: server, env, redact, wrote, clock, log } = options
+    this.#options = options
+    this.#output = new ProcessOutput({ server, secrets: Object.values(env), redact, wrote, clock, log })
+    this.#over = this.#unavailable('has not been started yet')
   }
 
-  async function open(given: TransportReceiver, signal: AbortSignal): Promise<void> {
+  get pid(): number | undefined {
+    return this.#process?.pid
+  }
+
+  async open(receiver: TransportReceiver, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    starting = startServerProcess(options)
-    child = await starting
-    if (!signal.aborted && !disposing) {
-      receiver = given
-      over = undefined
-      listen(child)
+    this.#starting = ServerProcess.start(this.#options)
+    this.#process = await this.#starting
+    if (!signal.aborted && !this.#disposing) {
+      this.#receiver = receiver
+      this.usable = true
+      this.#listen(this.#process)
       return
     }
-    await child.close()
-    throw signal.reason ?? closedByUs(name)
+    await this.#process.close()
+    throw signal.reason ?? closedByUs(this.#options.name)
   }
 
-  function listen({ streams, ended, drained }: ServerProcessHandle): void {
-    const { stdin, stdout, stderr } = streams
-    const flooded = () => options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
-    const limitStdout = createReadLimit(stdout, clock, flooded, options.reading)
-    const limitStderr = createReadLimit(stderr, clock, flooded, options.reading)
-    const messageWithinMs = options.startTimeout ?? firstMessageMs
-    let early = 0
-    let hasSpoken = false
-    let lineEnd: Disposable | undefined
-    let firstMessage: Disposable | undefined
-    let isNamed = false
-    const other = (bytes: Buffer) => {
-      output.line('stdout', bytes)
-      if (!isNamed && output.stray !== '') {
-        isNamed = true
-        options.exceeded?.(new LimitExceeded('stray-output', 0, JSON.stringify(output.stray)))
-      }
-      if (!hasSpoken) firstMessage ??= clock.after(messageWithinMs, silent)
-      if (established && !over) limitStdout.line(bytes)
-      else isEarly(bytes.length)
-    }
-    const skipped = (length: number) => {
-      if (established && !over) limitStdout.bytes(length)
-      else isEarly(length)
-    }
-    const isEarly = (length: number) => {
-      early += length
-      if (early > maxEarlyOutput && !over) giveUp(notProtocol, new StrayOutput())
-    }
-    const silent = () => {
-      const why = `sent no message within ${messageWithinMs / 1000} s after other output, and was stopped: log to stderr`
-      const advice = `or set mcpServers.${name}.startTimeout if it starts slowly`
-      if (!hasSpoken && !over) giveUp(`${why}, ${advice}`, new StrayOutput())
-    }
-    const lines = createLineReader({
+  send({ body, signal }: OutgoingMessage): Promise<void> {
+    if (!this.usable) return Promise.reject(this.#over)
+    const outbox = this.#outbox as Outbox
+    if (outbox.waiting > maxMessage) return Promise.reject(this.#unavailable('is not reading its input'))
+    return outbox.send(toOneLine(body), signal)
+  }
+
+  established(): void {
+    this.#isEstablished = true
+  }
+
+  explanation(): string {
+    const { last, stray } = this.#output
+    const line =
+      this.#isEstablished || stray === '' ? '' : ` It wrote "${stray}" to stdout, which is only for MCP messages.`
+    return last === '' ? line : `${line} It last wrote: "${last}".`
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#disposing ??= this.#dispose()
+    return this.#disposing
+  }
+
+  #listen({ stdin, stdout, stderr, ended, drained }: ServerProcess): void {
+    const { clock, reading } = this.#options
+    const flooded = () => this.#options.exceeded?.(new LimitExceeded('flood', maxPerSecond))
+    const stdoutLimit = new ReadLimit(stdout, clock, flooded, reading)
+    const stderrLimit = new ReadLimit(stderr, clock, flooded, reading)
+    this.#stdoutLimit = stdoutLimit
+    const messages = createLineReader({
       maxLength: maxMessage,
       skipsEmpty: true,
-      line: (bytes) => {
-        if (!looksLikeMessage(bytes)) return other(bytes)
-        hasSpoken = true
-        if (!receiver?.message(bytes)) limitStdout.message(bytes)
-      },
-      skipped,
+      line: (bytes) => this.#onLine(bytes),
+      skipped: (length) => this.#onSkipped(length),
       // A line that does not end would swallow the responses to other calls.
       tooLong: () => {
-        lineEnd = clock.after(lineEndMs, tooLong)
+        this.#lineEndTimer = clock.after(lineEndMs, () => this.#onEndlessLine())
       },
-      dropped: (head, tail, length) => {
-        lineEnd?.[Symbol.dispose]()
-        const id = responseId(head, tail)
-        if (!looksLikeMessage(head)) {
-          output.line('stdout', head)
-          skipped(length)
-        } else if (id === undefined) tooLong()
-        else receiver?.failed(id, failure(`responded with more than ${maxMegabytes} MiB.`, exceeded()))
-      },
+      dropped: (head, tail, length) => this.#onDropped(head, tail, length),
     })
-    // Stop the server if the line does not end, or if we cannot know which request it was the response to.
-    const tooLong = () => over || giveUp(`sent a line longer than ${maxMegabytes} MiB and was stopped`, exceeded())
     const written = createLineReader({
       maxLength: maxStderrLine,
       skipsEmpty: true,
-      skipped: limitStderr.bytes,
-      dropping: ({ length }) => limitStderr.bytes(length),
+      skipped: (length) => stderrLimit.bytes(length),
+      dropping: ({ length }) => stderrLimit.bytes(length),
       line: (bytes) => {
-        output.line('stderr', bytes)
-        limitStderr.line(bytes)
+        this.#output.line('stderr', bytes)
+        stderrLimit.line(bytes)
       },
     })
-    stdout.on('data', lines.push)
+    stdout.on('data', messages.push)
     stderr.on('data', written.push)
     for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {})
-    outbox = createOutbox(stdin, refuse)
+    this.#outbox = new Outbox(stdin, (reject) => this.#refuse(reject))
 
     // Stop a server that closed stdin or stdout: it can no longer serve, even if its process is still running.
     const half = async (which: string): Promise<void> => {
-      if (!(await settles(ended, graceMs, clock)) && !disposing) giveUp(`closed its ${which} and was stopped`)
+      if (!(await settles(ended, graceMs, clock)) && !this.#disposing)
+        this.#giveUp(`closed its ${which} and was stopped`)
     }
     stdin.once('close', () => void half('input'))
     stdout.once('end', () => void half('output'))
 
     ended.then(async (how) => {
       // By now, Node has destroyed stdin, which settles pending writes.
-      stop(`ended (${how})`)
-      firstMessage?.[Symbol.dispose]()
-      limitStdout.end()
-      limitStderr.end()
+      this.#stop(`ended (${how})`)
+      this.#firstMessageTimer?.[Symbol.dispose]()
+      stdoutLimit.end()
+      stderrLimit.end()
       await settles(drained, graceMs, clock)
-      lines.end()
+      messages.end()
       written.end()
       stdout.destroy()
       stderr.destroy()
-      report(`ended (${how})`)
+      this.#report(`ended (${how})`)
     })
   }
 
-  function send({ body, signal }: OutgoingMessage): Promise<void> {
-    if (over) return Promise.reject(over)
-    const { waiting, send } = outbox as Outbox
-    if (waiting > maxMessage) return Promise.reject(unavailable('is not reading its input'))
-    return send(toOneLine(body), signal)
+  #onLine(bytes: Buffer): void {
+    if (looksLikeMessage(bytes)) {
+      this.#hasSpoken = true
+      if (!this.#receiver?.message(bytes)) this.#stdoutLimit?.message(bytes)
+    } else this.#onOtherOutput(bytes)
+  }
+
+  /** Handles a line of stdout that is not a message. */
+  #onOtherOutput(bytes: Buffer): void {
+    const { clock, startTimeout = firstMessageMs } = this.#options
+    this.#output.line('stdout', bytes)
+    if (!this.#isStrayReported && this.#output.stray !== '') {
+      this.#isStrayReported = true
+      this.#options.exceeded?.(new LimitExceeded('stray-output', 0, JSON.stringify(this.#output.stray)))
+    }
+    if (!this.#hasSpoken) this.#firstMessageTimer ??= clock.after(startTimeout, () => this.#onSilence(startTimeout))
+    if (this.#isEstablished && this.usable) this.#stdoutLimit?.line(bytes)
+    else this.#addEarlyOutput(bytes.length)
+  }
+
+  #onSkipped(length: number): void {
+    if (this.#isEstablished && this.usable) this.#stdoutLimit?.bytes(length)
+    else this.#addEarlyOutput(length)
+  }
+
+  #addEarlyOutput(length: number): void {
+    this.#earlyOutput += length
+    if (this.#earlyOutput > maxEarlyOutput && this.usable) this.#giveUp(notProtocol, new StrayOutput())
+  }
+
+  #onSilence(ms: number): void {
+    if (this.#hasSpoken || !this.usable) return
+    const why = `sent no message within ${ms / 1000} s after other output, and was stopped: log to stderr`
+    const advice = `or set mcpServers.${this.#options.name}.startTimeout if it starts slowly`
+    this.#giveUp(`${why}, ${advice}`, new StrayOutput())
+  }
+
+  /** Handles the end of a line that was too long, of which only the first and last bytes are known. */
+  #onDropped(head: Buffer, tail: Buffer, length: number): void {
+    this.#lineEndTimer?.[Symbol.dispose]()
+    const id = responseId(head, tail)
+    if (!looksLikeMessage(head)) {
+      this.#output.line('stdout', head)
+      this.#onSkipped(length)
+    } else if (id === undefined) this.#onEndlessLine()
+    else this.#receiver?.failed(id, this.#failure(`responded with more than ${maxMegabytes} MiB.`, tooLargeMessage()))
+  }
+
+  /** Stops the server if a line does not end, or if we cannot know which request it was the response to. */
+  #onEndlessLine(): void {
+    if (this.usable) this.#giveUp(`sent a line longer than ${maxMegabytes} MiB and was stopped`, tooLargeMessage())
   }
 
   /** Rejects a message that was not read. The process may have died, so the next call must use another process. */
-  function refuse(reject: (reason: unknown) => void): void {
-    over ??= unavailable('stopped reading')
-    const refusal = over
+  #refuse(reject: (reason: unknown) => void): void {
+    this.#end('stopped reading')
+    const refusal = this.#over
     // During the handshake, wait a moment: the exit status and stderr follow soon and explain more than this error.
-    if (established) reject(refusal)
-    else clock.after(2 * graceMs, () => reject(refusal))
+    if (this.#isEstablished) reject(refusal)
+    else this.#options.clock.after(2 * graceMs, () => reject(refusal))
   }
 
-  function stop(what: string): void {
-    over ??= unavailable(what)
-    outbox?.close()
+  /** From now on, nothing can be sent. */
+  #end(what: string): void {
+    if (this.usable) this.#over = this.#unavailable(what)
+    this.usable = false
   }
 
-  function giveUp(what: string, cause?: Error): void {
-    stop(what)
-    child?.kill()
-    child?.streams.stdin.destroy()
-    report(what, cause)
+  #stop(what: string): void {
+    this.#end(what)
+    this.#outbox?.close()
+  }
+
+  #giveUp(what: string, cause?: Error): void {
+    this.#stop(what)
+    this.#process?.kill()
+    this.#process?.stdin.destroy()
+    this.#report(what, cause)
   }
 
   /** Notifies the receiver once that the process has ended, after the unwritten messages have been rejected. */
-  function report(what: string, cause?: Error): void {
-    const notified = receiver
-    receiver = undefined
-    if (!notified || disposing) return
-    const advice = established ? '' : ' Run its command manually to see the cause.'
-    const error = failure(`${what}.${explanation()}${advice}`, cause)
+  #report(what: string, cause?: Error): void {
+    const receiver = this.#receiver
+    this.#receiver = undefined
+    if (!receiver || this.#disposing) return
+    const advice = this.#isEstablished ? '' : ' Run its command manually to see the cause.'
+    const error = this.#failure(`${what}.${this.explanation()}${advice}`, cause)
     setImmediate(() => {
-      if (!disposing) notified.closed(error)
+      if (!this.#disposing) receiver.closed(error)
     })
   }
 
-  function explanation(): string {
-    const { last, stray } = output
-    const line = established || stray === '' ? '' : ` It wrote "${stray}" to stdout, which is only for MCP messages.`
-    return last === '' ? line : `${line} It last wrote: "${last}".`
-  }
-
-  function failure(what: string, cause?: Error): ToolwayError {
-    return new ToolwayError(brokenConnectionCode(established), `${name} ${what}`, { server: name, cause })
-  }
-
-  async function dispose(): Promise<void> {
-    over = closedByUs(name)
-    receiver = undefined
-    outbox?.close()
-    const child = await starting?.catch(() => undefined)
+  async #dispose(): Promise<void> {
+    this.usable = false
+    this.#over = closedByUs(this.#options.name)
+    this.#receiver = undefined
+    this.#outbox?.close()
+    const child = await this.#starting?.catch(() => undefined)
     if (!child) return
     await child.close()
-    const { stdin, stdout, stderr } = child.streams
-    for (const stream of [stdin, stdout, stderr]) stream.destroy()
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
   }
 
-  function unavailable(what: string): ToolwayError {
+  #failure(what: string, cause?: Error): ToolwayError {
+    const { name: server } = this.#options
+    return new ToolwayError(brokenConnectionCode(this.#isEstablished), `${server} ${what}`, { server, cause })
+  }
+
+  #unavailable(what: string): ToolwayError {
+    const { name } = this.#options
     return unsentError(name, `${name} ${what}; try again.`)
   }
 }
 
 const notProtocol = `wrote more than ${maxEarlyOutput / 1024 / 1024} MiB to stdout that are not MCP messages, and was stopped`
 const maxMegabytes = maxMessage / 1024 / 1024
-const exceeded = (): LimitExceeded => new LimitExceeded('large-message', maxMessage)
+const tooLargeMessage = (): LimitExceeded => new LimitExceeded('large-message', maxMessage)
 
 /** The request that a response is for, of which only the start and the end are known; undefined if that is unclear. */
 function responseId(head: Buffer, tail: Buffer): number | undefined {
@@ -268,13 +298,12 @@ function looksLikeMessage(line: Buffer): boolean {
   return false
 }
 
-type Outbox = ReturnType<typeof createOutbox>
-
 interface QueuedMessage {
   readonly body: Buffer
   readonly signal: AbortSignal | undefined
-  resolve(): void
-  reject(reason: unknown): void
+  readonly settled: PromiseWithResolvers<void>
+  /** The cancel listener, if the wait may be long. */
+  cancelled?: () => void
 }
 
 const LINE_FEED = 0x0a
@@ -289,119 +318,111 @@ const atomicBytes = 4096
  * ends were not written. `refuse` receives the reject function of a message that was certainly not read, and decides
  * when to call it and with which error.
  */
-export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void) {
-  /** The queued messages, each with its cancel listener if the wait may be long. */
-  const queue = new Map<QueuedMessage, (() => void) | undefined>()
-  let queued = 0
-  let scheduled = false
-  let closed = false
+export class Outbox {
+  readonly #pipe: Writable
+  readonly #refuse: (reject: (reason: unknown) => void) => void
+  readonly #queue = new Set<QueuedMessage>()
+  #queuedBytes = 0
+  #isScheduled = false
+  #isClosed = false
 
-  return {
-    /** How many bytes the other side has not read yet. */
-    get waiting(): number {
-      return queued + pipe.writableLength
-    },
-    /** Resolves when the pipe has accepted the whole line. A message that is cancelled in the queue is not written. */
-    send(body: Buffer, signal?: AbortSignal): Promise<void> {
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      if (closed) refuse(reject)
-      else {
-        wait({ body, signal, resolve, reject })
-        writeSoon()
-      }
-      return promise
-    },
-    close,
+  constructor(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void) {
+    this.#pipe = pipe
+    this.#refuse = refuse
   }
 
-  function wait(message: QueuedMessage): void {
-    const long = pipe.writableLength > 0
-    queue.set(message, long ? cancelled : undefined)
-    queued += message.body.length
-    if (long) message.signal?.addEventListener('abort', cancelled, { once: true })
+  /** How many bytes the other side has not read yet. */
+  get waiting(): number {
+    return this.#queuedBytes + this.#pipe.writableLength
+  }
 
-    function cancelled(): void {
-      take(message)
-      message.reject(message.signal?.reason)
+  /** Resolves when the pipe has accepted the whole line. A message that is cancelled in the queue is not written. */
+  send(body: Buffer, signal?: AbortSignal): Promise<void> {
+    const settled = Promise.withResolvers<void>()
+    if (this.#isClosed) {
+      this.#refuse(settled.reject)
+      return settled.promise
+    }
+    const message: QueuedMessage = { body, signal, settled }
+    this.#queue.add(message)
+    this.#queuedBytes += body.length
+    if (this.#pipe.writableLength > 0) this.#watch(message)
+    else if (!this.#isScheduled) {
+      // Write at the end of this turn of the event loop, so that concurrent messages share a write.
+      this.#isScheduled = true
+      setImmediate(this.#writeQueued)
+    }
+    return settled.promise
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const message of this.#queue) {
+      this.#take(message)
+      this.#refuse(message.settled.reject)
     }
   }
 
-  function take(message: QueuedMessage): void {
-    const cancelled = queue.get(message)
-    if (cancelled) message.signal?.removeEventListener('abort', cancelled)
-    queue.delete(message)
-    queued -= message.body.length
+  readonly #writeQueued = (): void => {
+    this.#isScheduled = false
+    while (this.#queue.size > 0 && this.#pipe.writableLength === 0 && !this.#isClosed) this.#writeBundle()
   }
 
-  /** Writes at the end of this turn of the event loop, so that concurrent messages share a write. */
-  function writeSoon(): void {
-    if (scheduled || pipe.writableLength > 0) return
-    scheduled = true
-    setImmediate(() => {
-      scheduled = false
-      next()
-    })
-  }
-
-  function next(): void {
-    while (queue.size > 0 && pipe.writableLength === 0 && !closed) {
-      const messages = bundle()
-      if (messages.length > 0) write(messages)
+  #watch(message: QueuedMessage): void {
+    message.cancelled = () => {
+      this.#take(message)
+      message.settled.reject(message.signal?.reason)
     }
+    message.signal?.addEventListener('abort', message.cancelled, { once: true })
   }
 
-  /** Takes from the queue the first messages that fit into one atomic write. */
-  function bundle(): QueuedMessage[] {
+  #take(message: QueuedMessage): void {
+    if (message.cancelled) message.signal?.removeEventListener('abort', message.cancelled)
+    this.#queue.delete(message)
+    this.#queuedBytes -= message.body.length
+  }
+
+  /** Writes the first messages of the queue that fit into one atomic write. */
+  #writeBundle(): void {
     const messages: QueuedMessage[] = []
     let bytes = 0
-    for (const message of queue.keys()) {
-      const { body, signal, reject } = message
+    for (const message of this.#queue) {
+      const { body, signal, settled } = message
       if (!signal?.aborted) {
+        if (messages.length > 0 && bytes + body.length + 1 > atomicBytes) break
         bytes += body.length + 1
-        if (messages.length > 0 && bytes > atomicBytes) break
         messages.push(message)
-      } else reject(signal.reason)
-      take(message)
+      } else settled.reject(signal.reason)
+      this.#take(message)
     }
-    return messages
-  }
-
-  function write(messages: readonly QueuedMessage[]): void {
-    const written = (error?: Error | null) => {
-      if (error) {
-        for (const { reject } of messages) refuse(reject)
-        close()
-      } else {
-        resolve()
-        next()
-      }
-    }
-    const resolve = () => {
-      for (const message of messages) message.resolve()
-    }
-    const [first] = messages as [QueuedMessage]
-    if (first.body.length < atomicBytes) pipe.write(joined(messages), written)
+    const [first] = messages
+    if (!first) return
+    const pipe = this.#pipe
+    const onWritten = (error?: Error | null) => this.#onWritten(messages, error)
+    if (first.body.length < atomicBytes) pipe.write(joinLines(messages, bytes), onWritten)
     else {
       pipe.cork()
       pipe.write(first.body)
-      pipe.write(lineFeed, written)
+      pipe.write(lineFeed, onWritten)
       pipe.uncork()
     }
     // The pipe accepted everything at once, so its later errors do not affect these messages.
-    if (pipe.writableLength === 0 && !pipe.errored && !pipe.destroyed) resolve()
+    if (pipe.writableLength === 0 && !pipe.errored && !pipe.destroyed)
+      for (const { settled } of messages) settled.resolve()
   }
 
-  function close(): void {
-    closed = true
-    for (const message of queue.keys()) {
-      take(message)
-      refuse(message.reject)
+  #onWritten(messages: readonly QueuedMessage[], error: Error | null | undefined): void {
+    if (error) {
+      for (const { settled } of messages) this.#refuse(settled.reject)
+      this.close()
+      return
     }
+    for (const { settled } of messages) settled.resolve()
+    if (this.#queue.size > 0) this.#writeQueued()
   }
 }
 
-function joined(messages: readonly QueuedMessage[]): Buffer {
-  const bytes = messages.reduce((sum, { body }) => sum + body.length + 1, 0)
+function joinLines(messages: readonly QueuedMessage[], bytes: number): Buffer {
   const lines = Buffer.allocUnsafe(bytes)
   let at = 0
   for (const { body } of messages) {

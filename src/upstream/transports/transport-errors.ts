@@ -162,8 +162,8 @@ export const statusOf = (error: unknown): number | undefined => httpStatusOf(err
 /** Whether the error is from a server that requires a credential and says where to get one with OAuth. */
 export const offersOAuth = (error: unknown): boolean => httpStatusOf(error)?.offersOAuth === true
 
-const pointsToOAuth = ({ status, all }: ResponseHead): boolean =>
-  status === 401 && readChallenge(status, all('www-authenticate')).resourceMetadata !== undefined
+const pointsToOAuth = (head: ResponseHead): boolean =>
+  head.status === 401 && readChallenge(401, head.all('www-authenticate')).resourceMetadata !== undefined
 
 /** Whether the error is typical of servers that support only the older HTTP+SSE transport. */
 export const refusesStreamableHttp = (error: unknown): boolean => [400, 404, 405].includes(statusOf(error) ?? 0)

@@ -5,7 +5,7 @@ export interface Transport extends AsyncDisposable {
   readonly kind: 'stdio' | 'http' | 'sse'
   /** False once nothing can be sent any more, even before the receiver is notified. */
   readonly usable: boolean
-  /** See `HttpChannel.gaps`; undefined for other transports. */
+  /** See `Http1Channel.gaps`; undefined for other transports. */
   readonly gaps?: number
   readonly pid?: number | undefined
   /** What the process wrote that may explain a failure, as sentences that follow another one. */

@@ -1,16 +1,15 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
-import { createServer as createRawServer } from 'node:net'
+import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
 import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../../core/clock.ts'
-import { type ChannelRequest, type HttpChannel, NoResponse, type ResponseHead, readWholeBody } from '../http-channel.ts'
+import { type ChannelRequest, NoResponse, type ResponseHead, readWholeBody } from '../http-channel.ts'
 import { noResponse } from '../transport-errors.ts'
-import { createHttpChannel } from './channel.ts'
+import { Http1Channel } from './channel.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -27,8 +26,8 @@ async function serving(answer: Answer, options = {}) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
 }
 
-function open(url: string, clock = systemClock): HttpChannel {
-  const channel = createHttpChannel(url, clock)
+function open(url: string, clock = systemClock): Http1Channel {
+  const channel = new Http1Channel(url, clock)
   onTestFinished(() => channel[Symbol.asyncDispose]() as Promise<void>)
   return channel
 }
@@ -42,7 +41,7 @@ const post = (body = 'ping', more: Partial<ChannelRequest> = {}): ChannelRequest
 })
 
 /** Sends a request and reads the whole response. */
-async function ask(channel: HttpChannel, request = post()): Promise<{ head: ResponseHead; text: string }> {
+async function ask(channel: Http1Channel, request = post()): Promise<{ head: ResponseHead; text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const read = (head: ResponseHead) =>
     readWholeBody(head, {
@@ -65,7 +64,7 @@ const echo: Answer = async (request, response) => {
 describe('G1: HTTP to a server', () => {
   test('security: a server that keeps its connections busy gets at most maxConnections', async () => {
     const { url, sockets } = await serving((_, response) => response.writeHead(200).write('and so on'))
-    await using channel = createHttpChannel(url, systemClock, { maxConnections: 2 })
+    await using channel = new Http1Channel(url, systemClock, { maxConnections: 2 })
     const endless = () => channel.request(post(), () => ({ data() {}, end() {}, lost() {} }))
     const [first] = [await endless(), await endless()]
     await expect(endless()).rejects.toMatchObject({ written: false, cause: { code: 'EMFILE' } })
@@ -252,7 +251,7 @@ describe('G1: HTTP to a server', () => {
 
   test('a channel that is closed closes everything, at once', async () => {
     const { url, sockets } = await serving(() => {})
-    const channel = createHttpChannel(url, systemClock)
+    const channel = new Http1Channel(url, systemClock)
     const waiting = ask(channel)
     await expect.poll(() => sockets.length).toBe(1)
     await channel[Symbol.asyncDispose]()

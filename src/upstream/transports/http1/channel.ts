@@ -3,8 +3,15 @@ import type { Clock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { fixedLimits } from '../../../core/limits/fixed-limits.ts'
 import { proxyFor, type WebProxy } from '../../../egress/proxy.ts'
-import { ConnectTimeout, type HttpChannel, NoResponse, type ReceiveBody, receiveDecoded } from '../http-channel.ts'
-import { type HttpConnection, openHttpConnection } from './connection.ts'
+import {
+  type ChannelRequest,
+  ConnectTimeout,
+  type HttpChannel,
+  NoResponse,
+  type ReceiveBody,
+  type ResponseHead,
+} from '../http-channel.ts'
+import { HttpConnection } from './connection.ts'
 
 const connectMs = 10_000
 
@@ -20,88 +27,105 @@ export interface ChannelOptions {
   readonly proxy?: WebProxy | undefined
 }
 
-/** Creates a channel with one connection per concurrent request. Throws if the environment names an unusable proxy. */
-export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
-  const origin = new URL(address)
-  const { maxConnections = fixedLimits.serverConnections.value, proxy = environmentProxy(origin) } = options
-  const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
-  const open = new Set<HttpConnection>()
-  /** Idle connections, and until when each may be reused. The most recently used one is last, and reused first. */
-  let idle: { readonly connection: HttpConnection; readonly until: number }[] = []
-  let sweeping: Disposable | undefined
-  let closed = false
-  let gaps = 0
+interface IdleConnection {
+  readonly connection: HttpConnection
+  readonly until: number
+}
 
-  const reuse = (): HttpConnection | undefined => {
+/** HTTP/1.1 to one origin, with one connection per concurrent request. */
+export class Http1Channel implements HttpChannel, AsyncDisposable {
+  /** How many times the last open connection was closed. Since then, another server may be listening at this origin. */
+  gaps = 0
+  readonly #origin: URL
+  readonly #clock: Clock
+  readonly #maxConnections: number
+  readonly #proxy: WebProxy | undefined
+  readonly #open = new Set<HttpConnection>()
+  /** The most recently used one is last, and reused first. */
+  #idle: IdleConnection[] = []
+  #sweeping: Disposable | undefined
+  #isClosed = false
+
+  /** Throws if the environment names an unusable proxy. */
+  constructor(address: string, clock: Clock, options: ChannelOptions = {}) {
+    this.#origin = new URL(address)
+    this.#clock = clock
+    this.#maxConnections = options.maxConnections ?? fixedLimits.serverConnections.value
+    this.#proxy = options.proxy ?? environmentProxy(this.#origin)
+  }
+
+  /** Whether a connection on which the server has responded is still open. */
+  get connected(): boolean {
+    for (const { answered } of this.#open) if (answered) return true
+    return false
+  }
+
+  request(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead> {
+    if (request.signal?.aborted) return Promise.reject(request.signal.reason)
+    const known = this.#reuse()
+    return known ? known.ask(request, receive) : this.#connectAndAsk(request, receive)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    this.#sweeping?.[Symbol.dispose]()
+    for (const connection of this.#open) connection.lose(new Error('the channel is closed'))
+  }
+
+  #reuse(): HttpConnection | undefined {
     for (;;) {
-      const last = idle.pop()
-      if (last === undefined || last.until > clock.monotonic()) return last?.connection
+      const last = this.#idle.pop()
+      if (last === undefined || last.until > this.#clock.monotonic()) return last?.connection
       last.connection.lose(new Error('idle for too long'))
     }
   }
 
-  const connect = (tls: typeof TlsConnect | undefined): HttpConnection => {
-    const connection = openHttpConnection({
-      origin,
+  async #connectAndAsk(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead> {
+    const isEncrypted = this.#origin.protocol === 'https:' || this.#proxy?.origin.startsWith('https:')
+    // TLS is loaded on demand, because many servers are local and do not need it.
+    const tls = isEncrypted ? (await import('node:tls')).connect : undefined
+    if (this.#isClosed) throw new NoResponse(false, new Error('the channel is closed'))
+    if (this.#open.size >= this.#maxConnections) throw new NoResponse(false, tooManyConnections())
+    return this.#connect(tls).ask(request, receive)
+  }
+
+  #connect(tls: typeof TlsConnect | undefined): HttpConnection {
+    const connection = new HttpConnection({
+      origin: this.#origin,
       tls,
-      proxy,
+      proxy: this.#proxy,
       connected: () => timer[Symbol.dispose](),
-      free() {
-        const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, maxIdleMs)
-        if (closed || lasts <= 0) return connection.lose(new Error('no longer needed'))
-        idle.push({ connection, until: clock.monotonic() + lasts })
-        sweeping ??= clock.after(maxIdleMs, sweep)
-      },
-      closed() {
+      free: () => this.#keep(connection),
+      closed: () => {
         timer[Symbol.dispose]()
-        open.delete(connection)
-        idle = idle.filter((one) => one.connection !== connection)
-        if (connection.answered && !isConnected()) gaps++
+        this.#open.delete(connection)
+        this.#idle = this.#idle.filter((one) => one.connection !== connection)
+        if (connection.answered && !this.connected) this.gaps++
       },
     })
-    const timer = clock.after(connectMs, () => connection.lose(new ConnectTimeout(connectMs)))
-    open.add(connection)
+    const timer = this.#clock.after(connectMs, () => connection.lose(new ConnectTimeout(connectMs)))
+    this.#open.add(connection)
     return connection
   }
 
-  const sweep = () => {
-    const now = clock.monotonic()
-    for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('idle'))
-    sweeping = idle.length > 0 ? clock.after(maxIdleMs, sweep) : undefined
+  /** Keeps a connection for the next request, for as long as the server probably does. */
+  #keep(connection: HttpConnection): void {
+    const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, maxIdleMs)
+    if (this.#isClosed || lasts <= 0) connection.lose(new Error('no longer needed'))
+    else {
+      this.#idle.push({ connection, until: this.#clock.monotonic() + lasts })
+      this.#sweeping ??= this.#clock.after(maxIdleMs, () => this.#sweep())
+    }
   }
 
-  const isConnected = (): boolean => {
-    for (const { answered } of open) if (answered) return true
-    return false
-  }
-
-  return {
-    get connected() {
-      return isConnected()
-    },
-    get gaps() {
-      return gaps
-    },
-    async request(request, receiveBody) {
-      request.signal?.throwIfAborted()
-      const receive: ReceiveBody = (head) => receiveDecoded(head, receiveBody)
-      const known = reuse()
-      if (known) return known.ask(request, receive)
-      // TLS is loaded on demand, because many servers are local and do not need it.
-      const tls = encrypted ? (await import('node:tls')).connect : undefined
-      if (closed) throw new NoResponse(false, new Error('the channel is closed'))
-      if (open.size >= maxConnections) throw new NoResponse(false, tooMany())
-      return connect(tls).ask(request, receive)
-    },
-    async [Symbol.asyncDispose]() {
-      closed = true
-      sweeping?.[Symbol.dispose]()
-      for (const connection of open) connection.lose(new Error('the channel is closed'))
-    },
+  #sweep(): void {
+    const now = this.#clock.monotonic()
+    for (const { connection } of this.#idle.filter(({ until }) => until <= now)) connection.lose(new Error('idle'))
+    this.#sweeping = this.#idle.length > 0 ? this.#clock.after(maxIdleMs, () => this.#sweep()) : undefined
   }
 }
 
-const tooMany = (): Error => Object.assign(new Error('too many open connections'), { code: 'EMFILE' })
+const tooManyConnections = (): Error => Object.assign(new Error('too many open connections'), { code: 'EMFILE' })
 
 function environmentProxy(origin: URL): WebProxy | undefined {
   try {

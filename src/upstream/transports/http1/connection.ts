@@ -2,30 +2,24 @@ import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
 import { proxyRefused, proxyUnreachable, type WebProxy } from '../../../egress/proxy.ts'
 import {
+  type BodyControl,
   type ChannelRequest,
   NoResponse,
   type ReceiveBody,
   type ResponseBodyReader,
-  type ResponseHead,
+  ResponseHead,
+  receiveDecoded,
 } from '../http-channel.ts'
 import {
-  createResponseReader,
   headLength,
   MalformedResponse,
   maxHead,
   type ParsedHead,
+  type ResponseListener,
+  ResponseReader,
   readHead,
   refuseBareLf,
 } from './response-reader.ts'
-
-/** One connection to a server, for one request at a time. */
-export interface HttpConnection {
-  readonly keepAliveMs: number | undefined
-  readonly answered: boolean
-  ask(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
-  /** Closes the connection. A pending request fails with this error. */
-  lose(why: Error): void
-}
 
 export interface HttpConnectionOptions {
   readonly origin: URL
@@ -38,199 +32,215 @@ export interface HttpConnectionOptions {
   closed(): void
 }
 
-interface Work {
-  readonly receive: ReceiveBody
-  readonly settled: PromiseWithResolvers<ResponseHead>
-  readonly signal: AbortSignal | undefined
-  readonly stop: () => void
-  body?: ResponseBodyReader
-  written: boolean
-}
-
 const room = 64 * 1024
 
-/** Opens a connection. Reads the socket without a Node stream, into our buffer or directly into a long body. */
-export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnectionOptions): HttpConnection {
-  const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
+class PendingRequest implements BodyControl {
+  readonly receive: ReceiveBody
+  readonly settled = Promise.withResolvers<ResponseHead>()
+  readonly signal: AbortSignal | undefined
+  body: ResponseBodyReader | undefined
+  isWritten = false
+  readonly #connection: HttpConnection
+
+  constructor(connection: HttpConnection, receive: ReceiveBody, signal: AbortSignal | undefined) {
+    this.#connection = connection
+    this.receive = receive
+    this.signal = signal
+  }
+
+  /** Called when the signal aborts. */
+  handleEvent(): void {
+    this.settled.reject(this.signal?.reason)
+    this.#connection.lose(new Error('request aborted'))
+  }
+
+  abort(): void {
+    if (this.#connection.isFor(this)) this.#connection.lose(new Error('response aborted'))
+  }
+
+  pause(): void {
+    if (this.#connection.isFor(this)) this.#connection.pause()
+  }
+
+  resume(): void {
+    this.#connection.resume()
+  }
+}
+
+/**
+ * One connection to a server, for one request at a time. Reads the socket without a Node stream, into our buffer or
+ * directly into a long body.
+ */
+export class HttpConnection implements ResponseListener {
+  keepAliveMs: number | undefined
+  /** Whether the server has responded on this connection. */
+  answered = false
+  readonly #options: HttpConnectionOptions
   /** The proxy, if requests are forwarded instead of tunnelled: many proxies tunnel only to encrypted servers. */
-  const relay = tunnelled ? undefined : proxy
+  readonly #relay: WebProxy | undefined
   /** The proxy, until the connection through it is established; then undefined. */
-  let ahead = proxy
-  const buffer: Buffer = Buffer.allocUnsafeSlow(room)
-  let into: Buffer = buffer
-  let work: Work | undefined
-  let waiting: ChannelRequest | undefined
-  let connected = false
-  let over = false
-  let reuse = false
-  let keepAliveMs: number | undefined
-  let answered = false
+  #ahead: WebProxy | undefined
+  readonly #reader = new ResponseReader(this)
+  readonly #buffer: Buffer = Buffer.allocUnsafeSlow(room)
+  #into: Buffer = this.#buffer
+  #socket: Socket
+  #current: PendingRequest | undefined
+  #waiting: ChannelRequest | undefined
+  #isConnected = false
+  #isOver = false
+  #isReusable = false
 
-  const reader = createResponseReader({
-    head(answer) {
-      const mine = work
-      if (mine === undefined) throw new MalformedResponse('data without a request')
-      if (relay && answer.status === 407) {
-        mine.written = false
-        throw proxyRefused(relay, origin, 407)
+  constructor(options: HttpConnectionOptions) {
+    const { origin, tls, proxy } = options
+    const isTunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
+    this.#options = options
+    this.#relay = isTunnelled ? undefined : proxy
+    this.#ahead = proxy
+    if (isTunnelled) {
+      const opened = (tunnel: Socket) => {
+        this.#ahead = undefined
+        this.#socket = openSocket(origin, tls, { socket: tunnel })
+        this.#listen(origin)
+        // Read this socket as a stream, because TLS inside another connection does not support `onread`.
+        this.#socket.on('data', (bytes) => this.#onBytes(bytes))
       }
-      answered = true
-      reuse = answer.reuse
-      keepAliveMs = answer.keepAliveMs
-      const head = headOf(answer, relay, {
-        abort: () => {
-          if (work === mine) lose(new Error('response aborted'))
-        },
-        pause: () => {
-          if (work === mine) socket.pause()
-        },
-        resume: () => {
-          if (!over) socket.resume()
-        },
-      })
-      mine.body = mine.receive(head)
-      mine.settled.resolve(head)
-      return mine.body.whole ?? 0
-    },
-    data: (chunk) => work?.body?.data(chunk),
-    end() {
-      const done = finish()
-      if (!reuse) lose(new Error('not reusable'))
-      done?.body?.end()
-      if (!over) events.free()
-    },
-  })
+      this.#socket = openTunnel({ proxy, to: origin, tls }, { opened, lost: (why) => this.lose(why) })
+    } else {
+      const next = this.#relay ? new URL(this.#relay.origin) : origin
+      this.#socket = openSocket(next, tls, { onread: this.#onread })
+      this.#listen(next)
+    }
+  }
 
-  const onread = {
+  ask(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead> {
+    const pending = new PendingRequest(this, receive, request.signal)
+    request.signal?.addEventListener('abort', pending, { once: true })
+    this.#current = pending
+    if (this.#isConnected) this.#write(request)
+    else this.#waiting = request
+    return pending.settled.promise
+  }
+
+  /** Closes the connection. A pending request fails with this error. */
+  lose(why: Error): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const left = this.#finish()
+    this.#socket.destroy()
+    this.#options.closed()
+    if (left?.body) left.body.lost(why)
+    else if (left) {
+      const cause = this.#ahead ? proxyUnreachable(this.#ahead, this.#options.origin, why) : why
+      left.settled.reject(new NoResponse(left.isWritten, cause))
+    }
+  }
+
+  isFor(request: PendingRequest): boolean {
+    return this.#current === request
+  }
+
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#isOver) this.#socket.resume()
+  }
+
+  head(answer: ParsedHead): number {
+    const pending = this.#current
+    if (pending === undefined) throw new MalformedResponse('data without a request')
+    if (this.#relay && answer.status === 407) {
+      pending.isWritten = false
+      throw proxyRefused(this.#relay, this.#options.origin, 407)
+    }
+    this.answered = true
+    this.#isReusable = answer.reuse
+    this.keepAliveMs = answer.keepAliveMs
+    const head = new ResponseHead(answer, pending, this.#relay?.origin)
+    pending.body = head.encoding === '' ? pending.receive(head) : receiveDecoded(head, pending.receive)
+    pending.settled.resolve(head)
+    return pending.body.whole ?? 0
+  }
+
+  data(chunk: Buffer): void {
+    this.#current?.body?.data(chunk)
+  }
+
+  end(): void {
+    const done = this.#finish()
+    if (!this.#isReusable) this.lose(new Error('not reusable'))
+    done?.body?.end()
+    if (!this.#isOver) this.#options.free()
+  }
+
+  readonly #onread: OnReadOpts = {
     buffer: () => {
-      into = reader.place ?? buffer
-      return into
+      this.#into = this.#reader.place ?? this.#buffer
+      return this.#into
     },
-    callback(length: number) {
-      if (over) return false
-      received(into === buffer ? buffer.subarray(0, length) : undefined, length)
+    callback: (length: number) => {
+      if (this.#isOver) return false
+      this.#onBytes(this.#into === this.#buffer ? this.#buffer.subarray(0, length) : undefined, length)
       return true
     },
   }
-  const next = relay ? new URL(relay.origin) : origin
-  let socket: Socket
-  if (tunnelled) {
-    const opened = (tunnel: Socket) => {
-      ahead = undefined
-      // Read this socket as a stream, because TLS inside another connection does not support `onread`.
-      take(openSocket(origin, tls, { socket: tunnel }))
-      socket.on('data', (bytes) => received(bytes))
-    }
-    socket = openTunnel({ proxy, to: origin, tls }, { opened, lost: lose })
-  } else take(openSocket(next, tls, { onread }))
 
-  return {
-    get keepAliveMs() {
-      return keepAliveMs
-    },
-    get answered() {
-      return answered
-    },
-    ask(request, receive) {
-      const { signal } = request
-      const settled = Promise.withResolvers<ResponseHead>()
-      const stop = () => {
-        settled.reject(signal?.reason)
-        lose(new Error('request aborted'))
-      }
-      signal?.addEventListener('abort', stop, { once: true })
-      work = { receive, settled, signal, stop, written: false }
-      if (connected) write(request)
-      else waiting = request
-      return settled.promise
-    },
-    lose,
-  }
-
-  function take(opened: Socket): void {
-    socket = opened
-    socket.setNoDelay(true)
-    socket.once(readyEvent(next), () => {
-      connected = true
-      ahead = undefined
-      events.connected()
-      if (waiting) write(waiting)
-      waiting = undefined
+  #listen(to: URL): void {
+    this.#socket.setNoDelay(true)
+    this.#socket.once(readyEvent(to), () => {
+      this.#isConnected = true
+      this.#ahead = undefined
+      this.#options.connected()
+      if (this.#waiting) this.#write(this.#waiting)
+      this.#waiting = undefined
     })
     // `lose` ignores errors from a socket that is already closed.
-    socket.on('error', lose)
-    socket.once('end', () => {
+    this.#socket.on('error', (error) => this.lose(error))
+    this.#socket.once('end', () => {
       // The response may be complete now: some responses end with their connection.
-      reader.ended()
-      lose(closedError())
+      this.#reader.ended()
+      this.lose(closedError())
     })
-    socket.once('close', () => lose(closedError()))
+    this.#socket.once('close', () => this.lose(closedError()))
   }
 
   /** Handles received bytes, or bytes that were read directly into a body. */
-  function received(bytes: Buffer | undefined, placed = 0): void {
-    if (over) return
+  #onBytes(bytes: Buffer | undefined, placed = 0): void {
+    if (this.#isOver) return
     try {
-      if (bytes) reader.push(bytes)
-      else reader.placed(placed)
+      if (bytes) this.#reader.push(bytes)
+      else this.#reader.placed(placed)
     } catch (error) {
-      lose(error as Error)
+      this.lose(error as Error)
     }
   }
 
-  function write(request: ChannelRequest): void {
+  #write(request: ChannelRequest): void {
+    const { origin } = this.#options
+    const socket = this.#socket
     try {
-      const pieces = requestPieces(origin.host, relay ? proxied(request, origin, relay) : request)
-      if (work) work.written = true
+      const pieces = requestPieces(origin.host, this.#relay ? relayedRequest(request, origin, this.#relay) : request)
+      if (this.#current) this.#current.isWritten = true
       if (pieces.length > 1) socket.cork()
       for (const piece of pieces) socket.write(piece)
       if (pieces.length > 1) socket.uncork()
     } catch (error) {
-      lose(error as Error)
+      this.lose(error as Error)
     }
   }
 
   /** Ends the current request, whether it succeeded or failed. */
-  function finish(): Work | undefined {
-    const done = work
-    work = undefined
-    done?.signal?.removeEventListener('abort', done.stop)
+  #finish(): PendingRequest | undefined {
+    const done = this.#current
+    this.#current = undefined
+    done?.signal?.removeEventListener('abort', done)
     return done
-  }
-
-  function lose(why: Error): void {
-    if (over) return
-    over = true
-    const left = finish()
-    socket.destroy()
-    events.closed()
-    if (left?.body) left.body.lost(why)
-    else left?.settled.reject(new NoResponse(left.written, ahead ? proxyUnreachable(ahead, origin, why) : why))
-  }
-}
-
-type ResponseControl = Pick<ResponseHead, 'abort' | 'pause' | 'resume'>
-
-function headOf(parsed: ParsedHead, relay: WebProxy | undefined, control: ResponseControl): ResponseHead {
-  const { status, headers, repeated } = parsed
-  const type = headers.get('content-type') ?? ''
-  const end = type.indexOf(';')
-  return {
-    status,
-    relay: relay?.origin,
-    type: (end === -1 ? type : type.slice(0, end)).trim().toLowerCase(),
-    header: (name) => headers.get(name),
-    all(name) {
-      const first = headers.get(name)
-      const others = repeated.filter(([other]) => other === name).map(([, value]) => value)
-      return first === undefined ? [] : [first, ...others]
-    },
-    ...control,
   }
 }
 
 /** The text of prepared headers. A transport prepares its headers once, so their text is built only once too. */
-const prepared = new WeakMap<Readonly<Record<string, string>>, { readonly to: string; readonly text: string }>()
+const preparedHeaders = new WeakMap<Readonly<Record<string, string>>, { readonly to: string; readonly text: string }>()
 
 /** Bodies up to this size are copied after the head, so that both are sent in one write. */
 const small = 64 * 1024
@@ -238,10 +248,10 @@ const small = 64 * 1024
 /** The bytes of a request: one piece, or the head and a large body. Throws if a header could be read as two. */
 function requestPieces(host: string, { method, path, headers, body }: ChannelRequest): readonly Buffer[] {
   const to = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`
-  let known = prepared.get(headers)
+  let known = preparedHeaders.get(headers)
   if (known?.to !== to) {
     known = { to, text: to + headerLines(headers) }
-    prepared.set(headers, known)
+    preparedHeaders.set(headers, known)
   }
   const length = body?.length ?? 0
   // Capitalize the name, because some proxies add a second Content-Length if the name is in lower case.
@@ -258,7 +268,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
 }
 
 /** Adapts a request for a forwarding proxy: uses an absolute URL, and adds the proxy credential. */
-function proxied(request: ChannelRequest, { origin }: URL, { authorization }: WebProxy): ChannelRequest {
+function relayedRequest(request: ChannelRequest, { origin }: URL, { authorization }: WebProxy): ChannelRequest {
   const headers = authorization ? { ...request.headers, 'proxy-authorization': authorization } : request.headers
   return { ...request, path: origin + request.path, headers }
 }

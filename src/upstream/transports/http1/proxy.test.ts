@@ -8,9 +8,9 @@ import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { until } from '../../../../tests/fixtures/until.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { proxyFor } from '../../../egress/proxy.ts'
-import { type HttpChannel, type ResponseHead, readWholeBody } from '../http-channel.ts'
+import { type ResponseHead, readWholeBody } from '../http-channel.ts'
 import { noResponse, rejectedRequest } from '../transport-errors.ts'
-import { createHttpChannel } from './channel.ts'
+import { Http1Channel } from './channel.ts'
 
 /** A server whose host name only the proxy can resolve. Its response says at which URL and how it was asked. */
 async function serving(pair?: { key: string; cert: string }) {
@@ -30,15 +30,15 @@ async function serving(pair?: { key: string; cert: string }) {
 }
 
 /** A channel that uses this proxy, as if the environment named it. */
-function behind(proxy: string, url: string): HttpChannel {
+function behind(proxy: string, url: string): Http1Channel {
   const env = { HTTPS_PROXY: proxy, HTTP_PROXY: proxy }
-  const channel = createHttpChannel(url, systemClock, { proxy: proxyFor(new URL(url), env) })
+  const channel = new Http1Channel(url, systemClock, { proxy: proxyFor(new URL(url), env) })
   onTestFinished(() => channel[Symbol.asyncDispose]() as Promise<void>)
   return channel
 }
 
 async function ask(
-  channel: HttpChannel,
+  channel: Http1Channel,
   body = 'ping',
   signal?: AbortSignal,
 ): Promise<{ head: ResponseHead; said: unknown }> {
@@ -64,7 +64,7 @@ function trust(...certificates: string[]): void {
 }
 
 /** The error message for the caller, which must not contain secrets. */
-async function sentence(channel: HttpChannel): Promise<string> {
+async function sentence(channel: Http1Channel): Promise<string> {
   const thrown = await ask(channel).then(
     () => undefined,
     (error) => error,

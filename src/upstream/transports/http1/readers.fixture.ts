@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { Duplex } from 'node:stream'
 import { Client, type Dispatcher } from 'undici'
-import { createResponseReader, type ParsedHead } from './response-reader.ts'
+import { type ParsedHead, ResponseReader } from './response-reader.ts'
 
 /**
  * A response as an HTTP reader understands it. Header names are in lower case and in order; each character stands for
@@ -24,7 +24,7 @@ function ourReader() {
   let head: ParsedHead | undefined
   let body = ''
   let done: Understood | undefined
-  const reader = createResponseReader({
+  const reader = new ResponseReader({
     head(told) {
       head ??= told
       return 0

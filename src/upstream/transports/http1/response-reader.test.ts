@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../../../tests/fixtures/runs.ts'
-import { createResponseReader, type ParsedHead } from './response-reader.ts'
+import { type ParsedHead, ResponseReader } from './response-reader.ts'
 
 interface Told {
   readonly head: ParsedHead
@@ -14,7 +14,7 @@ function read(pieces: readonly (string | Buffer)[], { whole = 0, ended = true } 
   const answers: Told[] = []
   let head: ParsedHead | undefined
   let body: Buffer[] = []
-  const reader = createResponseReader({
+  const reader = new ResponseReader({
     head(told) {
       head = told
       return whole

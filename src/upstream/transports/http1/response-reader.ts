@@ -6,16 +6,6 @@ export interface ResponseListener {
   end(): void
 }
 
-export interface ResponseReader {
-  /** Reads a chunk, whose memory may be reused afterwards. Throws `MalformedResponse` if the response is malformed. */
-  push(chunk: Buffer): void
-  /** The buffer to read the next bytes into, if they belong to a long body that is delivered in one piece. */
-  readonly place: Buffer | undefined
-  placed(length: number): void
-  /** Called when the connection has ended. Returns false if that truncated a response. */
-  ended(): boolean
-}
-
 type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
 
 /** Maximum length of a chunk's size line and of a trailer. */
@@ -30,127 +20,136 @@ const long = 32 * 1024
 
 const nothing = Buffer.alloc(0)
 
-export function createResponseReader(listener: ResponseListener): ResponseReader {
-  let part: Part = 'head'
+export class ResponseReader {
+  readonly #listener: ResponseListener
+  #part: Part = 'head'
   /** The beginning of a head or line that is not complete yet. */
-  let begun: Buffer = nothing
+  #begun: Buffer = nothing
   /** The number of remaining bytes in the body, or in the current chunk. */
-  let left = 0
-  /** A body that is read directly into its buffer. */
-  let whole: Buffer | undefined
+  #left = 0
+  #whole: Buffer | undefined
   /** The bytes of the current response that are framing, less what its body allows. */
-  let framing = 0
+  #framing = 0
 
-  /** Refuses a response that keeps us busy with framing, such as one of chunks of one byte. */
-  const addFraming = (length: number) => {
-    framing += length
-    if (framing > maxFraming) throw new MalformedResponse('more framing than content')
+  constructor(listener: ResponseListener) {
+    this.#listener = listener
   }
 
-  const start = (head: ParsedHead) => {
-    // This response is only informational; another one follows.
-    if (head.status < 200) {
-      if (head.status === 101) throw new MalformedResponse('101 Switching Protocols without a request for it')
-      // Reject this response, as undici does, because we never send Expect.
-      if (head.status === 100) throw new MalformedResponse('100 Continue without a request for it')
-      if (!head.reuse) throw new MalformedResponse('informational response with Connection: close')
-      return
+  /** The buffer to read the next bytes into, if they belong to a long body that is delivered in one piece. */
+  get place(): Buffer | undefined {
+    return this.#whole?.subarray(this.#whole.length - this.#left)
+  }
+
+  placed(length: number): void {
+    this.#left -= length
+    if (this.#left > 0 || this.#whole === undefined) return
+    this.#listener.data(this.#whole)
+    this.#whole = undefined
+    this.#finish()
+  }
+
+  /** Reads a chunk, whose memory may be reused afterwards. Throws `MalformedResponse` if the response is malformed. */
+  push(chunk: Buffer): void {
+    const bytes = this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk])
+    this.#begun = nothing
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#part === 'head') at = this.#readHead(bytes, at)
+      else if (this.#part === 'length' || this.#part === 'chunk') at = this.#readContent(bytes, at)
+      else if (this.#part === 'until end') {
+        this.#listener.data(Buffer.from(bytes.subarray(at)))
+        return
+      } else at = this.#readLine(bytes, at)
     }
-    part = head.body === 'chunked' ? 'chunk size' : head.body === 'until end' ? 'until end' : 'length'
-    left = typeof head.body === 'number' ? head.body : 0
-    const wanted = listener.head(head)
-    if (part === 'length' && left > long && left <= wanted) whole = Buffer.allocUnsafeSlow(left)
-    if (part === 'length' && left === 0) finish()
   }
 
-  const finish = () => {
-    part = 'head'
-    framing = 0
-    listener.end()
+  /** Called when the connection has ended. Returns false if that truncated a response. */
+  ended(): boolean {
+    if (this.#part === 'until end') this.#finish()
+    return this.#part === 'head' && this.#begun.length === 0
   }
 
-  const placed = (length: number) => {
-    left -= length
-    if (left > 0 || whole === undefined) return
-    listener.data(whole)
-    whole = undefined
-    finish()
+  /** Reads a head, if it is complete. Returns the position after what was read, like the following two methods. */
+  #readHead(bytes: Buffer, at: number): number {
+    const length = headLength(bytes, at)
+    if (length === 0) {
+      if (!beginsWell(bytes, at)) throw new MalformedResponse('invalid status line')
+      refuseBareLf(bytes, at)
+      if (bytes.length - at > maxHead) throw new MalformedResponse('head too long')
+      this.#begun = Buffer.from(bytes.subarray(at))
+      return bytes.length
+    }
+    if (length > maxHead) throw new MalformedResponse('head too long')
+    const head = readHead(bytes.toString('latin1', at, at + length))
+    if (head.status < 200) {
+      // This response is only informational; another one follows.
+      this.#addFraming(length)
+      checkInformational(head)
+      return at + length
+    }
+    this.#part = typeof head.body === 'number' ? 'length' : head.body === 'chunked' ? 'chunk size' : head.body
+    this.#left = typeof head.body === 'number' ? head.body : 0
+    const wanted = this.#listener.head(head)
+    if (this.#part === 'length' && this.#left > long && this.#left <= wanted)
+      this.#whole = Buffer.allocUnsafeSlow(this.#left)
+    if (this.#part === 'length' && this.#left === 0) this.#finish()
+    return at + length
   }
 
-  /** The next line, if it is complete, and the position where the following one begins. */
-  const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
+  #readContent(bytes: Buffer, at: number): number {
+    const end = Math.min(at + this.#left, bytes.length)
+    if (this.#whole) {
+      bytes.copy(this.#whole, this.#whole.length - this.#left, at, end)
+      this.placed(end - at)
+      return end
+    }
+    this.#left -= end - at
+    this.#framing = Math.max(0, this.#framing - framingPerByte * (end - at))
+    this.#listener.data(Buffer.from(bytes.subarray(at, end)))
+    if (this.#left > 0) return end
+    if (this.#part === 'chunk') this.#part = 'chunk end'
+    else this.#finish()
+    return end
+  }
+
+  #readLine(bytes: Buffer, at: number): number {
     const end = bytes.indexOf(10, at)
     if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new MalformedResponse('a line ends with LF alone')
-    if (end === -1 && bytes.length - at > maxLine) throw new MalformedResponse('line too long')
-    if (end === -1) begun = Buffer.from(bytes.subarray(at))
-    return end === -1 ? undefined : { text: bytes.toString('latin1', at, end - 1), next: end + 1 }
-  }
-
-  const push = (chunk: Buffer) => {
-    const bytes = begun.length === 0 ? chunk : Buffer.concat([begun, chunk])
-    begun = nothing
-    let at = 0
-    while (at < bytes.length) {
-      if (part === 'head') {
-        const length = headLength(bytes, at)
-        if (length === 0) {
-          if (!beginsWell(bytes, at)) throw new MalformedResponse('invalid status line')
-          refuseBareLf(bytes, at)
-          if (bytes.length - at > maxHead) throw new MalformedResponse('head too long')
-          begun = Buffer.from(bytes.subarray(at))
-          return
-        }
-        if (length > maxHead) throw new MalformedResponse('head too long')
-        const head = readHead(bytes.toString('latin1', at, at + length))
-        at += length
-        if (head.status < 200) addFraming(length)
-        start(head)
-      } else if (part === 'length' || part === 'chunk') {
-        const end = Math.min(at + left, bytes.length)
-        if (whole) {
-          bytes.copy(whole, whole.length - left, at, end)
-          placed(end - at)
-          at = end
-          continue
-        }
-        left -= end - at
-        framing = Math.max(0, framing - framingPerByte * (end - at))
-        listener.data(Buffer.from(bytes.subarray(at, end)))
-        at = end
-        if (left > 0) return
-        if (part === 'chunk') part = 'chunk end'
-        else finish()
-      } else if (part === 'until end') {
-        listener.data(Buffer.from(bytes.subarray(at)))
-        return
-      } else {
-        const found = line(bytes, at)
-        if (found === undefined) return
-        addFraming(found.next - at)
-        at = found.next
-        if (part === 'chunk size') {
-          left = chunkSize(found.text)
-          part = left === 0 ? 'trailer' : 'chunk'
-        } else if (part === 'chunk end') {
-          if (found.text !== '') throw new MalformedResponse('chunk longer than its size')
-          part = 'chunk size'
-        } else if (found.text === '') finish()
-        else checkTrailer(found.text)
-      }
+    if (end === -1) {
+      if (bytes.length - at > maxLine) throw new MalformedResponse('line too long')
+      this.#begun = Buffer.from(bytes.subarray(at))
+      return bytes.length
     }
+    const line = bytes.toString('latin1', at, end - 1)
+    this.#addFraming(end + 1 - at)
+    if (this.#part === 'chunk size') {
+      this.#left = chunkSize(line)
+      this.#part = this.#left === 0 ? 'trailer' : 'chunk'
+    } else if (this.#part === 'chunk end') {
+      if (line !== '') throw new MalformedResponse('chunk longer than its size')
+      this.#part = 'chunk size'
+    } else if (line === '') this.#finish()
+    else checkTrailer(line)
+    return end + 1
   }
 
-  return {
-    push,
-    get place() {
-      return whole?.subarray(whole.length - left)
-    },
-    placed,
-    ended() {
-      if (part === 'until end') finish()
-      return part === 'head' && begun.length === 0
-    },
+  /** Refuses a response that keeps us busy with framing, such as one of chunks of one byte. */
+  #addFraming(length: number): void {
+    this.#framing += length
+    if (this.#framing > maxFraming) throw new MalformedResponse('more framing than content')
   }
+
+  #finish(): void {
+    this.#part = 'head'
+    this.#framing = 0
+    this.#listener.end()
+  }
+}
+
+function checkInformational({ status, reuse }: ParsedHead): void {
+  if (status === 101) throw new MalformedResponse('101 Switching Protocols without a request for it')
+  // Reject this response, as undici does, because we never send Expect.
+  if (status === 100) throw new MalformedResponse('100 Continue without a request for it')
+  if (!reuse) throw new MalformedResponse('informational response with Connection: close')
 }
 
 /** Whether the bytes begin like HTTP/1. Checked early, because a server with another protocol may send nothing more. */
@@ -171,14 +170,14 @@ function chunkSize(line: string): number {
 
 /** Checks a trailer. Trailers are ignored, but must not change the framing. */
 function checkTrailer(line: string): void {
-  const [name] = readField(line)
+  const name = nameIn(line)
+  if (!nameForm.test(name) || !valueForm.test(line)) throw invalidField(line)
   if (name === 'content-length' || name === 'transfer-encoding')
     throw new MalformedResponse('more than one Content-Length')
 }
 
 export interface ParsedHead {
   readonly status: number
-  /** The first value of each header, by the header's name in lower case. */
   readonly headers: ReadonlyMap<string, string>
   readonly repeated: readonly (readonly [name: string, value: string])[]
   /** How the end of the body is found: after a number of bytes, by chunks, or when the connection closes. */
@@ -202,6 +201,7 @@ const statusLine = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 /** Matches a header value without CR, LF, NUL or other control characters. */
 const valueForm = /^[\t\x20-\x7e\x80-\xff]*$/
+const fieldLine = /([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)\r\n/y
 
 /** Throws if a line ends with LF only, because the head can no longer become valid. */
 export function refuseBareLf(bytes: Buffer, from: number): void {
@@ -210,14 +210,11 @@ export function refuseBareLf(bytes: Buffer, from: number): void {
   }
 }
 
-/** Parses `name: value` without its line break and without leading white space in the value. */
-function readField(line: string): readonly [name: string, value: string] {
-  const colon = line.indexOf(':')
-  const name = line.slice(0, Math.max(0, colon)).toLowerCase()
-  if (!nameForm.test(name)) throw new MalformedResponse('invalid header name')
-  const value = line.slice(colon + 1).replace(/^[ \t]+/, '')
-  if (!valueForm.test(value)) throw new MalformedResponse(`invalid character in header ${name}`)
-  return [name, value]
+const nameIn = (line: string): string => line.slice(0, Math.max(0, line.indexOf(':'))).toLowerCase()
+
+function invalidField(line: string): MalformedResponse {
+  const name = nameIn(line)
+  return new MalformedResponse(nameForm.test(name) ? `invalid character in header ${name}` : 'invalid header name')
 }
 
 /**
@@ -225,22 +222,23 @@ function readField(line: string): readonly [name: string, value: string] {
  * read it like one of them. A few things that both accept are rejected as well: see `compare.fixture.ts`.
  */
 export function readHead(text: string): ParsedHead {
-  let at = text.indexOf('\r\n')
-  const [, minor, code] = statusLine.exec(text.slice(0, at)) ?? []
+  const end = text.indexOf('\r\n')
+  const [, minor, code] = statusLine.exec(text.slice(0, end)) ?? []
   if (code === undefined) throw new MalformedResponse('invalid status line')
   const status = Number(code)
   const headers = new Map<string, string>()
   const repeated: (readonly [string, string])[] = []
   let connection = ''
-  for (at += 2; at < text.length - 2; ) {
-    const end = text.indexOf('\r\n', at)
-    const [name, given] = readField(text.slice(at, end))
+  for (fieldLine.lastIndex = end + 2; fieldLine.lastIndex < text.length - 2; ) {
+    const at = fieldLine.lastIndex
+    const [, written, given = ''] = fieldLine.exec(text) ?? []
+    if (written === undefined) throw invalidField(text.slice(at, text.indexOf('\r\n', at)))
+    const name = written.toLowerCase()
     // Keep trailing white space in these two headers, because parsers treat it differently.
     const value = name === 'content-length' || name === 'transfer-encoding' ? given : given.replace(/[ \t]+$/, '')
     if (name === 'connection') connection += `,${value.toLowerCase()}`
     if (headers.has(name)) repeated.push([name, value])
     else headers.set(name, value)
-    at = end + 2
   }
   const coding = headers.get('transfer-encoding')
   const length = headers.get('content-length')
@@ -255,12 +253,15 @@ export function readHead(text: string): ParsedHead {
   const body = none ? 0 : coding !== undefined ? 'chunked' : length === undefined ? 'until end' : Number(length)
   const kept = minor === '1' ? !connection.includes('close') : connection.includes('keep-alive')
   const reuse = kept && body !== 'until end'
-  return { status, headers, repeated, body, reuse, keepAliveMs: keepAlive(headers.get('keep-alive')) }
-}
-
-function keepAlive(value: string | undefined): number | undefined {
-  const seconds = value === undefined ? undefined : /(?:^|[,;\s])timeout=([0-9]{1,6})/.exec(value)?.[1]
-  return seconds === undefined ? undefined : Number(seconds) * 1_000
+  const seconds = /(?:^|[,;\s])timeout=([0-9]{1,6})/.exec(headers.get('keep-alive') ?? '')?.[1]
+  return {
+    status,
+    headers,
+    repeated,
+    body,
+    reuse,
+    keepAliveMs: seconds === undefined ? undefined : Number(seconds) * 1_000,
+  }
 }
 
 /** Thrown if the server sent something that is not valid HTTP/1.1. */

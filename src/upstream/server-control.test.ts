@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createServerHistory } from './server-history.ts'
+import { ServerHistory } from './server-control.ts'
 
 test('G10: the history of a server is bounded, newest first, and counts failures that repeat', () => {
   let now = 0
-  const history = createServerHistory({ now: () => ++now })
+  const history = new ServerHistory({ now: () => ++now })
   history.record('started', { pid: 7 })
   history.record('lost', { pid: 7, reason: 'ended (exit code 3)' })
   for (let attempt = 0; attempt < 3; attempt++) history.record('failed', { reason: 'no such file' })

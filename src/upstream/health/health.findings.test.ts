@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import type { Descriptors } from '../../core/stores.ts'
-import { readHandshakeResult } from '../connection/handshake-result.ts'
+import { readHandshakeResult } from '../connection/handshake.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
-import { createServerFindings } from './findings.ts'
+import { ServerFindings } from './health.ts'
 
 const broken = (cause: unknown) => new ToolwayError('OUTCOME_UNKNOWN', 'The connection broke.', { cause })
 const large = new LimitExceeded('large-message', 16 * 1024 * 1024)
@@ -12,7 +12,7 @@ const large = new LimitExceeded('large-message', 16 * 1024 * 1024)
 function recorded() {
   const lines: object[] = []
   const log = { ...silentLog, warn: (facts: object) => lines.push(facts) }
-  return { findings: createServerFindings('files', log), lines }
+  return { findings: new ServerFindings('files', log), lines }
 }
 
 const listing = (...found: NonNullable<Descriptors['findings']>) => ({
@@ -44,7 +44,7 @@ describe('V6: findings of a server', () => {
   test('include once what exceeded a limit without a call', () => {
     const { findings, lines } = recorded()
     const flood = new LimitExceeded('flood', 16 * 1024 * 1024)
-    expect([flood, flood, large].map(findings.exceededWithoutCall)).toEqual([true, false, true])
+    expect([flood, flood, large].map((limit) => findings.exceededWithoutCall(limit))).toEqual([true, false, true])
     expect(lines).toHaveLength(2)
     const found = findings.of(listing(), {})
     expect(found).toMatchObject([{ kind: 'flood', limit: 16 * 1024 * 1024 }, { kind: 'large-message' }])
