@@ -1,4 +1,4 @@
-import { createCatalog } from '../../src/catalog/catalog.ts'
+import { Catalog } from '../../src/catalog/catalog.ts'
 import type { View } from '../../src/core/access.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Definition, Entry } from '../../src/core/entry.ts'
@@ -12,13 +12,11 @@ export interface Offer {
 /** A catalog of these tools as an agent sees it that may use all of them, and a way to change what a server offers. */
 export function catalogOf(offers: readonly Offer[]): { view: View; offer(offer: Offer): void } & Disposable {
   const sources = offers.map(sourceOf)
-  const catalog = createCatalog({
+  const catalog = new Catalog({
     sources,
     naming: { strategy: 'prefix', separator: '__', aliases: {}, maxLength: 64 },
     listDeadlineMs: 0,
-    decide: () => ({ allowed: true, rule: 'bench' }),
-    closed: () => undefined,
-    exposure: () => 'meta',
+    rules: { decide: () => ({ allowed: true, rule: 'bench' }), closed: () => undefined, exposure: () => 'meta' },
     clock: systemClock,
     log: { debug() {}, info() {}, warn() {}, error() {} },
   })

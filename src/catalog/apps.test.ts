@@ -5,7 +5,7 @@ import { entryOf } from '../core/call.fixture.ts'
 import { uiExtension } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
 import { setUp } from './catalog.fixture.ts'
-import { createCatalogs } from './catalog.ts'
+import { Catalogs } from './catalog.ts'
 import { callerOf, decideBy, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
 
 const page = (server: string) => `ui://${server}/app.html`
@@ -111,15 +111,14 @@ test('W3: errors do not suggest tools for pages only', async () => {
 test('W3: the page that a caller read last outlives a reload', async () => {
   const pages = new AppPages()
   const catalogOf = () =>
-    createCatalogs({
-      ...{
-        sources: [app('clock'), app('map')],
-        naming: namingOf(),
-        listDeadlineMs: 1,
-        pages,
-        clock: createManualClock(),
-      },
-      ...{ decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both', log: keepingLog() },
+    new Catalogs({
+      sources: [app('clock'), app('map')],
+      naming: namingOf(),
+      listDeadlineMs: 1,
+      rules: { decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both' },
+      pages,
+      clock: createManualClock(),
+      log: keepingLog(),
     })
   await catalogOf().view(callerOf()).resolve('resource', page('map'))
   expect((await catalogOf().view(callerOf()).resolve('tool', 'refresh')).entry.server).toBe('map')

@@ -1,24 +1,18 @@
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import type { Kind } from '../core/entry.ts'
-import { type CatalogOptions, createCatalog } from './catalog.ts'
+import { Catalog, type CatalogOptions } from './catalog.ts'
 import { callerOf, decideBy, type FakeSource, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
+import type { CatalogRules } from './visibility.ts'
 
 /** A catalog with a manual clock in which every caller may use everything. */
-export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogOptions> = {}) {
+export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogRules & CatalogOptions> = {}) {
   const clock = createManualClock()
   const log = keepingLog()
-  const catalog = createCatalog({
-    sources,
-    naming: namingOf(),
-    listDeadlineMs: 2_000,
-    decide: decideBy(() => true),
-    closed: () => undefined,
-    exposure: () => 'both',
-    clock,
-    log,
-    ...changes,
-  })
+  const { decide = decideBy(() => true), closed = () => undefined, exposure = () => 'both', ...others } = changes
+  const { hideDenied, ...options } = others
+  const rules = { decide, closed, exposure, ...(hideDenied !== undefined && { hideDenied }) }
+  const catalog = new Catalog({ sources, naming: namingOf(), listDeadlineMs: 2_000, rules, clock, log, ...options })
   return { catalog, clock, log, view: catalog.view(callerOf()) }
 }
 

@@ -4,13 +4,13 @@ import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Kind } from '../core/entry.ts'
 import { silentLog } from '../core/log.ts'
 import type { CallerChangeListener, Source } from '../core/source.ts'
-import { createCatalogs } from './catalog.ts'
+import { Catalogs } from './catalog.ts'
 import { callerOf, decideBy, type FakeSource, fakeSource, namingOf, type Offer } from './source.fixture.ts'
 
 function setUp(sources: readonly Source[], naming = namingOf()) {
   const clock = createManualClock()
   const rules = { decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both' as const }
-  return { clock, catalog: createCatalogs({ sources, naming, listDeadlineMs: 100, ...rules, clock, log: silentLog }) }
+  return { clock, catalog: new Catalogs({ sources, naming, listDeadlineMs: 100, rules, clock, log: silentLog }) }
 }
 
 /** A server that shows one tool more to those who can be asked. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSnapshotBuilder } from './snapshot.ts'
+import { SnapshotBuilder } from './snapshot.ts'
 import { fakeSource, keepingLog, namingOf } from './source.fixture.ts'
 
 const definitionOf = (
@@ -7,7 +7,7 @@ const definitionOf = (
   health: 'healthy' | 'degraded' | 'stale' | 'unhealthy' = 'healthy',
 ) => {
   const sources = [fakeSource('files', { tools: [{ name: 'read', ...offered }], health })]
-  const merge = createSnapshotBuilder({ sources, naming: namingOf(), log: keepingLog() })
+  const merge = new SnapshotBuilder({ sources, naming: namingOf(), log: keepingLog() })
   return merge.snapshot().items.tool[0]?.definition as Record<string, unknown>
 }
 
@@ -68,7 +68,7 @@ test('F1, J1: lists go meta-tools, native tools, servers as configured, entries 
     fakeSource('a', { tools: ['c'], priority: 100 }),
     fakeSource('toolway', { tools: ['list_servers'] }),
   ]
-  const { items } = createSnapshotBuilder({ sources, naming: namingOf(), log: keepingLog() }).snapshot()
+  const { items } = new SnapshotBuilder({ sources, naming: namingOf(), log: keepingLog() }).snapshot()
   expect(items.tool.map(({ name }) => name)).toEqual(['list_servers', 'time', 'hash', 'z__b', 'z__a', 'a__c'])
   expect(items.resource.map(({ definition }) => definition.uri)).toEqual(['x://z/1'])
   expect(items.template.map(({ definition }) => definition.uriTemplate)).toEqual(['x://z/{a}'])
@@ -78,7 +78,7 @@ test('F1, J1: lists go meta-tools, native tools, servers as configured, entries 
 test('F2: a collision is logged once, however often the catalog is made again', () => {
   const log = keepingLog()
   const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['x', 'x'] })]
-  const merge = createSnapshotBuilder({ sources, naming: namingOf({ strategy: 'flat' }), log })
+  const merge = new SnapshotBuilder({ sources, naming: namingOf({ strategy: 'flat' }), log })
   for (const source of [...sources, ...sources]) {
     merge.snapshot()
     merge.invalidate(source)
@@ -91,7 +91,7 @@ test('F2: a collision is logged once, however often the catalog is made again', 
 
 test('F4: a change of one server makes a new snapshot and leaves the others’ items as they are', () => {
   const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['y'] })] as const
-  const merge = createSnapshotBuilder({ sources, naming: namingOf(), log: keepingLog() })
+  const merge = new SnapshotBuilder({ sources, naming: namingOf(), log: keepingLog() })
   const before = merge.snapshot()
   expect(merge.snapshot()).toBe(before)
   sources[1].offer({ tools: ['y', 'z'] })

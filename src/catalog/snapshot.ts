@@ -160,7 +160,7 @@ function warnOnce(log: Log): Warn {
 /** The items of entries. Several builders share them, because most entries are the same in all catalogs. */
 export type KnownItems = WeakMap<Entry, { readonly label: Label; readonly item: Item }>
 
-export interface SnapshotBuilderOptions {
+interface SnapshotBuilderOptions {
   readonly sources: readonly Source[]
   readonly naming: NamingConfig
   readonly flagsOf?: FlagsOf | undefined
@@ -169,38 +169,46 @@ export interface SnapshotBuilderOptions {
 }
 
 /** Merges sources into snapshots. Reuses the parts of unchanged sources and the items of unchanged entries. */
-export function createSnapshotBuilder(options: SnapshotBuilderOptions) {
-  const { sources, naming, flagsOf, items = new WeakMap(), log } = options
-  const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
-  const choose = createChooser(naming)
-  const warn = warnOnce(log)
-  const parts = new Map<Source, SourcePart>()
-  let current: CatalogSnapshot | undefined
+export class SnapshotBuilder {
+  readonly #ordered: readonly Source[]
+  readonly #choose: Choose
+  readonly #warn: Warn
+  readonly #flagsOf: FlagsOf | undefined
+  readonly #items: KnownItems
+  readonly #parts = new Map<Source, SourcePart>()
+  #current: CatalogSnapshot | undefined
 
-  const partOf = (source: Source): SourcePart => {
-    const part = parts.get(source) ?? readPart(source, choose, warn)
-    parts.set(source, part)
+  constructor({ sources, naming, flagsOf, items = new WeakMap(), log }: SnapshotBuilderOptions) {
+    this.#ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
+    this.#choose = createChooser(naming)
+    this.#warn = warnOnce(log)
+    this.#flagsOf = flagsOf
+    this.#items = items
+  }
+
+  invalidate(source: Source): void {
+    this.#current = undefined
+    this.#parts.delete(source)
+  }
+
+  /** The current snapshot. It is the same object until `invalidate` is called. */
+  snapshot(): CatalogSnapshot {
+    this.#current ??= buildSnapshot(this.#ordered.map(this.#partOf), this.#itemOf, this.#warn)
+    return this.#current
+  }
+
+  readonly #partOf = (source: Source): SourcePart => {
+    const part = this.#parts.get(source) ?? readPart(source, this.#choose, this.#warn)
+    this.#parts.set(source, part)
     return part
   }
 
-  const itemOf = (entry: Entry, label: Label): Item => {
-    const known = items.get(entry)
+  readonly #itemOf = (entry: Entry, label: Label): Item => {
+    const known = this.#items.get(entry)
     if (known && sameLabel(known.label, label)) return known.item
-    const item = createItem(entry, label, flagsOf)
-    items.set(entry, { label, item })
+    const item = createItem(entry, label, this.#flagsOf)
+    this.#items.set(entry, { label, item })
     return item
-  }
-
-  return {
-    invalidate: (source: Source): void => {
-      current = undefined
-      parts.delete(source)
-    },
-    /** The current snapshot. It is the same object until `invalidate` is called. */
-    snapshot: (): CatalogSnapshot => {
-      current ??= buildSnapshot(ordered.map(partOf), itemOf, warn)
-      return current
-    },
   }
 }
 

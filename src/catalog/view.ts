@@ -1,8 +1,8 @@
 import type { NamingConfig } from '../config/schema.ts'
-import type { Exposure, Served, View } from '../core/access.ts'
+import type { Exposure, LookupOptions, Served, View } from '../core/access.ts'
 import type { AppPages } from '../core/apps.ts'
 import type { Caller } from '../core/call.ts'
-import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
+import { refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
@@ -28,240 +28,278 @@ import {
   serversInUri,
 } from './resolve.ts'
 import type { SearchIndex } from './search/search-index.ts'
-import type { CatalogSnapshot } from './snapshot.ts'
+import type { CatalogSnapshot, Item } from './snapshot.ts'
 import { originalUri } from './uris.ts'
-import type { Visible } from './visibility.ts'
+import type { CatalogRules, Visible } from './visibility.ts'
 
-export interface ViewOptions {
+/** The catalog that a view shows a part of. */
+export interface ViewedCatalog {
   readonly sources: ReadonlyMap<string, Source>
   readonly naming: NamingConfig
+  readonly rules: CatalogRules
+  readonly pages: AppPages
   readonly readiness: SourceReadiness
   snapshot(): CatalogSnapshot
-  index(): SearchIndex
+  searchIndex(): SearchIndex
   visible(caller: Caller): Visible
-  exposure(caller: Caller): Exposure
-  readonly decide: Decide
-  closed(caller: Caller, server: string): Denial | undefined
-  readonly pages: AppPages
-  /** If true, entries that the caller may not use are reported as not found. */
-  readonly hideDenied: boolean
 }
 
 /**
  * The catalog as one caller sees it, always current. Resolving an entry does not check permission: the call does, with
- * a reason and an audit record. Lists and hints contain only entries that the caller may use.
+ * a reason and an audit record. Lists and hints contain only entries that the caller may use. Its methods are bound,
+ * because the pipeline copies those that it does not audit.
  */
-export function createView(caller: Caller, options: ViewOptions): View {
-  const { readiness, naming, hideDenied } = options
-  const sources = hideDenied ? knownSources() : options.sources
+export class CatalogView implements View {
+  readonly #caller: Caller
+  readonly #catalog: ViewedCatalog
+  /** If true, entries that the caller may not use are reported as not found. */
+  readonly #hidesDenied: boolean
+  /** The sources that the caller may know of. */
+  readonly #sources: ReadonlyMap<string, Source>
 
-  const view: View = {
-    conversationStarted: () => readiness.conversationStarted(isOpen),
-    ready: (brief) => readiness.all(brief, isOpen),
-    started: async (server, wait) => {
-      const source = sources.get(server)
-      if (source && !options.closed(caller, server)) await readiness.of([source], wait)
-    },
-    missing: (kind = 'tool') =>
-      [...sources.values()].flatMap((source) => {
-        const hasAll = source.entries().length > 0 && !source.incomplete?.().includes(kind)
-        if (hasAll || options.closed(caller, source.name)) return []
-        const { health, reason } = source.status()
-        const known = health === 'healthy' || health === 'disabled'
-        // Parsers of some clients reject a whole list for a lone surrogate, which the text of an error may end with.
-        return known ? [] : [{ server: source.name, status: health, reason: reason.toWellFormed() }]
-      }),
-    listTtlMs(kind) {
-      const open = [...sources.values()].filter(({ name }) => !options.closed(caller, name))
-      const ttls = open.flatMap((source) => source.listTtlMs?.(kind) ?? [])
-      return ttls.length > 0 ? Math.min(...ttls) : undefined
-    },
-    list: (kind) => options.visible(caller).items[kind],
-    shown: (exposure = options.exposure(caller)) => options.visible(caller).tools[exposure],
-    page: (kind, cursor) => {
-      const { toolPages, pages } = options.visible(caller)
-      return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind])(cursor)
-    },
-    known: (kind, spelling) => {
-      const found = usable(meanings(kind, spelling))
-      return found.length === 1 ? found[0] : undefined
-    },
-    resolve: async (kind, spelling, wait) => {
-      const found = resolveNow(kind, spelling) ?? (await resolveLater(kind, spelling, wait))
+  constructor(caller: Caller, catalog: ViewedCatalog, hidesDenied: boolean) {
+    this.#caller = caller
+    this.#catalog = catalog
+    this.#hidesDenied = hidesDenied
+    this.#sources = hidesDenied ? this.#knownSources() : catalog.sources
+  }
+
+  readonly conversationStarted = (): void => {
+    this.#catalog.readiness.conversationStarted(this.#isOpen)
+  }
+
+  readonly ready = (brief?: 'brief'): Promise<void> => {
+    return this.#catalog.readiness.all(brief, this.#isOpen)
+  }
+
+  readonly started = async (server: string, wait?: Wait): Promise<void> => {
+    const source = this.#sources.get(server)
+    if (source && this.#isOpen(source)) await this.#catalog.readiness.of([source], wait)
+  }
+
+  readonly missing = (kind: Kind = 'tool') => {
+    return [...this.#sources.values()].flatMap((source) => {
+      const hasAll = source.entries().length > 0 && !source.incomplete?.().includes(kind)
+      if (hasAll || !this.#isOpen(source)) return []
+      const { health, reason } = source.status()
+      const known = health === 'healthy' || health === 'disabled'
+      // Parsers of some clients reject a whole list for a lone surrogate, which the text of an error may end with.
+      return known ? [] : [{ server: source.name, status: health, reason: reason.toWellFormed() }]
+    })
+  }
+
+  readonly listTtlMs = (kind: Kind): number | undefined => {
+    const open = [...this.#sources.values()].filter(this.#isOpen)
+    const ttls = open.flatMap((source) => source.listTtlMs?.(kind) ?? [])
+    return ttls.length > 0 ? Math.min(...ttls) : undefined
+  }
+
+  readonly list = (kind: Kind): readonly Item[] => {
+    return this.#visible().items[kind]
+  }
+
+  readonly shown = (exposure: Exposure = this.#exposure()): readonly Item[] => {
+    return this.#visible().tools[exposure]
+  }
+
+  readonly page = (kind: Kind, cursor?: string) => {
+    const { toolPages, pages } = this.#visible()
+    return (kind === 'tool' ? toolPages[this.#exposure()] : pages[kind])(cursor)
+  }
+
+  readonly known = (kind: Kind, spelling: string): Served | undefined => {
+    const found = this.#usable(this.#meanings(kind, spelling))
+    return found.length === 1 ? found[0] : undefined
+  }
+
+  readonly resolve = async (kind: Kind, spelling: string, wait?: LookupOptions): Promise<Served> => {
+    try {
+      const found = this.#resolveNow(kind, spelling) ?? (await this.#resolveLater(kind, spelling, wait))
       const isRead = kind === 'resource' && wait?.operation === undefined
-      if (isRead) options.pages.read(caller, spelling, found.entry.server)
+      if (isRead) this.#catalog.pages.read(this.#caller, spelling, found.entry.server)
       return found
-    },
-    find: async (kind, server, name, wait) => {
-      const [known] = usable(entryOf(kind, server, name))
-      if (known) return known
-      const source = sources.get(server)
-      if (!source) throw unknownServer(server, serverNames())
-      openAmong([server])
-      const late = await readiness.of([source], wait, { missing: 'named' })
-      const [found] = usable(entryOf(kind, server, name))
-      if (found) return found
-      throw serverNotReady(source, kind, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
-    },
-    ownName: (kind, server, spelling) =>
-      isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, naming),
-    search: (query, { limit, server }) => {
-      const among = options.visible(caller).offered
-      const { items, total } = options.index().search(query, { limit, among, server })
-      return { tools: items, total }
-    },
-    servers: () => options.visible(caller).servers(),
-    refusal: closedServer,
-  }
-  return hideDenied ? hiding(view) : view
-
-  /** The same view, except that denials are hidden from the caller. Denials are kept only for the audit record. */
-  function hiding(shown: View): View {
-    const conceal = (truth: () => ToolwayError | undefined) => (thrown: unknown) => {
-      throw thrown instanceof ToolwayError ? thrown.concealing(truth()) : thrown
-    }
-    const firstDenial = (found: readonly Served[]): ToolwayError | undefined => {
-      for (const { entry } of found) {
-        const decision = options.decide(caller, entry)
-        if (!decision.allowed) return refusalOf(decision, entry.server)
-      }
-      return undefined
-    }
-    return {
-      ...shown,
-      resolve: (kind, spelling, wait) => {
-        const truth = () =>
-          firstDenial(meanings(kind, spelling)) ??
-          namedIn(options.sources.keys(), kind, spelling)
-            .servers.map((server) => closedServer(server))
-            .find((refusal) => refusal)
-        return shown.resolve(kind, spelling, wait).catch(conceal(truth))
-      },
-      find: (kind, server, name, wait) => {
-        const truth = () => firstDenial(entryOf(kind, server, name)) ?? closedServer(server)
-        return shown.find(kind, server, name, wait).catch(conceal(truth))
-      },
-      refusal: () => undefined,
-      concealed: closedServer,
+    } catch (thrown) {
+      const servers = () => this.#namedIn(this.#catalog.sources.keys(), kind, spelling).servers
+      throw this.#concealing(thrown, () => this.#meanings(kind, spelling), servers)
     }
   }
 
-  function closedServer(server: string, kind?: Kind): ToolwayError | undefined {
-    const source = options.sources.get(server)
-    const closed = source && options.closed(caller, server)
-    if (closed) return refusalOf(closed, server)
+  readonly find = async (kind: Kind, server: string, name: string, wait?: LookupOptions): Promise<Served> => {
+    try {
+      const [known] = this.#usable(this.#entryOf(kind, server, name))
+      return known ?? (await this.#findLater(kind, server, name, wait))
+    } catch (thrown) {
+      throw this.#concealing(
+        thrown,
+        () => this.#entryOf(kind, server, name),
+        () => [server],
+      )
+    }
+  }
+
+  readonly ownName = (kind: Kind, server: string, spelling: string): string | undefined => {
+    return isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, this.#catalog.naming)
+  }
+
+  readonly search = (query: string, { limit, server }: { limit: number; server?: string }) => {
+    const among = this.#visible().offered
+    const { items, total } = this.#catalog.searchIndex().search(query, { limit, among, server })
+    return { tools: items, total }
+  }
+
+  readonly servers = () => {
+    return this.#visible().servers()
+  }
+
+  readonly refusal = (server: string, kind?: Kind): ToolwayError | undefined => {
+    return this.#hidesDenied ? undefined : this.#refusalOf(server, kind)
+  }
+
+  readonly concealed = (server: string): ToolwayError | undefined => {
+    return this.#hidesDenied ? this.#refusalOf(server) : undefined
+  }
+
+  #visible(): Visible {
+    return this.#catalog.visible(this.#caller)
+  }
+
+  #exposure(): Exposure {
+    return this.#catalog.rules.exposure(this.#caller)
+  }
+
+  readonly #isOpen = ({ name }: Source): boolean => this.#catalog.rules.closed(this.#caller, name) === undefined
+
+  /** The sources that the caller may know of: those where it may use something, and those that are listed anyway. */
+  #knownSources(): ReadonlyMap<string, Source> {
+    const shown = new Set(this.#serverNames())
+    const mayKnow = (name: string) => shown.has(name) || this.#refusalOf(name) === undefined
+    return new Map([...this.#catalog.sources].filter(([name]) => mayKnow(name)))
+  }
+
+  /** If denials are hidden, an error keeps the denial that it hides for the audit record only. */
+  #concealing(thrown: unknown, found: () => readonly Served[], servers: () => readonly string[]): unknown {
+    if (!this.#hidesDenied || !(thrown instanceof ToolwayError)) return thrown
+    const { decide } = this.#catalog.rules
+    for (const { entry } of found()) {
+      const decision = decide(this.#caller, entry)
+      if (!decision.allowed) return thrown.concealing(refusalOf(decision, entry.server))
+    }
+    const refusals = servers().map((server) => this.#refusalOf(server))
+    return thrown.concealing(refusals.find((refusal) => refusal))
+  }
+
+  #refusalOf(server: string, kind?: Kind): ToolwayError | undefined {
+    const { decide, closed } = this.#catalog.rules
+    const source = this.#catalog.sources.get(server)
+    const denied = source && closed(this.#caller, server)
+    if (denied) return refusalOf(denied, server)
     const entries = (source?.entries() ?? []).filter((entry) => kind === undefined || entry.kind === kind)
-    const decisions = entries.map((entry) => options.decide(caller, entry))
+    const decisions = entries.map((entry) => decide(this.#caller, entry))
     const denial = decisions.find((decision) => !decision.allowed)
     if (!denial || denial.allowed || decisions.some(({ allowed }) => allowed)) return undefined
     return refusalOf({ ...denial, reason: nothingUsable(server, denial, kind) }, server)
   }
 
-  /** The sources that the caller may know of: those where it may use something, and those that are listed anyway. */
-  function knownSources(): ReadonlyMap<string, Source> {
-    const shown = new Set(serverNames())
-    return new Map([...options.sources].filter(([name]) => shown.has(name) || closedServer(name) === undefined))
+  #usable(found: readonly Served[]): readonly Served[] {
+    if (!this.#hidesDenied) return found
+    return found.filter(({ entry }) => this.#catalog.rules.decide(this.#caller, entry).allowed)
   }
 
-  function usable(found: readonly Served[]): readonly Served[] {
-    return hideDenied ? found.filter(({ entry }) => options.decide(caller, entry).allowed) : found
-  }
-
-  function entryOf(kind: Kind, server: string, name: string): readonly Served[] {
-    const known = options.snapshot().registry.get(server)?.[kind].get(name)
+  #entryOf(kind: Kind, server: string, name: string): readonly Served[] {
+    const known = this.#catalog.snapshot().registry.get(server)?.[kind].get(name)
     return known ? [known] : []
   }
 
-  function meanings(kind: Kind, spelling: string): readonly Served[] {
-    const snapshot = options.snapshot()
+  #meanings(kind: Kind, spelling: string): readonly Served[] {
+    const snapshot = this.#catalog.snapshot()
     if (kind === 'resource') return resolveResource(snapshot, spelling)
     if (kind === 'template') return resolveTemplate(snapshot, spelling)
-    return resolveName(snapshot, kind, spelling, naming)
+    return resolveName(snapshot, kind, spelling, this.#catalog.naming)
   }
 
-  function resolveNow(kind: Kind, spelling: string): Served | undefined {
-    return only(kind, spelling, usable(meanings(kind, spelling)))
+  #resolveNow(kind: Kind, spelling: string): Served | undefined {
+    return this.#only(kind, spelling, this.#usable(this.#meanings(kind, spelling)))
   }
 
-  function only(kind: Kind, spelling: string, found: readonly Served[]): Served | undefined {
-    if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
-    return found[0]
+  #only(kind: Kind, spelling: string, found: readonly Served[]): Served | undefined {
+    if (found.length < 2) return found[0]
+    const offered = new Set(found.flatMap(({ entry }) => this.#offered(entry.kind)).map(({ entry }) => entry))
+    const named = found.filter(({ entry }) => offered.has(entry))
+    throw ambiguous(kind, spelling, named)
   }
 
   /** The tool that its server calls so, as the pages of apps do. The server of the page read last comes first. */
-  function resolveBare(name: string): Served | undefined {
-    const own = entryOf('tool', options.pages.lastServer(caller) ?? '', name)
+  #resolveBare(name: string): Served | undefined {
+    const own = this.#entryOf('tool', this.#catalog.pages.lastServer(this.#caller) ?? '', name)
     // The page means its own server's tool, also if the caller may not use that.
-    if (own.length > 0) return usable(own)[0]
-    return only(
-      'tool',
-      name,
-      options.visible(caller).items.tool.filter(({ entry }) => entry.name === name),
-    )
+    if (own.length > 0) return this.#usable(own)[0]
+    const namesakes = this.list('tool').filter(({ entry }) => entry.name === name)
+    return this.#only('tool', name, namesakes)
   }
 
-  function namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
-    if (!isByUri(kind)) return namedServers(names, spelling, naming)
+  #namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
+    if (!isByUri(kind)) return namedServers(names, spelling, this.#catalog.naming)
     return { servers: serversInUri(names, spelling), qualifier: undefined }
   }
 
+  async #findLater(kind: Kind, server: string, name: string, wait?: Wait): Promise<Served> {
+    const source = this.#sources.get(server)
+    if (!source) throw unknownServer(server, this.#serverNames())
+    this.#openAmong([server])
+    const late = await this.#catalog.readiness.of([source], wait, { missing: 'named' })
+    const [found] = this.#usable(this.#entryOf(kind, server, name))
+    if (found) return found
+    const refusal = serverNotReady(source, kind, waitedFor(late, source, wait))
+    if (refusal) throw refusal
+    const own = this.#offered(kind).filter(({ entry }) => entry.server === server)
+    throw unknownEntry(kind, name, own, server, ownName)
+  }
+
   /** Resolves a spelling that matches nothing yet: waits for servers that may offer the entry; fails if none does. */
-  async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
-    const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
+  async #resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
+    const { readiness, naming } = this.#catalog
+    const { servers: meant, qualifier } = this.#namedIn(this.#sources.keys(), kind, spelling)
     const mayBeBare = kind === 'tool' && meant.length === 0
-    const bare = mayBeBare ? resolveBare(spelling) : undefined
+    const bare = mayBeBare ? this.#resolveBare(spelling) : undefined
     if (bare) return bare
-    const servers = openAmong(meant)
-    const named = servers.map((server) => sources.get(server) as Source)
+    const servers = this.#openAmong(meant)
+    const named = servers.map((server) => this.#sources.get(server) as Source)
     // If there are several candidates, stop waiting as soon as one of them has the entry.
     const mayHave = (source: Source) =>
       isByUri(kind) ? readiness.pending(source) : couldBeNamed(source.name, spelling, naming)
-    const isCandidate = (source: Source) => mayHave(source) && isOpen(source)
-    const candidates = named.length > 0 ? named : [...sources.values()].filter(isCandidate)
+    const isCandidate = (source: Source) => mayHave(source) && this.#isOpen(source)
+    const candidates = named.length > 0 ? named : [...this.#sources.values()].filter(isCandidate)
     const missing = named.length > 0 ? 'named' : 'unnamed'
-    const enough = () => usable(meanings(kind, spelling)).length > 0
+    const enough = () => this.#usable(this.#meanings(kind, spelling)).length > 0
     const late = await readiness.of(candidates, wait, { enough, missing })
 
-    const found = resolveNow(kind, spelling) ?? (mayBeBare ? resolveBare(spelling) : undefined)
+    const found = this.#resolveNow(kind, spelling) ?? (mayBeBare ? this.#resolveBare(spelling) : undefined)
     if (found) return found
     for (const source of named.length > 0 ? named : late) {
       const refusal = serverNotReady(source, kind, waitedFor(late, source, wait))
       if (refusal) throw refusal
     }
-    if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())
+    if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, this.#serverNames())
     const [server] = servers.length === 1 ? servers : []
-    throw unknownEntry(kind, spelling, offered(kind), server)
-  }
-
-  function isOpen({ name }: Source): boolean {
-    return options.closed(caller, name) === undefined
+    throw unknownEntry(kind, spelling, this.#offered(kind), server)
   }
 
   /** The servers open to the caller, so that errors reveal nothing about closed ones. Throws if all are closed. */
-  function openAmong(servers: readonly string[]): readonly string[] {
-    const denials = servers.map((server) => options.closed(caller, server))
+  #openAmong(servers: readonly string[]): readonly string[] {
+    const denials = servers.map((server) => this.#catalog.rules.closed(this.#caller, server))
     const [first] = denials
     if (first && denials.every((denial) => denial)) throw refusalOf(first, servers[0] as string)
     return servers.filter((_, at) => denials[at] === undefined)
   }
 
-  function unknownIn(kind: Kind, name: string, server: string) {
-    const own = offered(kind).filter(({ entry }) => entry.server === server)
-    return unknownEntry(kind, name, own, server, ownName)
-  }
-
-  function mayHearOf(served: Served): boolean {
-    return offered(served.entry.kind).some(({ entry }) => entry === served.entry)
-  }
-
   /** The entries that errors may suggest. Models read them, so tools for pages only are left out. */
-  function offered(kind: Kind) {
-    const visible = options.visible(caller)
-    return kind === 'tool' ? visible.offered : visible.items[kind]
+  #offered(kind: Kind): readonly Item[] {
+    const { offered, items } = this.#visible()
+    return kind === 'tool' ? offered : items[kind]
   }
 
-  function serverNames(): readonly string[] {
-    return Array.from(options.visible(caller).servers(), ({ name }) => name)
+  #serverNames(): readonly string[] {
+    return this.servers().map(({ name }) => name)
   }
 }
 

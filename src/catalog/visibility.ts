@@ -22,62 +22,71 @@ export interface Visible {
   servers(): readonly ServerSummary[]
 }
 
-/** Max number of cached results. The results for agents that are no longer in use are evicted. */
-const maxKept = 64
-
-interface VisibilityOptions {
-  readonly sources: readonly Source[]
+/** What callers may use and see. */
+export interface CatalogRules {
   readonly decide: Decide
+  /** The denial if the caller may not use anything on the server; undefined otherwise. */
   closed(caller: Caller, server: string): Denial | undefined
+  exposure(caller: Caller): Exposure
+  /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
 }
 
-export function createVisibility(options: VisibilityOptions): (snapshot: CatalogSnapshot, caller: Caller) => Visible {
-  const { sources, decide, closed, hideDenied = false } = options
-  let known = new Map<string, Visible>()
-  let of: CatalogSnapshot | undefined
+/** Max number of cached results. The results for agents that are no longer in use are evicted. */
+const maxKept = 64
 
-  const see = (snapshot: CatalogSnapshot, caller: Caller): Visible => {
+/** The parts of snapshots that callers see, cached for the latest snapshot. */
+export class Visibility {
+  readonly #sources: readonly Source[]
+  readonly #rules: CatalogRules
+  readonly #known = new Map<string, Visible>()
+  #of: CatalogSnapshot | undefined
+
+  constructor(sources: readonly Source[], rules: CatalogRules) {
+    this.#sources = sources
+    this.#rules = rules
+  }
+
+  /** Forgets what callers see, because decisions may have changed. */
+  reset(): void {
+    this.#known.clear()
+  }
+
+  of(snapshot: CatalogSnapshot, caller: Caller): Visible {
+    if (this.#of !== snapshot) this.reset()
+    this.#of = snapshot
+    // The key has every caller property that the result depends on: otherwise callers could see too much.
+    const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin, showsApps(caller.capabilities)])
+    const visible = this.#known.get(key) ?? this.#see(snapshot, caller)
+    setBounded(this.#known, key, visible, maxKept)
+    return visible
+  }
+
+  #see(snapshot: CatalogSnapshot, caller: Caller): Visible {
+    const { decide, closed, hideDenied = false } = this.#rules
     const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => decide(caller, entry).allowed))
-    const offered = { ...items, tool: toolsForModels(items.tool) }
+    const offered = toolsForModels(items.tool)
     const mayReach = (server: string) => closed(caller, server) === undefined
-    const servers = () =>
-      summariesOf(offered, sources, mayReach, hideDenied ? undefined : (source) => noReads(source, caller))
-    const tools = toolsByExposure(showsApps(caller.capabilities) ? items.tool : offered.tool, servers)
+    const whyEmpty = hideDenied ? undefined : (source: Source) => this.#whyNoReads(source, caller)
+    const servers = () => summariesOf({ ...items, tool: offered }, this.#sources, mayReach, whyEmpty)
+    const tools = toolsByExposure(showsApps(caller.capabilities) ? items.tool : offered, servers)
     const toolPages = {
       direct: createPages(tools.direct),
       meta: createPages(tools.meta),
       both: createPages(tools.both),
       code: createPages(tools.code),
     }
-    return {
-      items,
-      offered: offered.tool,
-      tools,
-      pages: perKind((kind) => createPages(items[kind])),
-      toolPages,
-      servers,
-    }
+    return { items, offered, tools, pages: perKind((kind) => createPages(items[kind])), toolPages, servers }
   }
 
   /** Why the caller may use no tool of a server whose tools are allowed, but not known to be read-only (J2). */
-  const noReads = ({ name, origin, entries }: Source, caller: Caller): string | undefined => {
+  #whyNoReads({ name, origin, entries }: Source, caller: Caller): string | undefined {
     if (origin === 'native') return undefined
     for (const entry of entries()) {
-      const decision = decide(caller, entry)
+      const decision = this.#rules.decide(caller, entry)
       if (!decision.allowed && decision.code === 'WRITE_NOT_ALLOWED') return nothingUsable(name, decision, 'tool')
     }
     return undefined
-  }
-
-  return (snapshot, caller) => {
-    if (of !== snapshot) known = new Map()
-    of = snapshot
-    // The key has every caller property that the result depends on: otherwise callers could see too much.
-    const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin, showsApps(caller.capabilities)])
-    const visible = known.get(key) ?? see(snapshot, caller)
-    setBounded(known, key, visible, maxKept)
-    return visible
   }
 }
 

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
-import { createSearchIndex } from '../catalog/search/search-index.ts'
+import { SearchIndex } from '../catalog/search/search-index.ts'
 import { createItem } from '../catalog/snapshot.ts'
 import { configSchema } from '../config/schema.ts'
 import type { View } from '../core/access.ts'
@@ -66,7 +66,7 @@ export const handoversIn = (ttlStore: TtlStore): ClientToolState =>
 /** The same view with the search of a real catalog: which tools come into question depends on it. */
 function searching(view: View): View {
   const among = view.list('tool').map(({ name, entry }) => createItem(entry, { name, origin: 'native', stale: false }))
-  const index = createSearchIndex()
+  const index = new SearchIndex()
   index.update(among)
   return {
     ...view,

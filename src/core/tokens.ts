@@ -21,8 +21,8 @@ export const costsOf = (view: View) =>
   Object.fromEntries(exposures.map((mode) => [mode, costOf(view.shown(mode))])) as Record<Exposure, number>
 
 /** What a client pays for its tools, and what the agent's exposure mode saves it. */
-export function tokenAccount({ shown }: Pick<View, 'shown'>) {
-  const direct = costOf(shown('direct'))
-  const exposed = costOf(shown())
+export function tokenAccount(view: Pick<View, 'shown'>) {
+  const direct = costOf(view.shown('direct'))
+  const exposed = costOf(view.shown())
   return { direct, exposed, saved: Math.max(0, direct - exposed) }
 }

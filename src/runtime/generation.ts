@@ -1,6 +1,6 @@
 import { captureJson, createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
-import { type Catalog, createCatalogs } from '../catalog/catalog.ts'
+import { Catalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
 import { Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
@@ -59,7 +59,7 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly policy: Policy
   readonly guards: ServerGuards
   readonly approvalRules: ApprovalRules
-  readonly catalog: Catalog
+  readonly catalog: Catalogs
   readonly pipeline: Pipeline
   readonly servers: ConfiguredServers
   readonly inboundAuth: InboundAuth
@@ -213,16 +213,18 @@ const buildCatalog = (
   policy: Policy,
   { loaded: { config }, pins }: PreparedConfig,
   { pages, clock, log }: GenerationContext,
-): Catalog =>
-  createCatalogs({
+): Catalogs =>
+  new Catalogs({
     sources,
     naming: config.naming,
     listDeadlineMs: config.discovery.listDeadline,
-    decide: policy.decide,
-    closed: policy.closed,
-    hideDenied: config.policy.hideDenied,
+    rules: {
+      decide: policy.decide,
+      closed: policy.closed,
+      hideDenied: config.policy.hideDenied,
+      exposure: ({ agent }) => policy.exposureOf(agent),
+    },
     pages,
-    exposure: ({ agent }) => policy.exposureOf(agent),
     flagsOf: pins.flagsOf,
     clock,
     log,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Definition } from '../../core/entry.ts'
 import { createItem, type Item } from '../snapshot.ts'
-import { best, createSearchIndex } from './search-index.ts'
+import { best, SearchIndex } from './search-index.ts'
 import { stem, tokens } from './tokenizer.ts'
 
 const itemOf = (definition: Definition, server = 's'): Item => {
@@ -11,7 +11,7 @@ const itemOf = (definition: Definition, server = 's'): Item => {
   return createItem(entryOf({ server, name, definition }), { name, origin: 'forwarded', stale: false })
 }
 const indexOf = (items: readonly Item[]) => {
-  const index = createSearchIndex()
+  const index = new SearchIndex()
   index.update(items)
   return index
 }
@@ -177,7 +177,7 @@ test('B4: after any changes the index ranks as one that was made of the same too
   const query = fc.array(text, { minLength: 1, maxLength: 3 }).map((steps) => steps.join('. '))
   const run = fc.property(pool, lists, query, fc.nat(12), (tools, rounds, asked, limit) => {
     const items = tools.map((definition, at) => itemOf(definition, `s${at % 3}`))
-    const kept = createSearchIndex()
+    const kept = new SearchIndex()
     for (const round of rounds) {
       const listed = [...new Set(round.flatMap((at) => items[at] ?? []))]
       kept.update(listed)

@@ -3,8 +3,6 @@ import { isRecord } from '../../lib/is-record.ts'
 import type { Item } from '../snapshot.ts'
 import { tokens } from './tokenizer.ts'
 
-export type SearchIndex = ReturnType<typeof createSearchIndex>
-
 interface SearchQuery {
   readonly limit: number
   /** The tools that the caller may use. Pass the same array each time, because its mask is cached by identity. */
@@ -13,67 +11,67 @@ interface SearchQuery {
 }
 
 /** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
-export function createSearchIndex() {
-  const postings = createPostings()
+export class SearchIndex {
+  readonly #postings = new Postings()
   /** The tools. A tool's index in this array is its place; the places of removed tools are reused. */
-  const items: (Item | undefined)[] = []
-  const places = new Map<Item, number>()
-  const free: number[] = []
+  readonly #items: (Item | undefined)[] = []
+  readonly #places = new Map<Item, number>()
+  readonly #free: number[] = []
   /** For each place, the position of its tool in the list passed to `update`. */
-  let ranks = new Int32Array(0)
+  #ranks = new Int32Array(0)
   /** For each list that was searched, a mask with 1 for every place whose tool is in the list. */
-  let masks = new WeakMap<readonly Item[], Uint8Array>()
+  #masks = new WeakMap<readonly Item[], Uint8Array>()
 
-  return {
-    /** Replaces the set of tools. Indexes only tools that are new, and removes those that are gone. */
-    update(listed: readonly Item[]): void {
-      const present = new Set(listed)
-      const gone = [...places].filter(([item]) => !present.has(item))
-      postings.remove(gone.map(([item, place]) => ({ place, entry: item.entry })))
-      for (const [item, place] of gone) {
-        places.delete(item)
-        items[place] = undefined
-        free.push(place)
-      }
-      for (const item of present) {
-        if (places.has(item)) continue
-        const place = free.pop() ?? items.length
-        items[place] = item
-        places.set(item, place)
-        postings.add(place, item.entry)
-      }
-      ranks = new Int32Array(items.length)
-      for (const [rank, item] of listed.entries()) ranks[places.get(item) as number] = rank
-      masks = new WeakMap()
-    },
-    /** The matching tools, best first. Ties keep the order of the list passed to `update`. */
-    search(query: string, { limit, among, server }: SearchQuery) {
-      const steps = stepsOf(query)
-      const whole = score([...new Set(steps.flat())])
-      const mask = maskOf(among)
-      const ofServer = (place: number) => server === undefined || items[place]?.entry.server === server
-      const found = whole.places.filter((place) => mask[place] === 1 && ofServer(place))
-      const scores = steps.length > 1 ? fused(steps, whole.scores, found) : whole.scores
-      const order = (a: number, b: number) =>
-        (scores[b] as number) - (scores[a] as number) || (ranks[a] as number) - (ranks[b] as number)
-      return { items: best(found, limit, order).map((place) => items[place] as Item), total: found.length }
-    },
+  /** Replaces the set of tools. Indexes only tools that are new, and removes those that are gone. */
+  update(listed: readonly Item[]): void {
+    const present = new Set(listed)
+    const gone = [...this.#places].filter(([item]) => !present.has(item))
+    this.#postings.remove(gone.map(([item, place]) => ({ place, entry: item.entry })))
+    for (const [item, place] of gone) {
+      this.#places.delete(item)
+      this.#items[place] = undefined
+      this.#free.push(place)
+    }
+    for (const item of present) {
+      if (this.#places.has(item)) continue
+      const place = this.#free.pop() ?? this.#items.length
+      this.#items[place] = item
+      this.#places.set(item, place)
+      this.#postings.add(place, item.entry)
+    }
+    this.#ranks = new Int32Array(this.#items.length)
+    for (const [rank, item] of listed.entries()) this.#ranks[this.#places.get(item) as number] = rank
+    this.#masks = new WeakMap()
   }
 
-  function score(words: readonly string[]) {
-    return postings.score(words, { count: places.size, room: items.length })
+  /** The matching tools, best first. Ties keep the order of the list passed to `update`. */
+  search(query: string, { limit, among, server }: SearchQuery) {
+    const ranks = this.#ranks
+    const steps = stepsOf(query)
+    const whole = this.#score([...new Set(steps.flat())])
+    const mask = this.#maskOf(among)
+    const ofServer = (place: number) => server === undefined || this.#items[place]?.entry.server === server
+    const found = whole.places.filter((place) => mask[place] === 1 && ofServer(place))
+    const scores = steps.length > 1 ? this.#stepScores(steps, whole.scores, found) : whole.scores
+    const order = (a: number, b: number) =>
+      (scores[b] as number) - (scores[a] as number) || (ranks[a] as number) - (ranks[b] as number)
+    return { items: best(found, limit, order).map((place) => this.#items[place] as Item), total: found.length }
+  }
+
+  #score(words: readonly string[]) {
+    return this.#postings.score(words, { count: this.#places.size, room: this.#items.length })
   }
 
   /** A list's mask. Without it, looking up every match in a set would cost more than the rest of the search. */
-  function maskOf(among: readonly Item[]): Uint8Array {
-    const known = masks.get(among)
+  #maskOf(among: readonly Item[]): Uint8Array {
+    const known = this.#masks.get(among)
     if (known) return known
-    const mask = new Uint8Array(items.length)
+    const mask = new Uint8Array(this.#items.length)
     for (const item of among) {
-      const place = places.get(item)
+      const place = this.#places.get(item)
       if (place !== undefined) mask[place] = 1
     }
-    masks.set(among, mask)
+    this.#masks.set(among, mask)
     return mask
   }
 
@@ -81,10 +79,10 @@ export function createSearchIndex() {
    * The scores for a task with several steps. Adds a tool's score for the whole task and its score for its best step,
    * each relative to the best tool. Otherwise the step with the most words would dominate the list.
    */
-  function fused(steps: readonly (readonly string[])[], whole: Float64Array, found: readonly number[]): Float64Array {
-    const bestStep = new Float64Array(items.length)
+  #stepScores(steps: readonly (readonly string[])[], whole: Float64Array, found: readonly number[]): Float64Array {
+    const bestStep = new Float64Array(this.#items.length)
     for (const words of steps) {
-      const step = score(words).scores
+      const step = this.#score(words).scores
       const most = highest(step, found)
       for (const place of found) {
         const share = (step[place] as number) / most
@@ -104,43 +102,20 @@ function highest(scores: Float64Array, places: readonly number[]): number {
   return most || 1
 }
 
-/** The best `limit` candidates in order. Does not sort the others. */
+/** The best `limit` candidates in order. Does not sort the others: most are worse than all that are kept. */
 export function best(
   candidates: Iterable<number>,
   limit: number,
   compare: (a: number, b: number) => number,
 ): readonly number[] {
-  // A heap with the worst of the kept candidates on top, so that most candidates are rejected after one comparison.
   const kept: number[] = []
   for (const candidate of candidates) {
-    if (kept.length < limit) rise(kept, candidate, compare)
-    else if (limit > 0 && compare(candidate, kept[0] as number) < 0) sink(kept, candidate, compare)
+    if (kept.length >= limit && !(limit > 0 && compare(candidate, kept.at(-1) as number) < 0)) continue
+    const place = kept.findLastIndex((other) => compare(other, candidate) <= 0) + 1
+    kept.splice(place, 0, candidate)
+    if (kept.length > limit) kept.pop()
   }
-  return kept.sort(compare)
-}
-
-function rise(heap: number[], value: number, compare: (a: number, b: number) => number): void {
-  let at = heap.length
-  while (at > 0) {
-    const parent = (at - 1) >> 1
-    if (compare(heap[parent] as number, value) >= 0) break
-    heap[at] = heap[parent] as number
-    at = parent
-  }
-  heap[at] = value
-}
-
-function sink(heap: number[], value: number, compare: (a: number, b: number) => number): void {
-  let at = 0
-  for (;;) {
-    let child = 2 * at + 1
-    if (child >= heap.length) break
-    if (child + 1 < heap.length && compare(heap[child + 1] as number, heap[child] as number) > 0) child++
-    if (compare(value, heap[child] as number) >= 0) break
-    heap[at] = heap[child] as number
-    at = child
-  }
-  heap[at] = value
+  return kept
 }
 
 /** Text between the steps of a task: ends of sentences and lines, and words such as "then". */
@@ -168,46 +143,46 @@ interface Posting {
 }
 
 /** An inverted index that is updated tool by tool. */
-function createPostings() {
-  const postings = new Map<string, Posting>()
+class Postings {
+  readonly #postings = new Map<string, Posting>()
 
-  return {
-    add(place: number, entry: Entry): void {
-      for (const [word, weight] of wordsOf(entry)) {
-        const known = postings.get(word)
-        if (known) {
-          known.places.push(place)
-          known.weights.push(weight)
-        } else postings.set(word, { places: [place], weights: [weight] })
+  add(place: number, entry: Entry): void {
+    for (const [word, weight] of wordsOf(entry)) {
+      const known = this.#postings.get(word)
+      if (known) {
+        known.places.push(place)
+        known.weights.push(weight)
+      } else this.#postings.set(word, { places: [place], weights: [weight] })
+    }
+  }
+
+  remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void {
+    const places = new Set(gone.map(({ place }) => place))
+    const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
+    // Remove all tools together, so that each posting list is scanned only once.
+    for (const word of words) {
+      const posting = this.#postings.get(word) as Posting
+      without(posting, places)
+      if (posting.places.length === 0) this.#postings.delete(word)
+    }
+  }
+
+  /** Scores `count` tools. A tool's score is at its place, which is below `room`. Rare words count more. */
+  score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
+    const scores = new Float64Array(room)
+    const touched: number[] = []
+    for (const word of words) {
+      const posting = this.#postings.get(word)
+      if (!posting) continue
+      const { places, weights } = posting
+      const rarity = Math.log(1 + (count - places.length + 0.5) / (places.length + 0.5))
+      for (let at = 0; at < places.length; at++) {
+        const place = places[at] as number
+        if (scores[place] === 0) touched.push(place)
+        scores[place] = (scores[place] as number) + rarity * (weights[at] as number)
       }
-    },
-    remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void {
-      const places = new Set(gone.map(({ place }) => place))
-      const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
-      // Remove all tools together, so that each posting list is scanned only once.
-      for (const word of words) {
-        const posting = postings.get(word) as Posting
-        without(posting, places)
-        if (posting.places.length === 0) postings.delete(word)
-      }
-    },
-    /** Scores `count` tools. A tool's score is at its place, which is below `room`. Rare words count more. */
-    score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
-      const scores = new Float64Array(room)
-      const touched: number[] = []
-      for (const word of words) {
-        const posting = postings.get(word)
-        if (!posting) continue
-        const { places, weights } = posting
-        const rarity = Math.log(1 + (count - places.length + 0.5) / (places.length + 0.5))
-        for (let at = 0; at < places.length; at++) {
-          const place = places[at] as number
-          if (scores[place] === 0) touched.push(place)
-          scores[place] = (scores[place] as number) + rarity * (weights[at] as number)
-        }
-      }
-      return { scores, places: touched }
-    },
+    }
+    return { scores, places: touched }
   }
 }
 
@@ -235,11 +210,11 @@ const lengthPenalty = 0.4
 /** The weighted length of a typical tool. A constant, so that a tool's weights do not depend on other tools. */
 const usualLength = 50
 
-const read = new WeakMap<Definition, Words>()
+const knownWords = new WeakMap<Definition, Words>()
 
 function wordsOf(entry: Entry): Words {
-  const known = read.get(entry.definition) ?? weigh(entry)
-  read.set(entry.definition, known)
+  const known = knownWords.get(entry.definition) ?? weigh(entry)
+  knownWords.set(entry.definition, known)
   return known
 }
 
