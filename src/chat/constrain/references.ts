@@ -1,7 +1,7 @@
 import { resolveReference } from '../../json/json-pointer.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import { CannotExpress, type WorkBudget } from './conversion.ts'
-import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
+import { type AnySchema, isSchema, isSchemaObject, type JsonSchemaObject } from './schema.ts'
 
 /** Resolves a `$ref` within the same schema. Nothing is ever fetched. */
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
@@ -11,21 +11,27 @@ export function resolve(root: AnySchema, reference: string, at: string): AnySche
 }
 
 const lookUp = (root: AnySchema, reference: string): unknown =>
-  /^#[^/]/.test(reference) ? anchorsOf(root).get(reference.slice(1)) : resolveReference(root, reference)
+  /^#[^/]/.test(reference) && typeof root === 'object'
+    ? anchorsOf(root).get(reference.slice(1))
+    : resolveReference(root, reference)
 
-type Anchors = ReadonlyMap<string, AnySchema>
+const anchorsOf = memoizeByObject(
+  (root: object): ReadonlyMap<string, AnySchema> =>
+    // If several have the same name, the first one counts.
+    new Map(
+      [...objectsIn(root)].toReversed().flatMap((one) => (typeof one.$anchor === 'string' ? [[one.$anchor, one]] : [])),
+    ),
+)
 
-const anchorsOf = (root: AnySchema): Anchors => (typeof root === 'boolean' ? new Map() : anchorsOfSchema(root))
-
-const anchorsOfSchema = memoizeByObject((root: object): Anchors => anchorsIn(root, new Map(), 0))
-
-/** Collects the anchors in a schema. If several have the same name, the first one counts. */
-function anchorsIn(place: unknown, found: Map<string, AnySchema>, depth: number): Anchors {
-  if (typeof place !== 'object' || place === null || depth > 64) return found
-  if (isSchemaObject(place) && typeof place.$anchor === 'string' && !found.has(place.$anchor))
-    found.set(place.$anchor, place)
-  for (const inner of Object.values(place)) anchorsIn(inner, found, depth + 1)
-  return found
+/** All objects in a schema, including those in its definitions, but not in the values that it lists. */
+function* objectsIn(root: unknown): Generator<JsonSchemaObject> {
+  const open = [root]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== 'object' || next === null) continue
+    if (isSchemaObject(next)) yield next
+    for (const [name, inner] of Object.entries(next).reverse())
+      if (name !== 'const' && name !== 'enum') open.push(inner)
+  }
 }
 
 const shown = (reference: string): string => JSON.stringify(reference.slice(0, 80))
@@ -57,15 +63,12 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
   return false
 }
 
-/** All references in a schema, including those in its definitions, which may point back to the containing schema. */
+/** All references in a schema; its definitions may point back to the containing schema. */
 function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()
-  const open = [place]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (typeof next !== 'object' || next === null) continue
+  for (const { $ref } of objectsIn(place)) {
     budget.spend(1)
-    if (isSchemaObject(next) && typeof next.$ref === 'string') found.add(next.$ref)
-    for (const [name, inner] of Object.entries(next)) if (name !== 'const' && name !== 'enum') open.push(inner)
+    if (typeof $ref === 'string') found.add($ref)
   }
   return found
 }

@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Budget } from '../../core/limits/budget.ts'
 import type { Log } from '../../core/log.ts'
+import { createLazy } from '../../lib/memoize.ts'
 import type { Model } from './model.ts'
 import type { createProfiles } from './server-profile.ts'
 
@@ -42,19 +43,14 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
 
 /** Creates the model on first use; retries after a failure. */
 function lazyModel(facts: Pick<Model, 'name' | 'vision'>, make: () => Promise<Model>): Model {
-  let making: Promise<Model> | undefined
+  const model = createLazy(make)
   return {
     ...facts,
     async *complete(request) {
-      making ??= make().catch((error) => {
-        making = undefined
-        throw error
-      })
-      yield* (await making).complete(request)
+      yield* (await model.get()).complete(request)
     },
     async [Symbol.asyncDispose]() {
-      const made = await making?.catch(() => undefined)
-      await made?.[Symbol.asyncDispose]()
+      await (await model.loaded())?.[Symbol.asyncDispose]()
     },
   }
 }

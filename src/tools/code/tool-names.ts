@@ -8,23 +8,20 @@ export type Names = ReturnType<typeof createNames>
 /** The names of the tools in a list. They are cached by list, because a list stays the same object until it changes. */
 export const namesOf = memoizeByObject(createNames)
 
-interface OfServer {
-  readonly exact: ReadonlyMap<string, Served>
-  /** The tools' identifiers. Computed on first use, because most servers are never used by a program. */
-  readonly spelt: () => Spelt
-}
-
 interface Spelt {
   readonly identifiers: ReadonlyMap<string, string>
   readonly names: ReadonlyMap<string, string>
 }
 
+type ToolsByName = ReadonlyMap<string, Served>
+
+/** The identifiers of a server's tools. Computed on first use, because most servers are never used by a program. */
+const spellingsOf = memoizeByObject((tools: ToolsByName) => spell(tools.keys()))
+
 function createNames(tools: readonly Served[]) {
-  const servers = new Map<string, OfServer>()
-  for (const [server, served] of Map.groupBy(tools, ({ entry }) => entry.server)) {
-    const exact = new Map(served.map((one) => [one.entry.name, one]))
-    servers.set(server, { exact, spelt: once(() => spell(exact.keys())) })
-  }
+  const servers = new Map<string, ToolsByName>()
+  for (const [server, served] of Map.groupBy(tools, ({ entry }) => entry.server))
+    servers.set(server, new Map(served.map((one) => [one.entry.name, one])))
   const { identifiers, names } = spell(servers.keys())
   /** The exact name of a server, given either that name or the server's identifier. */
   const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
@@ -33,26 +30,19 @@ function createNames(tools: readonly Served[]) {
     /** Finds a tool by exact names first, then by identifiers. */
     find(server: string, tool: string): Served | undefined {
       const own = servers.get(serverOf(server) ?? '')
-      return own?.exact.get(tool) ?? own?.exact.get(own.spelt().names.get(tool) ?? tool)
+      return own?.get(tool) ?? own?.get(spellingsOf(own).names.get(tool) ?? tool)
     },
-    identifiers: ({ entry: { server, name } }: Served) => ({
-      server: identifiers.get(server) ?? server,
-      tool: servers.get(server)?.spelt().identifiers.get(name) ?? name,
-    }),
+    identifiers({ entry: { server, name } }: Served) {
+      const own = servers.get(server)
+      const tool = own && spellingsOf(own).identifiers.get(name)
+      return { server: identifiers.get(server) ?? server, tool: tool ?? name }
+    },
   }
 }
 
 function spell(exact: Iterable<string>): Spelt {
   const identifiers = identifiersOf(exact)
   return { identifiers, names: new Map([...identifiers].map(([name, identifier]) => [identifier, name])) }
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }
 
 /**

@@ -5,8 +5,8 @@ import { guardedGet } from '../../egress/guarded-get.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { get, type ModelTask, noAnswer, post } from './model-server.ts'
-import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
+import { get, type ModelTask, noAnswer, postJson } from './model-server.ts'
+import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, modelTask } from './models.ts'
 
 /** Makes images from a description (F17). Undefined if no model is configured. */
 export function diffusion(options: InferenceOptions): Tool | undefined {
@@ -29,9 +29,9 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     }),
     ...inferenceTraits(options),
     async run({ prompt, size, n, model: asked }, { signal }) {
-      const task: ModelTask = { name: choice.pick(asked), task: 'diffusion', clock: options.clock }
-      const made = await request(task, { prompt, n, size }, signal)
-      const images = await Promise.all(made.map((one) => bytesOf(task, one, signal))).catch(answered)
+      const task = modelTask(options, 'diffusion', choice.pick(asked), signal)
+      const made = await request(task, { prompt, n, size })
+      const images = await Promise.all(made.map((one) => bytesOf(task, one))).catch(answered)
       const content = images.map((bytes) => {
         const mimeType = sniffedType(bytes)
         if (!mimeType?.startsWith('image/')) throw noAnswer(task, 'images')
@@ -43,40 +43,32 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
   })
 
   /** Requests images as base64. Retries without `response_format`, because some servers reject that field. */
-  async function request(task: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
+  async function request(task: ModelTask, wishes: object): Promise<readonly Made[]> {
     try {
-      return await ask(task, { ...wishes, response_format: 'b64_json' }, signal)
+      return await ask(task, { ...wishes, response_format: 'b64_json' })
     } catch (thrown) {
       const isUnknown = thrown instanceof ToolwayError && /response_format/.test(thrown.message)
-      if (isUnknown) return await ask(task, wishes, signal)
+      if (isUnknown) return await ask(task, wishes)
       throw thrown
     }
   }
 
-  async function ask(task: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
-    const model = servedModel(options, task.name)
-    const { bytes } = await post(task, model, {
-      path: '/images/generations',
-      body: Buffer.from(JSON.stringify({ model: model.model, ...wishes })),
-      contentType: 'application/json',
-      accept: 'application/json',
-      // Base64 is a third larger than the image, and there may be several images.
-      maxBytes: maxBytes * 2,
-      signal,
-    })
+  async function ask(task: ModelTask, wishes: object): Promise<readonly Made[]> {
+    // Base64 is a third larger than the image, and there may be several images.
+    const { bytes } = await postJson(task, '/images/generations', wishes, 'application/json', maxBytes * 2)
     const read = answer.safeParse(parseJson(bytes.toString('utf8')))
     if (!read.success) throw noAnswer(task, 'images')
     return read.data.data
   }
 
   /** The bytes of an image. URLs on the model server itself are trusted; others are vetted like those from a caller. */
-  async function bytesOf(task: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
+  async function bytesOf(task: ModelTask, { b64_json, url }: Made): Promise<Buffer> {
     if (b64_json) return Buffer.from(b64_json, 'base64')
-    const model = servedModel(options, task.name)
+    const { model, signal } = task
     const base = new URL(model.baseUrl)
     const target = URL.parse(url ?? '', base.origin)
     if (!target) throw noAnswer(task, 'images')
-    if (target.origin === base.origin) return (await get(task, model, target, maxBytes, signal)).bytes
+    if (target.origin === base.origin) return (await get(task, target, maxBytes)).bytes
     return (await guardedGet(target.href, { vet: options.vet, signal, maxBytes, accept: 'image/*' })).bytes
   }
 }

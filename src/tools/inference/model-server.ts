@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { readBody } from '../../egress/guarded-get.ts'
+import type { HttpClient } from '../../egress/http-client.ts'
 import {
   type ModelRefusal,
   maxErrorBytes,
@@ -13,49 +14,65 @@ import {
 } from '../../egress/model-server.ts'
 import type { InferenceTask, ServedModel } from './models.ts'
 
-/** A request to a model server. Not used for chat completions: the chat loop has its own client. */
-export interface InferenceRequest {
+/** Work for a model on a server. */
+export interface ModelTask {
+  /** The model's name in the configuration. */
+  readonly name: string
+  readonly task: InferenceTask
+  readonly model: ServedModel
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** What to post. Not used for chat completions: the chat loop has its own client. */
+interface InferenceRequest {
   /** The path relative to the base URL, such as `/audio/speech`. */
   readonly path: string
   readonly body: Buffer
   readonly contentType: string
   readonly accept: string
-  readonly maxBytes: number
-  readonly signal: AbortSignal
 }
 
 /** Posts to a model server. Does not follow redirects, because the new target would get the API key. */
-export const post = (task: ModelTask, model: ServedModel, request: InferenceRequest) => {
-  const { path, body, contentType, accept, maxBytes, signal } = request
-  const url = new URL(model.baseUrl)
+export function post(task: ModelTask, { path, body, contentType, accept }: InferenceRequest, maxBytes: number) {
+  const url = new URL(task.model.baseUrl)
   const target = `${url.pathname.replace(/\/+$/, '')}${path}${url.search}`
   const headers = { 'content-type': contentType, accept }
-  return exchange(task, model, { method: 'POST', path: target, body, headers, signal }, maxBytes)
+  return exchange(task, { method: 'POST', path: target, body, headers }, maxBytes)
 }
+
+/** Posts JSON; the server gets its own name of the model. */
+export const postJson = (task: ModelTask, path: string, body: object, accept: string, maxBytes: number) =>
+  post(
+    task,
+    {
+      path,
+      body: Buffer.from(JSON.stringify({ model: task.model.model, ...body })),
+      contentType: 'application/json',
+      accept,
+    },
+    maxBytes,
+  )
 
 /** Downloads a file from a URL on the model server itself. */
-export const get = (task: ModelTask, model: ServedModel, url: URL, maxBytes: number, signal: AbortSignal) =>
-  exchange(task, model, { method: 'GET', path: url.pathname + url.search, headers: {}, signal }, maxBytes)
+export const get = (task: ModelTask, url: URL, maxBytes: number) =>
+  exchange(task, { method: 'GET', path: url.pathname + url.search, headers: {} }, maxBytes)
 
-interface Exchange {
-  readonly method: 'GET' | 'POST'
-  readonly path: string
+type Exchange = Pick<Parameters<HttpClient['request']>[0], 'method' | 'path' | 'body'> & {
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Buffer
-  readonly signal: AbortSignal
 }
 
-async function exchange(task: ModelTask, model: ServedModel, request: Exchange, maxBytes: number) {
-  const { signal } = request
+async function exchange(task: ModelTask, request: Exchange, maxBytes: number) {
+  const { name, model, clock, signal } = task
   const url = new URL(model.baseUrl)
-  const { headers, secrets } = modelCredentials(task.name, url, model.apiKey)
+  const { headers, secrets } = modelCredentials(name, url, model.apiKey)
   const { createHttpClient } = await import('../../egress/http-client.ts')
   // No timeouts here: the call has its own deadline, and a model may need longer than any fixed timeout.
   const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let begun = false
   try {
     await using client = createHttpClient(url, patience)
-    const answer = await client.request({ ...request, headers: { ...request.headers, ...headers } })
+    const answer = await client.request({ ...request, signal, headers: { ...request.headers, ...headers } })
     begun = true
     const header = (name: string) => String(answer.headers[name] ?? '')
     answer.body.on('error', () => {})
@@ -65,20 +82,14 @@ async function exchange(task: ModelTask, model: ServedModel, request: Exchange, 
     const { bytes, truncated } = await readBody(answer.body, encoding, isGood ? maxBytes : maxErrorBytes)
     if (!isGood) {
       const serverMessage = readServerMessage(truncated ? '' : bytes.toString('utf8'), secrets)
-      throw refused(task, url, { status, serverMessage, retryAfterMs: retryDelayMs(header, task.clock.now()) })
+      throw refused(task, url, { status, serverMessage, retryAfterMs: retryDelayMs(header, clock.now()) })
     }
     if (truncated) throw tooLarge(task, maxBytes)
     return { type: header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? '', bytes }
   } catch (thrown) {
     signal.throwIfAborted()
-    throw modelConnectionError(task.name, thrown, begun)
+    throw modelConnectionError(name, thrown, begun)
   }
-}
-
-export interface ModelTask {
-  readonly name: string
-  readonly task: InferenceTask
-  readonly clock: Clock
 }
 
 const refused = ({ name, task }: ModelTask, { origin }: URL, refusal: ModelRefusal): ToolwayError =>

@@ -66,9 +66,10 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
   }
 }
 
-/** The configuration for a model that `choiceFor` accepted. Use it only for tasks that need a model server. */
-export const servedModel = ({ config }: InferenceOptions, name: string): ServedModel =>
-  config.models[name] as ServedModel
+/** A task for a model that `choiceFor` accepted. Use it only for tasks that need a model server. */
+export function modelTask({ config, clock }: InferenceOptions, task: InferenceTask, name: string, signal: AbortSignal) {
+  return { name, task, model: config.models[name] as ServedModel, clock, signal }
+}
 
 /** The part of a language model that these tools use. The chat loop's models implement it. */
 export interface LanguageModel {

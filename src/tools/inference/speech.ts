@@ -5,8 +5,8 @@ import { parseJson } from '../../json/parse-json.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { type ModelTask, noAnswer, post } from './model-server.ts'
-import { bytesFrom, choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
+import { noAnswer, post, postJson } from './model-server.ts'
+import { bytesFrom, choiceFor, type InferenceOptions, inferenceTraits, modelArgument, modelTask } from './models.ts'
 
 /** Converts text to speech, and speech to text (F17). Undefined if no speech model is configured. */
 export function speech(options: InferenceOptions): Tool | undefined {
@@ -45,17 +45,9 @@ export function speech(options: InferenceOptions): Tool | undefined {
 
   async function speak(text: string, wishes: Wishes, signal: AbortSignal): Promise<Result> {
     const { voice, format, speed, model: asked } = wishes
-    const task: ModelTask = { name: speakers.pick(asked), task: 'speech', clock: options.clock }
-    const model = servedModel(options, task.name)
-    const body = { model: model.model, input: text, voice, response_format: format, speed }
-    const { bytes, type } = await post(task, model, {
-      path: '/audio/speech',
-      body: Buffer.from(JSON.stringify(body)),
-      contentType: 'application/json',
-      accept: 'audio/*',
-      maxBytes,
-      signal,
-    })
+    const task = modelTask(options, 'speech', speakers.pick(asked), signal)
+    const body = { input: text, voice, response_format: format, speed }
+    const { bytes, type } = await postJson(task, '/audio/speech', body, 'audio/*', maxBytes)
     // Raw PCM has no magic bytes, so fall back to the Content-Type header.
     const mimeType = sniffedType(bytes) ?? (type.startsWith('audio/') ? type : '')
     if (bytes.length === 0 || !mimeType.startsWith('audio/')) throw noAnswer(task, 'audio')
@@ -67,22 +59,17 @@ export function speech(options: InferenceOptions): Tool | undefined {
 
   async function writeDown(audio: string, { language, model: asked }: Wishes, signal: AbortSignal): Promise<Result> {
     const { bytes, mimeType } = bytesFrom('audio', audio, 'audio', maxBytes)
-    const task: ModelTask = { name: writers.pick(asked), task: 'transcription', clock: options.clock }
-    const model = servedModel(options, task.name)
+    const task = modelTask(options, 'transcription', writers.pick(asked), signal)
     const form = new FormData()
-    form.set('model', model.model)
+    form.set('model', task.model.model)
     form.set('response_format', 'json')
     if (language !== undefined) form.set('language', language)
     form.set('file', new Blob([bytes as Buffer<ArrayBuffer>], { type: mimeType }), `audio.${endingOf(mimeType)}`)
     const encoded = new Response(form)
-    const answer = await post(task, model, {
-      path: '/audio/transcriptions',
-      body: Buffer.from(await encoded.arrayBuffer()),
-      contentType: encoded.headers.get('content-type') as string,
-      accept: 'application/json',
-      maxBytes,
-      signal,
-    })
+    const body = Buffer.from(await encoded.arrayBuffer())
+    const contentType = encoded.headers.get('content-type') as string
+    const request = { path: '/audio/transcriptions', body, contentType, accept: 'application/json' }
+    const answer = await post(task, request, maxBytes)
     const { text } = asRecord(parseJson(answer.bytes.toString('utf8')))
     if (typeof text !== 'string') throw noAnswer(task, 'text')
     return resultOf({ content: [{ type: 'text', text }], structuredContent: { model: task.name, text } })

@@ -20,10 +20,10 @@ import { objects } from './objects.ts'
 import {
   type Conversion,
   type ConversionDepth,
-  createGrammarRules,
   defaultLimits,
   type GrammarContext,
   type GrammarLimits,
+  GrammarRules,
   maxKeyCharacters,
 } from './rules.ts'
 import { texts } from './strings.ts'
@@ -46,7 +46,7 @@ export function toGrammar(
   limits: GrammarLimits = defaultLimits,
   budget: WorkBudget = createBudget(),
 ): string {
-  const rules = createGrammarRules()
+  const rules = new GrammarRules()
   const references = new Map<string, Expression | undefined>()
   const flatten = createFlatten(schema, budget)
   const context: GrammarContext = { budget, flatten, limits, rules, cycles: findCycles(schema, budget), convert }

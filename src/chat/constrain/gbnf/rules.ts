@@ -3,64 +3,56 @@ import type { Flatten } from '../flatten.ts'
 import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import type { CodePointRange, Expression } from './expression.ts'
 
-export interface GrammarRules {
-  /** Returns the rule for this expression, named after the hint; equal expressions share a rule. */
-  define(hint: string, meaning: Expression): Expression
-  /** Returns the whole grammar, with this expression as its root rule. */
-  grammar(root: Expression): string
-}
-
 /** Maximum length of a grammar; longer ones are refused. */
 const maxLength = 512 * 1024
 
-export function createGrammarRules(): GrammarRules {
-  const bodies = new Map<string, string>()
-  const names = new Map<string, string>()
-  const numbers = new Map<string, number>()
-  let length = 0
+/** The rules of a grammar; equal expressions share a rule. */
+export class GrammarRules {
+  readonly #bodies = new Map<string, string>()
+  readonly #names = new Map<string, string>()
+  readonly #numbers = new Map<string, number>()
+  #length = 0
 
-  const nameFor = (hint: string): string => {
-    const plain =
-      hint
-        .replace(/[^A-Za-z0-9]+/g, '-')
-        .replace(/^-+|-+$/g, '')
-        .slice(0, 40) || 'rule'
-    let number = numbers.get(plain) ?? 0
-    let name: string
-    do name = ++number === 1 ? plain : `${plain}-${number}`
-    while (name === 'root' || bodies.has(name))
-    numbers.set(plain, number)
-    return name
-  }
-
-  const grow = (by: number): void => {
-    length += by
-    if (length > maxLength) throw new CannotExpress('', 'the schema', 'produces a grammar that is too large')
-  }
-
-  const written = (meaning: Expression): string => print(hoisted(meaning, (group) => define('part', group)))
-
-  const define = (hint: string, meaning: Expression): Expression => {
+  /** Returns the rule for this expression, named after the hint. */
+  define(hint: string, meaning: Expression): Expression {
     if (meaning.kind === 'rule') return meaning
-    const body = written(meaning)
-    let name = names.get(body)
+    const body = this.#print(meaning)
+    let name = this.#names.get(body)
     if (name === undefined) {
-      name = nameFor(hint)
-      names.set(body, name)
-      grow(name.length + body.length)
-      bodies.set(name, body)
+      name = this.#nameFor(hint)
+      this.#names.set(body, name)
+      this.#grow(name.length + body.length)
+      this.#bodies.set(name, body)
     }
     return { kind: 'rule', name }
   }
 
-  return {
-    define,
-    grammar(root) {
-      const first = written(root)
-      grow(first.length)
-      const lines = [...bodies].map(([name, body]) => `${name} ::= ${body}`)
-      return [`root ::= ${first}`, ...lines, ''].join('\n')
-    },
+  /** Returns the whole grammar, with this expression as its root rule. */
+  grammar(root: Expression): string {
+    const first = this.#print(root)
+    this.#grow(first.length)
+    const lines = [...this.#bodies].map(([name, body]) => `${name} ::= ${body}`)
+    return [`root ::= ${first}`, ...lines, ''].join('\n')
+  }
+
+  #print(meaning: Expression): string {
+    return print(hoisted(meaning, (group) => this.define('part', group)))
+  }
+
+  #nameFor(hint: string): string {
+    const letters = hint.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-+|-+$/g, '')
+    const plain = letters.slice(0, 40) || 'rule'
+    let number = this.#numbers.get(plain) ?? 0
+    let name: string
+    do name = ++number === 1 ? plain : `${plain}-${number}`
+    while (name === 'root' || this.#bodies.has(name))
+    this.#numbers.set(plain, number)
+    return name
+  }
+
+  #grow(by: number): void {
+    this.#length += by
+    if (this.#length > maxLength) throw new CannotExpress('', 'the schema', 'produces a grammar that is too large')
   }
 }
 

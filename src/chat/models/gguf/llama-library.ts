@@ -15,8 +15,8 @@ export interface LlamaLibrary {
   ): ChatWrapper
   readonly LlamaGrammarEvaluationState: new (options: {
     readonly model: LlamaModel
-    readonly grammar: LlamaGrammar
-  }) => GrammarState
+    readonly grammar: object
+  }) => object
   readonly LlamaChat: new (options: {
     readonly contextSequence: Sequence
     readonly chatWrapper: ChatWrapper
@@ -26,7 +26,7 @@ export interface LlamaLibrary {
 
 export interface Llama {
   loadModel(options: { readonly modelPath: string; readonly loadSignal: AbortSignal }): Promise<LlamaModel>
-  createGrammar(options: { readonly grammar: string }): Promise<LlamaGrammar>
+  createGrammar(options: { readonly grammar: string }): Promise<object>
 }
 
 export type TokenId = number
@@ -67,7 +67,7 @@ export interface Sequence {
   evaluateWithoutGeneratingNewTokens(tokens: readonly TokenId[]): Promise<void>
   evaluate(
     tokens: readonly TokenId[],
-    options: SamplingOptions & { readonly grammarEvaluationState: GrammarState },
+    options: SamplingOptions & { readonly grammarEvaluationState: object },
   ): AsyncGenerator<TokenId>
 }
 
@@ -77,15 +77,6 @@ export interface SamplingOptions {
   readonly topP: number
   readonly minP: number
   readonly seed: number
-}
-
-export interface LlamaGrammar {
-  readonly grammar: string
-}
-
-/** The current position in a grammar. */
-export interface GrammarState {
-  clone(): GrammarState
 }
 
 /** Formats a conversation for the model. */

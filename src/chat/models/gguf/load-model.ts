@@ -4,6 +4,7 @@ import { setImmediate as nextMoment } from 'node:timers/promises'
 import type { Clock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
+import { createLazy, memoizeByObject } from '../../../lib/memoize.ts'
 import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemory } from './errors.ts'
 import type { ChatWrapper, Llama, LlamaContext, LlamaLibrary, LlamaModel, Sequence } from './llama-library.ts'
 
@@ -119,27 +120,21 @@ async function begin({ name, load }: LoadModelOptions) {
     throw notInstalled(name, cause)
   })
   try {
-    return { library, ...(await startLlama(library)) }
+    return { library, ...(await llamaOf(library).get()) }
   } catch (cause) {
     throw noBuild(name, cause)
   }
 }
 
-const started = new WeakMap<LlamaLibrary, ReturnType<typeof start>>()
 const maxLogLine = 300
 
-/** Starts llama.cpp only once per process, because starting takes longer than loading a small model. */
-function startLlama(library: LlamaLibrary): ReturnType<typeof start> {
-  const before = started.get(library)
-  if (before) return before
-  const now = start(library)
-  started.set(library, now)
-  // Forget a failed start, so that the next use tries again: the missing build may have been installed by then.
-  now.catch(() => started.delete(library))
-  return now
-}
+/**
+ * Starts llama.cpp only once per process, because starting takes longer than loading a small model. After a failure, the
+ * next use tries again: the missing build may have been installed by then.
+ */
+const llamaOf = memoizeByObject((library: LlamaLibrary) => createLazy(() => startLlama(library)))
 
-async function start(library: LlamaLibrary) {
+async function startLlama(library: LlamaLibrary) {
   /** Functions that receive the lines of llama.cpp's error log. */
   const listeners = new Set<(line: string) => void>()
   const llama = await library.getLlama({
