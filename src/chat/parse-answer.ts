@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FunctionCall } from '../core/chat.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../json/json.ts'
+import { isRecord } from '../lib/is-record.ts'
 import type { ArgumentCheck } from './chat-run.ts'
-import { isSchemaObject as isObject, type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
+import { type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
 import { functionCall, maxCalls } from './constrain/stage-schemas.ts'
 import { newCallId } from './conversation.ts'
 import type { RepairResult } from './repair/reader.ts'
@@ -95,9 +96,9 @@ export function parseObject(
   text: string,
   { accepts, partial = false, ended = false }: ParseObjectOptions,
 ): { readonly value: JsonObject } | { readonly problem: string } {
-  const found = repair(text, { accepts: (value) => isObject(value) && accepts(value) })
+  const found = repair(text, { accepts: (value) => isRecord(value) && accepts(value) })
   if ('unreadable' in found) return { problem: found.unreadable }
-  if (!isObject(found.value)) return { problem: 'is not a JSON object' }
+  if (!isRecord(found.value)) return { problem: 'is not a JSON object' }
   // Never use half a path or half a query. If only closing brackets are missing, the values are complete.
   const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
   if (!isWhole && !partial) return { problem: 'was cut off' }
@@ -120,7 +121,7 @@ const callsEnd = /[}\]](?:[\s;,.`]|<\/?[\w|-]{1,40}>)*$/
  */
 export function callsInText(text: string, toolSet: ToolSet): readonly MadeCall[] {
   if (!beginsLikeCalls(text)) return []
-  const accepts = (value: unknown) => writtenIn(value).some((one) => isObject(one) && typeof one.name === 'string')
+  const accepts = (value: unknown) => writtenIn(value).some((one) => isRecord(one) && typeof one.name === 'string')
   const found = text.split(/<\/tool_call>/i).flatMap((part) => {
     const one = repair(part, { accepts })
     return 'value' in one ? (one.several ?? [one]).filter(({ value }) => accepts(value)) : []
@@ -142,22 +143,22 @@ const callMembers = new Set(['id', 'type', 'name', 'arguments', 'parameters'])
 
 /** The call that a model wrote as an object; undefined if the object is something else, such as a tool's definition. */
 function writtenCall(value: unknown, tools: ReadonlyMap<string, ChatTool>) {
-  if (!isObject(value) || !Object.keys(value).every((member) => callMembers.has(member))) return undefined
+  if (!isRecord(value) || !Object.keys(value).every((member) => callMembers.has(member))) return undefined
   const { name, arguments: own, parameters } = value
   const args = own ?? parameters
   if (typeof name !== 'string') return undefined
   if (typeof args === 'string') return /^\s*\{/.test(args) ? { name, args } : undefined
-  if (!isObject(args)) return undefined
+  if (!isRecord(args)) return undefined
   const { properties } = tools.get(name)?.callable.parameters ?? {}
-  const isParameter = (member: string) => isObject(properties) && Object.hasOwn(properties, member)
+  const isParameter = (member: string) => isRecord(properties) && Object.hasOwn(properties, member)
   const isSchema = ['type', 'properties', '$schema'].some((member) => member in args && !isParameter(member))
   return isSchema ? undefined : { name, args }
 }
 
 /** The values that may be calls: `{tool_calls: […]}`, a list or a single call, each optionally under `function`. */
 function writtenIn(value: unknown): readonly unknown[] {
-  const list = isObject(value) && Array.isArray(value.tool_calls) ? value.tool_calls : value
+  const list = isRecord(value) && Array.isArray(value.tool_calls) ? value.tool_calls : value
   return (Array.isArray(list) ? list : [list]).map((one) =>
-    isObject(one) && isObject(one.function) ? one.function : one,
+    isRecord(one) && isRecord(one.function) ? one.function : one,
   )
 }

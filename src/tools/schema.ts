@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { ToolwayError } from '../core/errors.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import { quote, shorten, thrownText } from '../lib/message-text.ts'
 import { nearMiss } from '../lib/similar-text.ts'
 
@@ -60,28 +61,17 @@ function compiled(schema: ToolSchema, tool: string, io: 'input' | 'output'): Com
   return '~standard' in schema ? { json, read: (value) => byStandard(schema as StandardSchema, tool, value) } : { json }
 }
 
-interface ConvertedSchema {
-  readonly schema: z.ZodObject
-  readonly json: JsonSchema
-}
-
 /** Converted schemas. Most schemas are constants, and every reload compiles the tools again. */
 const converted = {
-  input: new WeakMap<z.ZodObject, ConvertedSchema>(),
-  output: new WeakMap<z.ZodObject, ConvertedSchema>(),
-}
-
-function convert(given: z.ZodObject, io: 'input' | 'output'): ConvertedSchema {
-  const known = converted[io].get(given)
-  if (known) return known
-  const schema = io === 'input' ? strict(given) : given
-  const made = { schema, json: zodJson(schema, io) }
-  converted[io].set(given, made)
-  return made
+  input: memoizeByObject((given: z.ZodObject) => {
+    const schema = strict(given)
+    return { schema, json: zodJson(schema, 'input') }
+  }),
+  output: memoizeByObject((schema: z.ZodObject) => ({ schema, json: zodJson(schema, 'output') })),
 }
 
 function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): CompiledSchema {
-  const { schema, json } = convert(given, io)
+  const { schema, json } = converted[io](given)
   return {
     json,
     read: function read(value: unknown): SchemaOutcome | Promise<SchemaOutcome> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { escapeStep } from '../../json/json-pointer.ts'
-import { setBounded } from '../../lib/memoize.ts'
+import { memoizeByObject, setBounded } from '../../lib/memoize.ts'
 
 /** Thrown if a schema cannot be expressed as a grammar or a strict schema. */
 export class CannotExpress extends Error {
@@ -52,13 +52,18 @@ export function memoizeByContent<Input extends object | boolean, Output>(
   make: (input: Input) => Output,
   max = 512,
 ): (input: Input) => Output {
-  const kept = new Map<string, { readonly output: Output } | { readonly failure: unknown }>()
-  const keys = new WeakMap<object, string>()
+  const known = new Map<string, { readonly output: Output } | { readonly failure: unknown }>()
+  const attempt = (input: Input) => {
+    try {
+      return { output: make(input) }
+    } catch (failure) {
+      return { failure }
+    }
+  }
   return (input) => {
-    const key = (typeof input === 'object' && keys.get(input)) || contentHash(input)
-    if (typeof input === 'object') keys.set(input, key)
-    const outcome = kept.get(key) ?? attempt(make, input)
-    setBounded(kept, key, outcome, max)
+    const key = typeof input === 'object' ? hashOf(input) : contentHash(input)
+    const outcome = known.get(key) ?? attempt(input)
+    setBounded(known, key, outcome, max)
     if ('failure' in outcome) throw outcome.failure
     return outcome.output
   }
@@ -67,10 +72,4 @@ export function memoizeByContent<Input extends object | boolean, Output>(
 export const contentHash = (content: unknown): string =>
   createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 32)
 
-function attempt<Input, Output>(make: (input: Input) => Output, input: Input) {
-  try {
-    return { output: make(input) }
-  } catch (failure) {
-    return { failure }
-  }
-}
+const hashOf = memoizeByObject(contentHash)

@@ -1,10 +1,10 @@
+import { isRecord } from '../../lib/is-record.ts'
 import { CannotExpress, step, stepsPerSchema, type WorkBudget } from './conversion.ts'
 import { resolve } from './references.ts'
 import {
   type AnySchema,
   commonTypes,
   isSchema,
-  isSchemaObject,
   type JsonSchemaObject,
   listedValues,
   namedSchemas,
@@ -94,7 +94,7 @@ function mergeProperties(one: JsonSchemaObject, other: JsonSchemaObject, merged:
   if (isSchema(one.additionalProperties) && isSchema(other.additionalProperties)) {
     merged.additionalProperties = either(one.additionalProperties, other.additionalProperties)
   }
-  if (!isSchemaObject(one.properties) && !isSchemaObject(other.properties)) return
+  if (!isRecord(one.properties) && !isRecord(other.properties)) return
   const properties = {}
   const [mine, theirs] = [new Map(namedSchemas(one.properties)), new Map(namedSchemas(other.properties))]
   for (const name of new Set([...mine.keys(), ...theirs.keys()])) {

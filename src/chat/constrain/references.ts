@@ -1,7 +1,8 @@
 import { resolveReference } from '../../json/json-pointer.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import { CannotExpress, type WorkBudget } from './conversion.ts'
-import { type AnySchema, isSchema, isSchemaObject, type JsonSchemaObject } from './schema.ts'
+import { type AnySchema, isSchema, type JsonSchemaObject } from './schema.ts'
 
 /** Resolves a `$ref` within the same schema. Nothing is ever fetched. */
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
@@ -28,7 +29,7 @@ function* objectsIn(root: unknown): Generator<JsonSchemaObject> {
   const open = [root]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next !== 'object' || next === null) continue
-    if (isSchemaObject(next)) yield next
+    if (isRecord(next)) yield next
     for (const [name, inner] of Object.entries(next).reverse())
       if (name !== 'const' && name !== 'enum') open.push(inner)
   }

@@ -1,14 +1,7 @@
+import { isRecord } from '../../lib/is-record.ts'
 import { memoizeByContent } from './conversion.ts'
 import { resolve } from './references.ts'
-import {
-  type AnySchema,
-  isSchemaObject as isObject,
-  isSchema,
-  isSchemaObject,
-  type JsonSchemaObject,
-  mapSubschemas,
-  setMember,
-} from './schema.ts'
+import { type AnySchema, isSchema, type JsonSchemaObject, mapSubschemas, setMember } from './schema.ts'
 
 const types = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 
@@ -17,7 +10,7 @@ const isNumber = (value: unknown): boolean => typeof value === 'number' && Numbe
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0
 const isList = (value: unknown): boolean => Array.isArray(value) && value.length > 0
 const isSchemaList = (value: unknown): boolean => isList(value) && (value as unknown[]).every(isSchema)
-const isSchemaMap = (value: unknown): boolean => isSchemaObject(value) && Object.values(value).every(isSchema)
+const isSchemaMap = (value: unknown): boolean => isRecord(value) && Object.values(value).every(isSchema)
 const isType = (value: unknown): boolean =>
   isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
 
@@ -94,7 +87,7 @@ export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
   const rest = Object.entries(schema).filter(([keyword]) => !alternatives.includes(keyword))
   const found = new Map<string, Map<string, unknown>>()
   for (const { properties } of branchesOf(schema)) {
-    if (!isObject(properties)) continue
+    if (!isRecord(properties)) continue
     for (const [name, inner] of Object.entries(properties)) {
       const known = found.get(name) ?? new Map<string, unknown>()
       found.set(name, known.set(JSON.stringify(inner), inner))
@@ -114,7 +107,7 @@ function branchesOf(root: JsonSchemaObject): ReadonlySet<JsonSchemaObject> {
   // This loop also visits schemas that are added to the set during the iteration.
   for (const { anyOf, oneOf, allOf, $ref } of found) {
     const target = typeof $ref === 'string' ? resolve(root, $ref, '') : undefined
-    for (const one of [target, allOf, anyOf, oneOf].flat()) if (isObject(one)) found.add(one)
+    for (const one of [target, allOf, anyOf, oneOf].flat()) if (isRecord(one)) found.add(one)
   }
   return found
 }

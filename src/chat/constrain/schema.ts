@@ -1,21 +1,19 @@
 import { applicators, isListOfItems } from '../../core/schema-keywords.ts'
+import { isRecord } from '../../lib/is-record.ts'
 
 export type JsonSchemaObject = Readonly<Record<string, unknown>>
 
 /** A JSON Schema: `true` allows everything, `false` nothing. */
 export type AnySchema = JsonSchemaObject | boolean
 
-export const isSchemaObject = (value: unknown): value is JsonSchemaObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-export const isSchema = (value: unknown): value is AnySchema => typeof value === 'boolean' || isSchemaObject(value)
+export const isSchema = (value: unknown): value is AnySchema => typeof value === 'boolean' || isRecord(value)
 
 /** The schemas in a list such as `anyOf`; empty if it is not a list. */
 export const schemasIn = (value: unknown): readonly AnySchema[] => (Array.isArray(value) ? value.filter(isSchema) : [])
 
 /** The schemas in a map such as `properties`. */
 export const namedSchemas = (value: unknown): readonly (readonly [string, AnySchema])[] =>
-  isSchemaObject(value) ? Object.entries(value).filter((entry): entry is [string, AnySchema] => isSchema(entry[1])) : []
+  isRecord(value) ? Object.entries(value).filter((entry): entry is [string, AnySchema] => isSchema(entry[1])) : []
 
 export const strings = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
@@ -102,7 +100,7 @@ export function mapSubschemas(schema: JsonSchemaObject, change: (inner: AnySchem
     if (kind === 'one' && isSchema(value)) changed[keyword] = change(value)
     else if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value)))
       changed[keyword] = value.map((part) => (isSchema(part) ? change(part) : part))
-    else if (kind === 'map' && isSchemaObject(value)) changed[keyword] = mapNamed(value, change)
+    else if (kind === 'map' && isRecord(value)) changed[keyword] = mapNamed(value, change)
     else setMember(changed, keyword, value)
   }
   return changed

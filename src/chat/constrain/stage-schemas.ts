@@ -1,5 +1,6 @@
 import type { FunctionCall } from '../../core/chat.ts'
-import { type AnySchema, isSchemaObject, type JsonSchemaObject, mapSubschemas } from './schema.ts'
+import { isRecord } from '../../lib/is-record.ts'
+import { type AnySchema, type JsonSchemaObject, mapSubschemas } from './schema.ts'
 
 /** The answer from the selection stage (S3). */
 export interface ToolSelectionResponse {
@@ -98,6 +99,6 @@ function embed(schema: JsonSchemaObject, at: string, key: string) {
     return typeof rest.$ref === 'string' ? { ...rest, $ref: moved(rest.$ref) } : rest
   }
   const { $defs, definitions, ...own } = change(schema) as JsonSchemaObject
-  const ownDefinitions = [definitions, $defs].filter(isSchemaObject).flatMap((all) => Object.entries(all))
+  const ownDefinitions = [definitions, $defs].filter(isRecord).flatMap((all) => Object.entries(all))
   return { schema: own, definitions: Object.fromEntries(ownDefinitions.map(([name, inner]) => [rename(name), inner])) }
 }

@@ -1,6 +1,6 @@
 import type { FunctionCall, Reasoning } from '../../core/chat.ts'
 import { jsonValue, parseJson } from '../../json/parse-json.ts'
-import { isSchemaObject as isObject } from '../constrain/schema.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { asFunctionCalls, functionCall } from '../constrain/stage-schemas.ts'
 import { newCallId } from '../conversation.ts'
 import { repair } from '../repair/repair.ts'
@@ -37,16 +37,16 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
  * answer.
  */
 function readCalls(answer: string, plan: RequestPlan) {
-  const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
+  const found = repair(answer, { accepts: (value) => isRecord(value) && ('tool_calls' in value || 'content' in value) })
   if (!('value' in found) || found.ambiguous !== undefined || found.several) return { text: answer, calls: [] }
   if (!found.complete) {
-    const { content, tool_calls: calls } = isObject(found.value) ? found.value : {}
+    const { content, tool_calls: calls } = isRecord(found.value) ? found.value : {}
     return { text: typeof content === 'string' && calls === undefined ? content : answer, calls: [] }
   }
   const value = plan.restore(found.value)
-  if (!isObject(value)) return { text: answer, calls: [] }
+  if (!isRecord(value)) return { text: answer, calls: [] }
   const named = Array.isArray(value.tool_calls)
-    ? value.tool_calls.filter((call) => isObject(call) && typeof call.name === 'string')
+    ? value.tool_calls.filter((call) => isRecord(call) && typeof call.name === 'string')
     : []
   const text = typeof value.content === 'string' ? value.content : ''
   return { text, calls: asFunctionCalls({ tool_calls: named }, newCallId).tool_calls ?? [] }
@@ -89,7 +89,7 @@ class CompletionReader {
   #finished = false
 
   take(object: unknown): readonly TextPart[] {
-    if (!isObject(object)) return []
+    if (!isRecord(object)) return []
     this.#usage = usageOf(object.usage) ?? this.#usage
     const choice = choiceOf(object)
     if (!choice) return []
@@ -119,11 +119,11 @@ class CompletionReader {
   }
 
   #takeMessage(message: unknown, isWhole: boolean): readonly TextPart[] {
-    if (!isObject(message)) return []
+    if (!isRecord(message)) return []
     const { tool_calls: calls, function_call: only } = message
     if (Array.isArray(calls) && calls.length > 0)
       for (const [place, call] of calls.entries()) this.#takeCall(call, place)
-    else if (isObject(only)) this.#takeCall(only, 0)
+    else if (isRecord(only)) this.#takeCall(only, 0)
     this.#takeReasoning(message)
     const refusal = textOf(message.refusal)
     if (refusal !== '') this.#reason = 'filtered'
@@ -138,8 +138,8 @@ class CompletionReader {
   }
 
   #takeCall(item: unknown, place: number): void {
-    if (!isObject(item)) return
-    const called = isObject(item.function) ? item.function : item
+    if (!isRecord(item)) return
+    const called = isRecord(item.function) ? item.function : item
     const id = textOf(item.id)
     const hasIndex = typeof item.index === 'number'
     const key = hasIndex ? item.index : place
@@ -192,7 +192,7 @@ function joinedDetails(chunks: readonly unknown[]): readonly unknown[] {
   const joined: unknown[] = []
   for (const chunk of chunks) {
     const last = joined.at(-1)
-    const isMore = isObject(chunk) && isObject(last) && chunk.index !== undefined && chunk.index === last.index
+    const isMore = isRecord(chunk) && isRecord(last) && chunk.index !== undefined && chunk.index === last.index
     if (!isMore) joined.push(chunk)
     else {
       const texts = ['text', 'summary', 'data'].filter((member) => typeof chunk[member] === 'string')
@@ -241,8 +241,8 @@ export function isFinished(chunk: unknown): boolean {
 
 /** The first choice, if the object contains a part of it. */
 function choiceOf(object: unknown): Readonly<Record<string, unknown>> | undefined {
-  const choices = isObject(object) && Array.isArray(object.choices) ? object.choices : []
-  return choices.filter(isObject).find(({ index }) => index === 0 || typeof index !== 'number')
+  const choices = isRecord(object) && Array.isArray(object.choices) ? object.choices : []
+  return choices.filter(isRecord).find(({ index }) => index === 0 || typeof index !== 'number')
 }
 
 const argumentsOf = (value: unknown): string =>
@@ -253,19 +253,19 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /** The text of a message's content. Most servers send a string, some send parts. */
 function contentOf(content: unknown): string {
   if (!Array.isArray(content)) return textOf(content)
-  return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join('')
+  return content.map((part) => (isRecord(part) ? textOf(part.text) : '')).join('')
 }
 
 /** The reasoning among the parts of a message's content, as Mistral sends it. */
 function thinkingOf(content: unknown): string {
   if (!Array.isArray(content)) return ''
-  return content.map((part) => (isObject(part) ? contentOf(part.thinking) : '')).join('')
+  return content.map((part) => (isRecord(part) ? contentOf(part.thinking) : '')).join('')
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
 function usageOf(usage: unknown): Usage | undefined {
-  if (!isObject(usage)) return undefined
+  if (!isRecord(usage)) return undefined
   const { prompt_tokens: prompt, completion_tokens: completion } = usage
   if (!isCount(prompt) && !isCount(completion)) return undefined
   return { promptTokens: isCount(prompt) ? prompt : 0, completionTokens: isCount(completion) ? completion : 0 }

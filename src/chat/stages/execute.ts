@@ -7,9 +7,9 @@ import type { Entry } from '../../core/entry.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Content, Result } from '../../core/result.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
-import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { oneLine, truncateText } from '../conversation.ts'
 import type { ParsedCall } from '../parse-answer.ts'
 
@@ -28,28 +28,21 @@ export async function* execute(
 ): AsyncGenerator<ChatEvent, readonly CallResult[]> {
   const { clock, signal, config } = run
   const ran = new Map<ParsedCall, CallResult>()
-  const ended: ChatEvent[] = []
-  let running = 0
-  let wake = (): void => {}
+  const running = new Map<string, Promise<CallEnd>>()
 
-  const begin = async (id: string, call: ParsedCall, served: Served): Promise<void> => {
+  const begin = async (id: string, call: ParsedCall, served: Served): Promise<CallEnd> => {
     const start = clock.monotonic()
     const trail: Trail = { steps: [] }
     const { text, isError } = await runCall(run, { id, trail }, call, served)
     ran.set(call, { call: call.call, text, isError })
     const durationMs = clock.monotonic() - start - (trail.waits?.endedMs ?? 0)
-    ended.push({ kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) })
-    wake()
+    return { id, event: { kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) } }
   }
 
-  async function* endedCalls(): AsyncGenerator<ChatEvent> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    wake = resolve
-    if (ended.length === 0) await endWith(signal, promise)
-    for (const event of ended.splice(0)) {
-      running--
-      yield event
-    }
+  async function* nextEnd(): AsyncGenerator<ChatEvent> {
+    const { id, event } = await endWith(signal, Promise.race(running.values()))
+    running.delete(id)
+    yield event
   }
 
   for (const call of calls) {
@@ -60,15 +53,19 @@ export async function* execute(
       ran.set(call, { call: call.call, text, isError: true })
       continue
     }
-    while (running >= config.parallel) yield* endedCalls()
+    while (running.size >= config.parallel) yield* nextEnd()
     const { name, entry } = served
     const id = randomUUID()
     yield { kind: 'call', call: call.call.id, id, name, server: entry.server, arguments: call.arguments }
-    running++
-    void begin(id, call, served)
+    running.set(id, begin(id, call, served))
   }
-  while (running > 0) yield* endedCalls()
+  while (running.size > 0) yield* nextEnd()
   return calls.map((call) => ran.get(call) as CallResult)
+}
+
+interface CallEnd {
+  readonly id: string
+  readonly event: ChatEvent
 }
 
 /**
@@ -140,7 +137,7 @@ export const roundMessages = (
 /** The result as text for the model: its text, or structured content if it has no text. Other parts are described. */
 export function resultText({ body, isError }: Result, maxBytes: number): string {
   const { content, structuredContent } = body.exact
-  const parts = Array.isArray(content) ? (content.filter(isObject) as unknown as Content[]) : []
+  const parts = Array.isArray(content) ? (content.filter(isRecord) as unknown as Content[]) : []
   const texts = parts.map((part) => plainText(part) ?? `[${described(part)}]`)
   const hasText = parts.some((part) => plainText(part) !== undefined)
   if (!hasText && structuredContent !== undefined) texts.unshift(JSON.stringify(structuredContent))
@@ -165,7 +162,7 @@ const asText = (value: unknown): string | undefined => (typeof value === 'string
 
 function plainText(part: Content): string | undefined {
   if (part.type === 'text') return asText(part.text) ?? ''
-  const { text } = part.type === 'resource' && isObject(part.resource) ? part.resource : {}
+  const { text } = part.type === 'resource' && isRecord(part.resource) ? part.resource : {}
   return typeof text === 'string' ? text : undefined
 }
 
@@ -178,7 +175,7 @@ function described(part: Content): string {
     case 'resource_link':
       return `resource ${asText(part.uri)}${part.description === undefined ? '' : `: ${asText(part.description)}`}`
     case 'resource': {
-      const { uri, blob, mimeType } = isObject(part.resource) ? part.resource : {}
+      const { uri, blob, mimeType } = isRecord(part.resource) ? part.resource : {}
       return `resource ${asText(uri)}, ${typed(mimeType, blob)}`
     }
     default:

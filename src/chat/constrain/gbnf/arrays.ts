@@ -1,5 +1,6 @@
+import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, step } from '../conversion.ts'
-import { isSchema, isSchemaObject, type JsonSchemaObject, listedValues, numberIn, schemasIn } from '../schema.ts'
+import { isSchema, type JsonSchemaObject, listedValues, numberIn, schemasIn } from '../schema.ts'
 import { all, any, type Expression, nothing, optional, text, times } from './expression.ts'
 import {
   type Conversion,
@@ -57,8 +58,8 @@ function layout(schema: JsonSchemaObject) {
 
 /** Arrays with unique items. A grammar can guarantee this only for listed values, in the order of the list. */
 function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence {
-  const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
-  const values = isSchemaObject(items) ? listedValues(items) : undefined
+  const items = isRecord(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
+  const values = isRecord(items) ? listedValues(items) : undefined
   if (!values || Object.keys(items as object).some((keyword) => !quiet.has(keyword))) {
     throw new CannotExpress(at, 'uniqueItems', 'requires items with an enum')
   }

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, step } from '../conversion.ts'
 import { merge } from '../flatten.ts'
 import {
@@ -5,7 +6,6 @@ import {
   allTypes,
   commonTypes,
   isOfType,
-  isSchemaObject,
   type JsonSchemaObject,
   listedValues,
   namedSchemas,
@@ -104,10 +104,10 @@ function objectsExclude(context: GrammarContext, written: JsonSchemaObject, othe
   })
 }
 
-const isOpen = (additional: unknown): boolean => additional === true || isSchemaObject(additional)
+const isOpen = (additional: unknown): boolean => additional === true || isRecord(additional)
 
 const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
-  isSchemaObject(schema) ? context.flatten(schema, at) : schema
+  isRecord(schema) ? context.flatten(schema, at) : schema
 
 /** Keywords that are not checked for listed values. */
 const uncheckable = ['pattern', 'format', 'properties', 'items', 'multipleOf', 'additionalProperties', 'required']

@@ -1,10 +1,10 @@
 import { unescapeStep, valueAt } from '../../../json/json-pointer.ts'
+import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, createBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
 import { createFlatten } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
   type AnySchema,
-  isSchemaObject,
   type JsonSchemaObject,
   type JsonType,
   listedValues,
@@ -62,7 +62,7 @@ export function toGrammar(
     if (subschema === true) return anyValue(context)
     if (typeof subschema.$ref === 'string' && isOnlyReference(subschema)) return referred(subschema.$ref, at, inner)
     const flat = flatten(subschema, at)
-    return isSchemaObject(flat) ? allowed(context, flat, at, inner) : convert(flat, at, inner)
+    return isRecord(flat) ? allowed(context, flat, at, inner) : convert(flat, at, inner)
   }
 
   function referred(reference: string, at: string, level: ConversionDepth): Expression | undefined {
@@ -147,7 +147,7 @@ export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createBu
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
   const names = at.split('/').slice(1).map(unescapeStep)
   const place = valueAt(schema, names)
-  if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
+  if (!isRecord(place) || !Object.hasOwn(place, keyword)) return undefined
   const { [keyword]: dropped, ...fields }: Record<string, unknown> = place
   // Turn `oneOf` into `anyOf`: overlapping branches are better than no branches.
   if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = dropped

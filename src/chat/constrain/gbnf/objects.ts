@@ -1,8 +1,8 @@
+import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, step } from '../conversion.ts'
 import {
   type AnySchema,
   isSchema,
-  isSchemaObject,
   type JsonSchemaObject,
   listedValues,
   namedSchemas,
@@ -58,7 +58,7 @@ export const objects: Conversion = (context, schema, at, level) => {
 function namedMembers(schema: JsonSchemaObject): readonly (readonly [string, AnySchema])[] {
   const named = new Map(namedSchemas(schema.properties))
   const others = isSchema(schema.additionalProperties) ? schema.additionalProperties : true
-  const listed = isSchemaObject(schema.propertyNames) ? listedValues(schema.propertyNames) : undefined
+  const listed = isRecord(schema.propertyNames) ? listedValues(schema.propertyNames) : undefined
   for (const name of [...strings(listed), ...strings(schema.required)]) if (!named.has(name)) named.set(name, others)
   return [...named].map(([name, member]) => [name, !listed || listed.includes(name) ? member : false])
 }
@@ -67,7 +67,7 @@ function namedMembers(schema: JsonSchemaObject): readonly (readonly [string, Any
 const additionalMember: Conversion = (context, schema, at, level) => {
   const { additionalProperties, unevaluatedProperties, propertyNames } = schema
   if (namedSchemas(schema.patternProperties).length > 0) return patternPair(context, schema, at, level)
-  if (isSchemaObject(propertyNames) && listedValues(propertyNames)) return undefined
+  if (isRecord(propertyNames) && listedValues(propertyNames)) return undefined
   const isOpen =
     unevaluatedProperties !== false && schema.properties === undefined && strings(schema.required).length === 0
   const others = isSchema(additionalProperties) ? additionalProperties : isOpen
@@ -101,8 +101,7 @@ const additionalKeys: Conversion = (context, schema, at, level) => {
 
 /** Whether `propertyNames` restricts the names with anything other than an enum. */
 const hasRuleForNames = ({ propertyNames }: JsonSchemaObject): boolean =>
-  propertyNames === false ||
-  (isSchemaObject(propertyNames) && !isTrivial(propertyNames) && !listedValues(propertyNames))
+  propertyNames === false || (isRecord(propertyNames) && !isTrivial(propertyNames) && !listedValues(propertyNames))
 
 const isTrivial = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((keyword) => keyword === 'type' || keyword === 'description' || keyword === 'title')

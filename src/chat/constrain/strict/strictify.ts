@@ -1,3 +1,4 @@
+import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, createBudget, step, type WorkBudget } from '../conversion.ts'
 import { createFlatten, type Flatten, merge } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
@@ -5,7 +6,6 @@ import {
   type AnySchema,
   isOfType,
   isSchema,
-  isSchemaObject,
   type JsonSchemaObject,
   listedValues,
   namedSchemas,
@@ -69,11 +69,11 @@ class StrictConverter {
 
   convert(subschema: AnySchema, at: string, depth: number): JsonSchemaObject {
     this.#meter.schema(at, depth)
-    if (!isSchemaObject(subschema)) return refuse(at, 'the schema', 'has no constraints')
+    if (!isRecord(subschema)) return refuse(at, 'the schema', 'has no constraints')
     if (typeof subschema.$ref === 'string' && (this.#cycles.has(subschema.$ref) || isBare(subschema)))
       return this.#referred(subschema, at)
     const flat = this.#flatten(subschema, at)
-    if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'is a boolean schema')
+    if (!isRecord(flat)) return refuse(at, 'the schema', 'is a boolean schema')
     const unknown = unknownType(flat)
     if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
     for (const keyword of ['anyOf', 'oneOf'] as const)
@@ -111,7 +111,7 @@ class StrictConverter {
     const branches = schemasIn(options).filter((branch) => branch !== false)
     const anyOf = branches.map((branch, index) => {
       const place = step(at, keyword, index)
-      const inner = isSchemaObject(branch) ? this.#flatten(branch, place) : branch
+      const inner = isRecord(branch) ? this.#flatten(branch, place) : branch
       return this.convert(isAlone ? branch : merge(beside, inner, place), place, depth)
     })
     if (keyword === 'oneOf') this.dropped.push({ at, keyword })
@@ -143,8 +143,7 @@ class StrictConverter {
   #object(schema: JsonSchemaObject, at: string, depth: number, words: object): JsonSchemaObject {
     const { additionalProperties: others, unevaluatedProperties, patternProperties, propertyNames } = schema
     const isOpen = schema.properties === undefined && others !== false && unevaluatedProperties !== false
-    if (isOpen || others === true || isSchemaObject(others))
-      refuse(at, 'additionalProperties', 'allows unnamed members')
+    if (isOpen || others === true || isRecord(others)) refuse(at, 'additionalProperties', 'allows unnamed members')
     if (patternProperties !== undefined) refuse(at, 'patternProperties', 'allows unnamed members')
     if (propertyNames !== undefined) this.dropped.push({ at, keyword: 'propertyNames' })
     const required = new Set(strings(schema.required))
@@ -264,7 +263,7 @@ class StrictMeter {
 function takesNull(schema: JsonSchemaObject): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(null)
   if ([schema.type].flat().includes('null')) return true
-  return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && takesNull(branch))
+  return schemasIn(schema.anyOf).some((branch) => isRecord(branch) && takesNull(branch))
 }
 
 /** Extends a strict schema to allow null. */
@@ -287,18 +286,18 @@ function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<str
   const fits = (schemaOrReference: JsonSchemaObject, value: unknown): boolean => {
     const schema = target(schemaOrReference)
     if (Array.isArray(schema.anyOf))
-      return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && fits(branch, value))
+      return schemasIn(schema.anyOf).some((branch) => isRecord(branch) && fits(branch, value))
     if (Array.isArray(schema.enum)) return schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value))
     const types = namedTypes(schema)
     if (types && !isOfType(value, types)) return false
     if (Array.isArray(value))
-      return !isSchemaObject(schema.items) || value.every((item) => fits(schema.items as JsonSchemaObject, item))
-    if (!isSchemaObject(value)) return true
+      return !isRecord(schema.items) || value.every((item) => fits(schema.items as JsonSchemaObject, item))
+    if (!isRecord(value)) return true
     const members = new Map(namedSchemas(schema.properties))
     const entries = Object.entries(value)
     const fitsMember = ([name, inner]: readonly [string, unknown]) => {
       const member = members.get(name)
-      return isSchemaObject(member) && fits(member, inner)
+      return isRecord(member) && fits(member, inner)
     }
     return entries.length === members.size && entries.every(fitsMember)
   }
@@ -314,18 +313,18 @@ function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<str
   const restore = (schemaOrReference: JsonSchemaObject, value: unknown): unknown => {
     const schema = target(schemaOrReference)
     if (Array.isArray(schema.anyOf)) {
-      const branch = branchOf(schemasIn(schema.anyOf).filter(isSchemaObject), value)
+      const branch = branchOf(schemasIn(schema.anyOf).filter(isRecord), value)
       return branch ? restore(branch, value) : value
     }
     if (Array.isArray(value))
-      return isSchemaObject(schema.items) ? value.map((item) => restore(schema.items as JsonSchemaObject, item)) : value
-    if (!isSchemaObject(value) || !isSchemaObject(schema.properties)) return value
+      return isRecord(schema.items) ? value.map((item) => restore(schema.items as JsonSchemaObject, item)) : value
+    if (!isRecord(value) || !isRecord(schema.properties)) return value
     const members = new Map(namedSchemas(schema.properties))
     const restored = {}
     for (const [name, inner] of Object.entries(value)) {
       if (inner === null && added.get(schema)?.has(name)) continue
       const member = members.get(name)
-      setMember(restored, name, isSchemaObject(member) ? restore(member, inner) : inner)
+      setMember(restored, name, isRecord(member) ? restore(member, inner) : inner)
     }
     return restored
   }
