@@ -34,7 +34,7 @@ import { policyWarnings } from '../policy/policy-warnings.ts'
 import { createAuthenticate } from '../serve/auth/authenticate.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
 import type { createJwtVerifier as CreateVerifier } from '../serve/auth/jwt.ts'
-import { createKeys } from '../stores/key-lookup.ts'
+import { ApiKeyLookup } from '../stores/key-lookup.ts'
 import { keptToken } from '../stores/secret-file.ts'
 import { callLog, logsCalls } from '../telemetry/log.ts'
 import { traceSettings } from '../telemetry/traces/settings.ts'
@@ -357,12 +357,12 @@ function createInboundAuth(
   { keyUsage: usage, clock, log }: GenerationContext,
 ): InboundAuth {
   const { auth, stores } = config
-  const keys = createKeys({ configured: auth.keys, folder: stores.path, usage, clock, log })
+  const keys = new ApiKeyLookup({ configured: auth.keys, folder: stores.path, usage, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
   const authenticate = createAuthenticate({ token, keys, verify, clock })
   const isRevoked = (principal: string) => principal.startsWith('key:') && !keys.isValid(principal.slice(4))
   const dispose = () => authenticate[Symbol.asyncDispose]()
-  return { config: auth, authenticate, keysChanged: keys.changed, isRevoked, [Symbol.asyncDispose]: dispose }
+  return { config: auth, authenticate, keysChanged: () => keys.changed(), isRevoked, [Symbol.asyncDispose]: dispose }
 }
 
 /** Loads the chat code on the first request, because most gateways only proxy calls. */

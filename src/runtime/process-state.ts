@@ -32,7 +32,7 @@ import { createOrphanReaper } from '../process/orphan-reaper.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
 import { memoryCaptures } from '../stores/captures.ts'
-import { createKeyUsage } from '../stores/key-usage.ts'
+import { KeyUsage } from '../stores/key-usage.ts'
 import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
 import type { RedisMembership } from '../stores/redis/cluster.ts'
 import type { RedisStoresOptions } from '../stores/redis/stores.ts'
@@ -168,7 +168,7 @@ export async function openProcessState(config: Config, generations: Current, opt
     clientToolState: new ClientToolState(shared?.ttlStore ?? memoryTtlStore(clock), seal),
     /** The detected features of each model server. */
     profiles: createProfiles(),
-    keyUsage: open.use(createKeyUsage({ folder: stores.path, clock, log })),
+    keyUsage: open.use(new KeyUsage({ folder: stores.path, clock, log })),
     store: descriptorStore(join(stores.path, 'catalog'), log),
     starts: createStartQueue(clock),
     /** Records child processes, so that processes left behind by a killed gateway can be found and ended. */

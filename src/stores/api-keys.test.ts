@@ -7,8 +7,8 @@ import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
 import { createAuthenticate } from '../serve/auth/authenticate.ts'
 import { createApiKey, listKeys, revokeApiKey, rotateApiKey } from './api-keys.ts'
-import { createKeys } from './key-lookup.ts'
-import { createKeyUsage, type KeyUsage, readLastUses } from './key-usage.ts'
+import { ApiKeyLookup } from './key-lookup.ts'
+import { KeyUsage, readLastUses } from './key-usage.ts'
 
 const hour = 3_600_000
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
   open = new AsyncDisposableStack()
   clock = createManualClock()
   folder = open.use(await mkdtempDisposable(join(tmpdir(), 'toolway-api-keys-'))).path
-  usage = open.use(createKeyUsage({ folder, clock, log: createKeptLog() }))
+  usage = open.use(new KeyUsage({ folder, clock, log: createKeptLog() }))
 })
 afterEach(() => open.disposeAsync())
 
@@ -32,7 +32,7 @@ const create = (lifetimeMs?: number) => createApiKey(places(), { id: 'bot', agen
 
 /** Whether a key is accepted, by a gateway that has noticed the latest change of the file. */
 const accepts = (key: string): boolean => {
-  const keys = createKeys({ configured, folder, usage, clock, log: createKeptLog() })
+  const keys = new ApiKeyLookup({ configured, folder, usage, clock, log: createKeptLog() })
   try {
     createAuthenticate({ token: 'x', keys, clock })(`Bearer ${key}`)
     return true
@@ -166,11 +166,11 @@ describe('V9: the last use of a key', () => {
     expect(accepts(key)).toBe(true)
     const used = clock.now()
     expect(bot()?.lastUsed).toBe(used)
-    expect(readLastUses(folder).of('bot')).toBeUndefined()
+    expect(readLastUses(folder).get('bot')).toBeUndefined()
     clock.advance(59_999)
     expect(await readdir(folder)).not.toContain('key-usage.json')
     clock.advance(1)
-    await expect.poll(() => readLastUses(folder).of('bot')).toBe(used)
+    await expect.poll(() => readLastUses(folder).get('bot')).toBe(used)
   })
 
   test('is the latest of all processes, survives the end of one and is not that of a refused request', async () => {
@@ -181,11 +181,11 @@ describe('V9: the last use of a key', () => {
     const used = clock.now()
     await usage[Symbol.asyncDispose]()
     expect(JSON.parse(await readFile(join(folder, 'key-usage.json'), 'utf8'))).toEqual({ bot: used })
-    await using other = createKeyUsage({ folder, clock, log: createKeptLog() })
+    await using other = new KeyUsage({ folder, clock, log: createKeptLog() })
     clock.advance(5)
     other.note('other')
     await other[Symbol.asyncDispose]()
-    expect([readLastUses(folder).of('bot'), readLastUses(folder).of('other')]).toEqual([used, used + 5])
+    expect([readLastUses(folder).get('bot'), readLastUses(folder).get('other')]).toEqual([used, used + 5])
   })
 
   test('is recorded separately for the old and the new secret', async () => {
@@ -203,6 +203,6 @@ describe('V9: the last use of a key', () => {
 
   test('a damaged file counts as empty', async () => {
     await writeFile(join(folder, 'key-usage.json'), '{"bot":"x",')
-    expect(readLastUses(folder).of('bot')).toBeUndefined()
+    expect(readLastUses(folder).get('bot')).toBeUndefined()
   })
 })

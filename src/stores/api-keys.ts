@@ -1,7 +1,7 @@
 import { invalidArguments, ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../lib/similar-text.ts'
 import { changeKeyFile, KeyFileProblem, keyName, newApiKey, readKeyFile, type StoredKey } from './key-file.ts'
-import type { LastUses } from './key-usage.ts'
+import { type LastUses, usageName } from './key-usage.ts'
 
 /** An API key without its hash. Times are in milliseconds since the epoch. */
 export interface ListedKey {
@@ -35,7 +35,7 @@ export function listKeys({ configured, folder, now }: KeyContext, uses: LastUses
   const inConfiguration = configured.map(
     ({ id, agents, admin }): ListedKey => ({
       ...{ id, agents, admin, created: null, expires: null, expired: false },
-      ...{ lastUsed: uses.of(id) ?? null, source: 'configuration', previous: null },
+      ...{ lastUsed: uses.get(usageName(id)) ?? null, source: 'configuration', previous: null },
     }),
   )
   try {
@@ -51,9 +51,9 @@ function viewOf({ id, agents, admin, previous, ...key }: StoredKey, uses: LastUs
   const expires = key.expires === undefined ? null : Date.parse(key.expires)
   const until = previous === undefined ? 0 : Date.parse(previous.until)
   // An earlier use is that of the previous secret, or of a revoked key with the same name.
-  const used = uses.of(id) ?? null
+  const used = uses.get(usageName(id)) ?? null
   const lastUsed = used !== null && used > created ? used : null
-  const previousUse = uses.ofPrevious(id) ?? (lastUsed === null ? used : null)
+  const previousUse = uses.get(usageName(id, true)) ?? (lastUsed === null ? used : null)
   return {
     ...{ id, agents, admin, created, expires, expired: expires !== null && expires <= now },
     ...{ lastUsed, source: 'file', previous: until > now ? { until, lastUsed: previousUse } : null },

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { changeKeyFile, keyFile, newApiKey, type StoredKey } from './key-file.ts'
-import { createKeys } from './key-lookup.ts'
+import { ApiKeyLookup } from './key-lookup.ts'
 
 let clock: ManualClock
 let log: KeptLog
@@ -28,8 +28,8 @@ const keyOf = (id: string, more: Partial<StoredKey> = {}): StoredKey => {
   return { id, hash, agents: [], admin: false, created: '2026-01-01T00:00:00.000Z', ...more }
 }
 const add = (key: StoredKey) => changeKeyFile(folder, (keys) => [...keys, key])
-const known = (configured: Parameters<typeof createKeys>[0]['configured'] = []) =>
-  createKeys({ configured, folder, clock, log })
+const known = (configured: ConstructorParameters<typeof ApiKeyLookup>[0]['configured'] = []) =>
+  new ApiKeyLookup({ configured, folder, clock, log })
 
 test('B6: a key is long, random, named, and its hash does not hold it', () => {
   const one = newApiKey('ci')

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock, type ManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { changeKeyFile, newApiKey } from '../../stores/key-file.ts'
-import { createKeys } from '../../stores/key-lookup.ts'
+import { ApiKeyLookup } from '../../stores/key-lookup.ts'
 import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
 
@@ -23,11 +23,11 @@ beforeEach(async () => {
 })
 afterEach(() => open.disposeAsync())
 
-type Configured = Parameters<typeof createKeys>[0]['configured']
+type Configured = ConstructorParameters<typeof ApiKeyLookup>[0]['configured']
 
 /** The same keys as a gateway has them; a status instead of an identity where the credential is refused. */
 const authenticatorWith = (configured: Configured = [], token?: string) => {
-  const keys = createKeys({ configured, folder, clock, log })
+  const keys = new ApiKeyLookup({ configured, folder, clock, log })
   const authenticate = createAuthenticate({ token, keys, clock })
   return (authorization: string | undefined) => {
     try {
@@ -167,7 +167,7 @@ describe('B6, G7: API keys', () => {
     const [, key = ''] = (await stored('bot')).split(' ')
     const authenticate = createAuthenticate({
       token: 'tw_x',
-      keys: createKeys({ configured: [], folder, clock, log }),
+      keys: new ApiKeyLookup({ configured: [], folder, clock, log }),
       clock,
     })
     const wrong = `${key.slice(0, -2)}xx`
