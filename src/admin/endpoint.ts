@@ -29,7 +29,6 @@ import { createDashboardFiles } from '../serve/http/static-files.ts'
 import { streamAnswer } from '../serve/openai/chat.ts'
 import { createDashboardChat } from './chat/chat.ts'
 import { LiveEvents } from './live-events.ts'
-import { openApi } from './openapi.ts'
 import {
   type AdminUser,
   answered,
@@ -81,17 +80,13 @@ export class AdminEndpoint implements HttpEndpoint {
     this.#credentials = createCredentials(options)
     this.#events = new LiveEvents(admin, { dashboards: budgets.dashboards, clock, log })
     this.#pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
-    let document: object | undefined
     const routes = adminRoutes({
       admin,
       credentials: this.#credentials,
       chat: createDashboardChat(options),
       events: this.#events,
       streams: options,
-      document() {
-        document ??= openApi(routes, version)
-        return document
-      },
+      version,
     })
     this.#find = createRouter(routes)
     this.#context = {

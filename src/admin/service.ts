@@ -21,8 +21,7 @@ import { createPinsAdmin, type PinsService } from './pins/pins.ts'
 import { createPlayground, PlaygroundQuestions, type PlaygroundService } from './playground/playground.ts'
 import { createPolicyAdmin, type PolicyService } from './policy/policy.ts'
 import { createServersAdmin, type ServersService } from './servers/servers.ts'
-import { createSearch, type SearchService } from './tools/search.ts'
-import { createToolsAdmin, type ToolsService } from './tools/tools.ts'
+import { createSearch, createToolsAdmin, type SearchService, type ToolsService } from './tools/tools.ts'
 
 /**
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their

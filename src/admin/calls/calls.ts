@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
-import type { Caller } from '../../core/call.ts'
+import type { Access } from '../../core/access.ts'
+import { type Call, type Caller, quietPeer, type Trail, waitedMs } from '../../core/call.ts'
 import { type CallFilter, type CallOrder, type CallPosition, mapChoices } from '../../core/call-query.ts'
-import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { invalidArguments, ServerError, ToolwayError } from '../../core/errors.ts'
 import type { CapturedCall } from '../../core/history.ts'
 import { Json } from '../../json/json.ts'
 import { parseJson } from '../../json/parse-json.ts'
@@ -14,7 +16,7 @@ import type { CallChoicesView, CallDetail, CallPage, CallRange, CallsQuery, Call
 import { resolveAgent } from '../policy/agents.ts'
 import { adminRoute, type Route, userRoute } from '../router.ts'
 import { tryResult } from '../tools/schema.ts'
-import { nonInteractive, perform } from './perform.ts'
+import { invalidCursor } from '../tools/visibility.ts'
 import * as schema from './schema.ts'
 
 export type CallsService = ReturnType<typeof createCallsAdmin>
@@ -30,17 +32,20 @@ export interface TryToolInput {
  * Calls in memory and in the history. Non-admins see only the calls of their own agents, and nothing that was captured:
  * principals that share an agent would otherwise see each other's data.
  */
-export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries) {
-  const { calls, captures, current, history, access, clock, log } = context
-  const capturedOf = async (id: string) =>
-    captures.find(id) ?? history?.captured(id, clock.now() - current().loaded.config.capture.keep)
+export const createCallsAdmin = (context: AdminContext, auditQueries: AuditQueries) => ({
+  ...createCallViews(context, auditQueries),
+  ...createCallRuns(context),
+})
+
+function createCallViews(context: AdminContext, auditQueries: AuditQueries) {
+  const { calls, history, log } = context
   return {
     /** The latest calls that are in memory, newest first. */
     calls: (caller: Caller, { limit }: Pick<CallsQuery, 'limit'>): readonly CallView[] =>
-      calls.list(visible(caller, {}), limit),
+      calls.list(visibleTo(caller, {}), limit),
     /** Calls in memory and in the history. */
     async pastCalls(caller: Caller, { limit, sort, cursor, ...query }: CallsQuery): Promise<CallPage> {
-      const filter = visible(caller, query)
+      const filter = visibleTo(caller, query)
       const order = orderOf(sort)
       const after = cursor === undefined ? undefined : readCursor(cursor)
       const follows = (call: CallView) =>
@@ -60,7 +65,7 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       }
     },
     async callChoices(caller: Caller, query: CallRange): Promise<CallChoicesView> {
-      const filter = visible(caller, query)
+      const filter = visibleTo(caller, query)
       const own = calls.list(filter, Number.MAX_SAFE_INTEGER)
       const past = await history?.past.choices(filter)
       return mapChoices((name) => {
@@ -74,16 +79,28 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       const maySee = ({ agent }: CallView) => caller.admin || own.has(agent)
       if (!found || !maySee(found)) return undefined
       const children = found.children.filter(maySee)
-      if (!caller.admin) return { ...found, children, audit: none, captured: null, rerun: null }
-      const captured = await capturedOf(id)
-      const [audit, rerun] = await Promise.all([recordsOf(id), rerunOf(caller, captured)])
-      return { ...found, children, audit, captured: viewOf(captured), rerun }
+      if (!caller.admin) return { ...found, children, audit: noRecords, captured: null, rerun: null }
+      const captured = await findCapture(context, id)
+      // If its records cannot be read, the call is shown without them.
+      const audit = auditQueries.recordsOf(id).catch((cause) => {
+        log.warn({ err: cause }, "could not read a call's audit records")
+        return noRecords
+      })
+      const rerun = await rerunOf(context, caller, captured)
+      return { ...found, children, audit: await audit, captured: viewCapture(captured), rerun }
     },
+  }
+}
+
+function createCallRuns(context: AdminContext) {
+  const { access } = context
+  return {
     /** Makes a captured call again, as an agent that the caller may act as. */
     async runAgain(caller: Caller, id: string, signal: AbortSignal): Promise<TryResult> {
-      const captured = await capturedOf(id)
-      const reason = refusalOf(captured)
-      if (captured === undefined || reason !== undefined) throw new ToolwayError('INVALID_ARGUMENTS', reason as string)
+      const captured = await findCapture(context, id)
+      if (captured === undefined) throw invalidArguments(notCaptured)
+      const obstacle = obstacleToRerun(captured)
+      if (obstacle !== undefined) throw invalidArguments(obstacle)
       const acting = { ...caller, agent: resolveAgent(access, caller, captured.agent) }
       const { entry } = await access.view(acting).find(captured.kind, captured.server, captured.name)
       const args = Json.parse(captured.arguments.text) as Json<Record<string, unknown>>
@@ -104,31 +121,30 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
       return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive, ...limit })
     },
   }
+}
 
-  async function rerunOf(caller: Caller, captured: CapturedCall | undefined): Promise<CallDetail['rerun']> {
-    const reason = refusalOf(captured)
-    if (captured === undefined || reason !== undefined) return { possible: false, reason: reason ?? null, write: true }
-    // Without the audited view: showing a call is not a lookup by a caller.
-    const { catalog } = current()
-    const served = await catalog
-      .view({ ...caller, agent: captured.agent })
-      .find(captured.kind, captured.server, captured.name, { timeoutMs: 0 })
-      .catch((thrown: unknown) => ToolwayError.from(thrown))
-    if (served instanceof ToolwayError) return { possible: false, reason: served.message, write: true }
-    return { possible: true, reason: null, write: captured.kind === 'tool' && !served.entry.traits.readOnly }
-  }
+const findCapture = async ({ captures, history, current, clock }: AdminContext, id: string) =>
+  captures.find(id) ?? history?.captured(id, clock.now() - current().loaded.config.capture.keep)
 
-  /** Reads a call's audit records. If that fails, the call is shown without them. */
-  function recordsOf(id: string): Promise<CallDetail['audit']> {
-    return auditQueries.recordsOf(id).catch((cause) => {
-      log.warn({ err: cause }, "could not read a call's audit records")
-      return none
-    })
-  }
+async function rerunOf(
+  { current }: AdminContext,
+  caller: Caller,
+  captured: CapturedCall | undefined,
+): Promise<CallDetail['rerun']> {
+  if (captured === undefined) return { possible: false, reason: notCaptured, write: true }
+  const reason = obstacleToRerun(captured)
+  if (reason !== undefined) return { possible: false, reason, write: true }
+  // Without the audited view: showing a call is not a lookup by a caller.
+  const served = await current()
+    .catalog.view({ ...caller, agent: captured.agent })
+    .find(captured.kind, captured.server, captured.name, { timeoutMs: 0 })
+    .catch((thrown: unknown) => ToolwayError.from(thrown))
+  if (served instanceof ToolwayError) return { possible: false, reason: served.message, write: true }
+  return { possible: true, reason: null, write: captured.kind === 'tool' && !served.entry.traits.readOnly }
 }
 
 /** Restricts a filter to the calls that a caller may see. */
-const visible = (caller: Caller, filter: CallFilter): CallFilter =>
+const visibleTo = (caller: Caller, filter: CallFilter): CallFilter =>
   caller.admin ? filter : { ...filter, agents: [...ownAgents(caller)] }
 
 const orderOf = (sort: CallsQuery['sort']): CallOrder => ({
@@ -139,32 +155,79 @@ const orderOf = (sort: CallsQuery['sort']): CallOrder => ({
 const writeCursor = (position: CallPosition | undefined): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 
-const position = z.tuple([z.union([z.string(), z.number()]), z.string()])
+const cursorPosition = z.tuple([z.union([z.string(), z.number()]), z.string()])
 
 function readCursor(cursor: string): CallPosition {
-  const { data } = position.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()))
+  const { data } = cursorPosition.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()))
   if (data) return data
-  throw invalidArguments('Invalid cursor: use `nextCursor` from a previous page, or start without one.')
+  throw invalidCursor()
 }
 
-const none: CallDetail['audit'] = { begin: null, end: null }
+const noRecords: CallDetail['audit'] = { begin: null, end: null }
 
-/** Why a call cannot be made again; undefined if it can. Only the caller's own bytes are ever sent again. */
-function refusalOf(captured: CapturedCall | undefined): string | undefined {
-  if (captured === undefined) {
-    return 'The arguments of this call were not captured, or are no longer kept: set `capture: true` on its server or agent.'
-  }
-  const { truncated, redacted } = captured.arguments
+const notCaptured =
+  'The arguments of this call were not captured, or are no longer kept: set `capture: true` on its server or agent.'
+
+/** Why a captured call cannot be made again; undefined if it can. Only the caller's own bytes are ever sent again. */
+function obstacleToRerun({ arguments: { truncated, redacted } }: CapturedCall): string | undefined {
   if (redacted) return 'The arguments contained secrets, which were redacted.'
   if (truncated) return 'The arguments were longer than what is captured of a call (`capture.maxBytesPerCall`).'
   return undefined
 }
 
-function viewOf(captured: CapturedCall | undefined): CallDetail['captured'] {
+function viewCapture(captured: CapturedCall | undefined): CallDetail['captured'] {
   if (!captured) return null
   const { arguments: args, result = null, error = null, progress, droppedProgress } = captured
   return { arguments: args, result, error, progress, droppedProgress }
 }
+
+/** A short id with 62 random bits. */
+export const callId = (): string => randomUUID().slice(19)
+
+interface Performed extends Omit<Call, 'id'> {
+  readonly id?: string
+}
+
+/** Makes a call for the dashboard. Policy, limits and audit apply as they do to any other call. */
+export async function perform(access: Access, { id = callId(), ...call }: Performed): Promise<TryResult> {
+  const start = performance.now()
+  const trail: Trail = { steps: [] }
+  const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
+    call: id,
+    ms: Math.round((performance.now() - start - waitedMs(trail)) * 100) / 100,
+    result,
+    error,
+  })
+  try {
+    const { body } = await access.handle({ id, trail, ...call })
+    return outcome(body.exact, null)
+  } catch (thrown) {
+    return outcome(null, shownError(thrown))
+  }
+}
+
+/** The error to show in the call's result. Unexpected errors are thrown instead, so that they are logged. */
+function shownError(thrown: unknown): TryResult['error'] {
+  if (thrown instanceof ServerError) {
+    const { code, message, data } = thrown.error.value
+    return { code: `rpc ${code}`, message, data }
+  }
+  const error = ToolwayError.from(thrown)
+  if (error.code === 'INTERNAL') throw thrown
+  const { code, ...details } = error.data
+  return { code, message: error.message, ...details }
+}
+
+/** The requests from servers that a person at the dashboard can answer. */
+export const askable = { elicitation: { form: {}, url: {} }, sampling: {} }
+
+/**
+ * A peer for calls without a stream: it cannot answer requests from servers. Calls that need approval wait for people
+ * elsewhere.
+ */
+export const nonInteractive = quietPeer(() =>
+  Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests from a tool.')),
+)
 
 export const callsRoutes = (admin: CallsService): readonly Route[] => [
   userRoute('GET', 'calls', 'Calls in memory and in the history', {

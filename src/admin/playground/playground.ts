@@ -10,7 +10,7 @@ import { progressValues } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { SseStream } from '../../serve/http/sse-stream.ts'
-import { askable, callId, nonInteractive, perform } from '../calls/perform.ts'
+import { askable, callId, nonInteractive, perform } from '../calls/calls.ts'
 import { toolsQuery } from '../calls/schema.ts'
 import type { AdminContext } from '../context.ts'
 import type {

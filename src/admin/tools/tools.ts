@@ -4,18 +4,28 @@ import type { Caller } from '../../core/call.ts'
 import { refusalOf } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
+import { fuzzyScore } from '../../lib/similar-text.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import { ownAgents } from '../../serve/auth/identity.ts'
-import type { CallsService } from '../calls/calls.ts'
-import { askable } from '../calls/perform.ts'
+import { askable, type CallsService } from '../calls/calls.ts'
 import { toolsQuery } from '../calls/schema.ts'
 import type { AdminContext } from '../context.ts'
-import type { AgentTools, ToolDetail, ToolOrder, ToolPage, ToolPermission, ToolsQuery, ToolView } from '../contract.ts'
+import type {
+  AgentTools,
+  SearchHit,
+  SearchResult,
+  ToolDetail,
+  ToolOrder,
+  ToolPage,
+  ToolPermission,
+  ToolsQuery,
+  ToolView,
+} from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
 import { agentsOf, asAgent } from '../policy/agents.ts'
 import { argumentsOf, type Route, userRoute } from '../router.ts'
 import * as schema from './schema.ts'
-import { selectTools, visibleTools } from './visibility.ts'
+import { selectTools, visibleServers, visibleTools } from './visibility.ts'
 
 export type ToolsService = ReturnType<typeof createToolsAdmin>
 
@@ -137,6 +147,47 @@ function permissions(caller: Caller, entry: Entry, generation: Generation): Tool
     return { agent, allowed, rule }
   })
 }
+
+const maxHits = 20
+/** Shorter texts occur in the ids of too many calls. */
+const minIdLength = 4
+
+export type SearchService = ReturnType<typeof createSearch>
+
+/** Searches servers, tools, agents and recent calls that the caller may see. */
+export function createSearch({ current, calls }: AdminContext, mayList: CallsVisibleTo) {
+  return {
+    search(caller: Caller, text: string): SearchResult {
+      const generation = current()
+      const ranked: { readonly hit: SearchHit; readonly score: number }[] = []
+      const offer = (kind: SearchHit['kind'], name: string, detail: string, among = name) => {
+        const score = fuzzyScore(text, among)
+        if (score > 0) ranked.push({ hit: { kind, name, detail: detail.slice(0, 200) }, score })
+      }
+      for (const { name, status } of visibleServers(caller, generation)) offer('server', name, status.description)
+      for (const { name, entry } of visibleTools(caller, generation))
+        offer('tool', name, entry.definition.description ?? '')
+      for (const agent of caller.admin ? agentsOf(generation) : [caller.agent]) offer('agent', agent, '')
+      const wanted = text.trim().toLowerCase()
+      if (wanted.length >= minIdLength) {
+        for (const { id, server, name } of calls.list(mayList(caller), Number.MAX_SAFE_INTEGER))
+          if (id.toLowerCase().includes(wanted)) offer('call', id, `${server}.${name}`)
+      }
+      const hits = ranked.sort((a, b) => b.score - a.score).slice(0, maxHits)
+      return { hits: hits.map(({ hit }) => hit) }
+    },
+  }
+}
+
+type CallsVisibleTo = (caller: Caller) => { readonly agent?: string }
+
+export const searchRoutes = (admin: SearchService): readonly Route[] => [
+  userRoute('GET', 'search', 'Finds servers, tools, agents and recent calls by name or id', {
+    query: schema.searchQuery,
+    answer: schema.searchResult,
+    run: ({ caller, query }) => admin.search(caller, query.q),
+  }),
+]
 
 export const toolsRoutes = (admin: ToolsService & Pick<CallsService, 'tryTool'>): readonly Route[] => [
   userRoute('GET', 'tools', 'The tools, in the order in which they are served', {

@@ -30,11 +30,9 @@ export function selectTools(tools: readonly Served[], { query, server, cursor, l
   const matching = tools.filter(
     (tool) => (server === undefined || tool.entry.server === server) && words.every((word) => mentions(tool, word)),
   )
-  const start = cursor === undefined ? 0 : startAfter(matching, cursor)
-  const page = matching.slice(start, start + limit)
-  const last = page.at(-1)
-  const more = last !== undefined && start + limit < matching.length
-  return { tools: page, total: matching.length, nextCursor: more ? cursorOf(last) : null }
+  // A name is encoded, because it may be a URI.
+  const { page, nextCursor } = pageAfter(matching, ({ name }) => Buffer.from(name).toString('base64url'), cursor, limit)
+  return { tools: page, total: matching.length, nextCursor }
 }
 
 const mentions = ({ name, entry }: Served, word: string): boolean =>
@@ -42,12 +40,19 @@ const mentions = ({ name, entry }: Served, word: string): boolean =>
     (text) => typeof text === 'string' && text.toLowerCase().includes(word),
   )
 
-/** The cursor is the name of the page's last tool, so it stays valid when other tools are added or removed. */
-const cursorOf = ({ name }: Served): string => Buffer.from(name).toString('base64url')
-
-function startAfter(tools: readonly Served[], cursor: string): number {
-  const name = Buffer.from(cursor, 'base64url').toString()
-  const at = tools.findIndex((tool) => tool.name === name)
-  if (at >= 0) return at + 1
-  throw invalidArguments('Invalid cursor: use `nextCursor` from a previous page, or start without one.')
+/** A page after the item that the cursor names, so that it stays valid when other items are added or removed. */
+export function pageAfter<Item>(
+  all: readonly Item[],
+  cursorOf: (item: Item) => string,
+  cursor: string | undefined,
+  limit: number,
+): { readonly page: readonly Item[]; readonly nextCursor: string | null } {
+  const start = cursor === undefined ? 0 : all.findIndex((item) => cursorOf(item) === cursor) + 1
+  if (cursor !== undefined && start === 0) throw invalidCursor()
+  const page = all.slice(start, start + limit)
+  const last = page.at(-1)
+  return { page, nextCursor: last !== undefined && start + limit < all.length ? cursorOf(last) : null }
 }
+
+export const invalidCursor = () =>
+  invalidArguments('Invalid cursor: use `nextCursor` from a previous page, or start without one.')
