@@ -44,7 +44,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
     const kept = old.get(key)
     if (kept) old.delete(key)
     else if (young.size + old.size >= most) throw noRoom(turnedAt + windowMs - now)
-    const times = kept ?? createCallTimes()
+    const times = kept ?? new CallTimes()
     young.set(key, times)
     return times
   }
@@ -92,56 +92,51 @@ export const maxExact = 240
 export const groupMs = windowMs / maxExact
 
 /** The times of the calls in the last minute: a sliding window of groups, stored in at most 500 numbers. */
-interface CallTimes {
-  count(now: number): number
-  /** Milliseconds until the window holds fewer than `limit` calls; zero if it already does. */
-  waitMs(limit: number, now: number): number
-  add(limit: number, now: number): void
-}
-
-function createCallTimes(): CallTimes {
+class CallTimes {
   /** Two numbers per group: the time of its last call, and its number of calls. Groups before `head` have expired. */
-  let groups: number[] = []
-  let head = 0
-  let total = 0
-  let begun = 0
+  #groups: number[] = []
+  #head = 0
+  #total = 0
+  #begun = 0
 
-  const leave = (now: number) => {
-    while (head < groups.length && (groups[head] as number) <= now - windowMs) {
-      total -= groups[head + 1] as number
-      head += 2
-    }
-    if (head === groups.length) groups.length = head = 0
-    else if (head > 64 && head > groups.length / 2) {
-      groups = groups.slice(head)
-      head = 0
-    }
+  count(now: number): number {
+    this.#expire(now)
+    return this.#total
   }
 
-  return {
-    count(now) {
-      leave(now)
-      return total
-    },
-    waitMs(limit, now) {
-      leave(now)
-      let left = total
-      for (let at = head; left >= limit; at += 2) {
-        left -= groups[at + 1] as number
-        if (left < limit) return (groups[at] as number) + windowMs - now
-      }
-      return 0
-    },
-    add(limit, now) {
-      total++
-      const last = groups.length - 2
-      if (last >= head && now - begun < (limit > maxExact ? groupMs : 1)) {
-        groups[last] = now
-        ;(groups[last + 1] as number)++
-        return
-      }
-      begun = now
-      groups.push(now, 1)
-    },
+  /** Milliseconds until the window holds fewer than `limit` calls; zero if it already does. */
+  waitMs(limit: number, now: number): number {
+    this.#expire(now)
+    let left = this.#total
+    for (let at = this.#head; left >= limit; at += 2) {
+      left -= this.#groups[at + 1] as number
+      if (left < limit) return (this.#groups[at] as number) + windowMs - now
+    }
+    return 0
+  }
+
+  add(limit: number, now: number): void {
+    this.#total++
+    const last = this.#groups.length - 2
+    if (last >= this.#head && now - this.#begun < (limit > maxExact ? groupMs : 1)) {
+      this.#groups[last] = now
+      ;(this.#groups[last + 1] as number)++
+      return
+    }
+    this.#begun = now
+    this.#groups.push(now, 1)
+  }
+
+  #expire(now: number): void {
+    const groups = this.#groups
+    while (this.#head < groups.length && (groups[this.#head] as number) <= now - windowMs) {
+      this.#total -= groups[this.#head + 1] as number
+      this.#head += 2
+    }
+    if (this.#head === groups.length) groups.length = this.#head = 0
+    else if (this.#head > 64 && this.#head > groups.length / 2) {
+      this.#groups = groups.slice(this.#head)
+      this.#head = 0
+    }
   }
 }

@@ -67,13 +67,12 @@ export function memoryCache(limits: CacheLimits): CacheStore {
     get(name, key, now) {
       const group = groupOf(name)
       const item = group.items.get(key)
-      if (item === undefined) return { mark: group.mark }
-      if (!isFresh(item, now)) {
-        remove(item)
-        return { mark: group.mark }
+      if (item && isFresh(item, now)) {
+        kept.touch(item)
+        return { bytes: item.bytes, mark: group.mark }
       }
-      kept.touch(item)
-      return { bytes: item.bytes, mark: group.mark }
+      if (item) remove(item)
+      return { mark: group.mark }
     },
     put(name, key, answer, now) {
       const group = groupOf(name)
@@ -94,7 +93,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
     },
     drop(name) {
       const group = groups.get(name)
-      if (group === undefined) return
+      if (!group) return
       group.mark = ++lastMark
       dropGroup(group)
     },

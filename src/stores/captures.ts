@@ -3,15 +3,6 @@ import type { CapturedCall, CaptureStore } from '../core/history.ts'
 import { Budget, type BudgetUse } from '../core/limits/budget.ts'
 import { RecentlyUsed } from '../core/limits/recently-used.ts'
 
-export interface CaptureLimits {
-  readonly keep: number
-  readonly maxBytes: number
-}
-
-export interface MemoryCaptures extends CaptureStore, Disposable {
-  use(): Omit<BudgetUse, 'name'>
-}
-
 interface Kept {
   readonly owner: string
   readonly call: CapturedCall
@@ -20,9 +11,13 @@ interface Kept {
 }
 
 /**
- * Keeps captured calls in the memory of this process: each worker and each replica has its own, and the others ask it. The limits are read on each use, so that a reload applies at once.
+ * Keeps captured calls in the memory of this process: each worker and each replica has its own, and the others ask it.
+ * The limits are read on each use, so that a reload applies at once.
  */
-export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): MemoryCaptures {
+export function memoryCaptures(
+  limits: () => { readonly keep: number; readonly maxBytes: number },
+  clock: Clock,
+): CaptureStore & Disposable & { use(): Omit<BudgetUse, 'name'> } {
   const calls = new Map<string, Kept>()
   const budget = new Budget('capture', { what: 'bytes of captured calls', limit: 0, perCaller: 0 })
   const kept = new RecentlyUsed<Kept>([{ budget, of: ({ bytes }) => bytes }], ({ call }) => calls.delete(call.id))
@@ -65,10 +60,7 @@ export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): Memor
       dropExpired()
       applyLimits()
       const bytes = bytesOf(call)
-      if (bytes > budget.perCaller) {
-        budget.shed()
-        return
-      }
+      if (bytes > budget.perCaller) return budget.shed()
       const captured = { owner: call.principal, call, bytes, storedAt: clock.monotonic() }
       calls.set(call.id, captured)
       kept.add(captured)

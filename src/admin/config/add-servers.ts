@@ -14,7 +14,7 @@ import type { ConfigEdit, EditProposal } from '../contract.ts'
 import { type ConfigChange, ConfigEditor, type Proposal } from './config-editor.ts'
 import { type Draft, openEditedFile } from './config-file.ts'
 import { createEditHistory } from './edit-history.ts'
-import { type Pasted, readPasted } from './pasted-servers.ts'
+import { readPasted } from './pasted-servers.ts'
 import { type asWritten, disabledReason, missingIn, resolveIn } from './prepare-import.ts'
 
 export interface ProposalRequest {
@@ -82,15 +82,9 @@ type AddSource = ConfigSource & Pick<ConfigEdit, 'copies'>
 
 type Additions = Pick<EditProposal, 'notes' | 'present'> & { readonly changes: readonly ConfigChange[] }
 
-/** A server in a client's file. */
-export interface ImportChoice {
-  readonly file: string
-  readonly name: string
-}
-
 /** The changes that add pasted servers; those in `oauth` with OAuth. */
 export async function additionOf(
-  { oauth = [], ...pasted }: Pasted & { readonly oauth?: readonly string[] | undefined },
+  { oauth = [], ...pasted }: NonNullable<ConfigEdit['add']>,
   source: AddSource,
 ): Promise<Additions> {
   const { path, known } = await target(source)
@@ -107,7 +101,7 @@ export async function additionOf(
 }
 
 /** The changes that add servers from the files of MCP clients. */
-export async function importOf(choices: readonly ImportChoice[], source: AddSource): Promise<Additions> {
+export async function importOf(choices: NonNullable<ConfigEdit['import']>, source: AddSource): Promise<Additions> {
   const { path, known } = await target(source)
   const files = await clientServers(source)
   const found = choices.map(({ file, name }): FoundServer => {

@@ -24,6 +24,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
+import type { ConfigEdit } from '../contract.ts'
 import { type Draft, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
 import { findSecrets } from './find-secrets.ts'
@@ -31,19 +32,8 @@ import { secretFiles } from './prepare-import.ts'
 import { SecretMask } from './secret-mask.ts'
 import { starterWith } from './starter.ts'
 
-/** A change that an operator asks for. Without `value`, `yaml` and `rename`, what is at the path is removed. */
-export interface ConfigChange {
-  readonly path: Path
-  readonly value?: unknown
-  /** The value as YAML, instead of `value`. */
-  readonly yaml?: string | undefined
-  readonly rename?: string | undefined
-  /** Whether to refuse the change if there is something at the path. */
-  readonly isNew?: boolean | undefined
-  /** The hash of what was at the path when the edit was begun. If it has changed since, the edit is a conflict. */
-  readonly was?: string | undefined
-  readonly comment?: string | undefined
-}
+/** A change that an operator asks for, with a comment to write above what it adds. */
+export type ConfigChange = NonNullable<ConfigEdit['changes']>[number] & { readonly comment?: string | undefined }
 
 export type ResolvedEdit =
   | { readonly changes: readonly ConfigChange[] }

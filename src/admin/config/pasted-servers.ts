@@ -11,14 +11,11 @@ import { homeOf } from '../../core/home.ts'
 import { isRandom } from '../../core/secret-name.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
+import type { ConfigEdit } from '../contract.ts'
 import { secretTexts } from './find-secrets.ts'
 
-export interface Pasted {
-  /** A command line, a URL, or the JSON, TOML or YAML of any MCP client. */
-  readonly input: string
-  /** The name of the server. By default, the one that the input gives it, or one made from the command or URL. */
-  readonly name?: string | undefined
-}
+/** A command line, a URL, or the JSON, TOML or YAML of any MCP client, and a name, if it is not to be made from it. */
+export type Pasted = Pick<NonNullable<ConfigEdit['add']>, 'input' | 'name'>
 
 /** Reads servers from a text that somebody has pasted. `into` is the configuration file that they are added to. */
 export async function readPasted(

@@ -1,7 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { CallFilter, CallPageQuery } from '../../core/call-query.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { StoredLogin, TallyQuery } from '../../core/history.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
 import type { SqliteTrouble } from '../../lib/sqlite.ts'
 import { decodeBatch } from './history-batch.ts'
@@ -11,17 +9,11 @@ import { type HistoryDatabaseOptions, openHistoryDatabase } from './history-data
 
 export type HistoryThreadData = Pick<HistoryDatabaseOptions, 'path' | 'keepMs' | 'maxBytes' | 'captures' | 'startedAt'>
 
-export type HistoryThreadMethods = {
+type Database = ReturnType<typeof openHistoryDatabase>
+
+export type HistoryThreadMethods = Omit<Database, 'write' | typeof Symbol.dispose> & {
   /** `batch` is encoded by `encodeBatch`. */
   write(batch: string): boolean
-  sums(query: TallyQuery): ReturnType<Database['sums']>
-  calls(query: CallPageQuery): ReturnType<Database['calls']>
-  choices(filter: CallFilter): ReturnType<Database['choices']>
-  call(id: string): ReturnType<Database['call']>
-  capture(id: string, since: number): string | undefined
-  addLogin(login: StoredLogin): boolean
-  findLogin(digest: string): StoredLogin | null | undefined
-  removeLogin(digest: string): void
   close(): true
 }
 
@@ -30,28 +22,16 @@ export type HistoryOwnerMethods = {
   say(trouble: SqliteTrouble | undefined): void
 }
 
-type Database = ReturnType<typeof openHistoryDatabase>
-
 if (parentPort) {
   const port = parentPort
   const data = workerData as HistoryThreadData
-  const database = openHistoryDatabase({
-    ...data,
-    clock: systemClock,
-    say: (trouble) => owner.notify('say', trouble),
-  })
+  const say = (trouble: SqliteTrouble | undefined) => owner.notify('say', trouble)
+  const { write, [Symbol.dispose]: close, ...reads } = openHistoryDatabase({ ...data, clock: systemClock, say })
   const methods: HistoryThreadMethods = {
-    write: (batch) => database.write(decodeBatch(batch)),
-    sums: database.sums,
-    calls: database.calls,
-    choices: database.choices,
-    call: database.call,
-    capture: database.capture,
-    addLogin: database.addLogin,
-    findLogin: database.findLogin,
-    removeLogin: database.removeLogin,
+    ...reads,
+    write: (batch) => write(decodeBatch(batch)),
     close() {
-      database[Symbol.dispose]()
+      close()
       return true
     },
   }
