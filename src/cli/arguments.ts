@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { ToolwayError } from '../core/errors.ts'
-import { requiredNames } from '../core/schema-keywords.ts'
+import { composed, requiredNames, schemasAt } from '../core/schema-keywords.ts'
 import { parseExactly } from '../json/exact-number.ts'
 import { Json } from '../json/json.ts'
 import { isRecord } from '../lib/is-record.ts'
@@ -107,23 +107,6 @@ function parse(json: string): Json {
 
 type InputSchema = Readonly<Record<string, unknown>>
 
-/** Maximum depth to which references are followed, because a schema may refer to itself. */
-const maxDepth = 8
-
-function follow(root: InputSchema, schema: unknown, depth: number): readonly InputSchema[] {
-  if (!isRecord(schema) || depth > maxDepth) return []
-  const reference = schema.$ref
-  const target =
-    typeof reference === 'string' && reference.startsWith('#/')
-      ? reference
-          .slice(2)
-          .split('/')
-          .reduce<unknown>((at, step) => (isRecord(at) && Object.hasOwn(at, step) ? at[step] : undefined), root)
-      : undefined
-  const choices = [schema.anyOf, schema.oneOf, schema.allOf].filter(Array.isArray).flat()
-  return [schema, ...[target, ...choices].flatMap((part) => follow(root, part, depth + 1))]
-}
-
 function typeOf(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
@@ -131,7 +114,8 @@ function typeOf(value: unknown): string {
 
 const typesOf = (schemas: readonly InputSchema[]): ReadonlySet<string> =>
   new Set(
-    schemas.flatMap(({ type, enum: options, const: only }) => {
+    // In the order in which the schema lists them.
+    schemas.toReversed().flatMap(({ type, enum: options, const: only }) => {
       if (typeof type === 'string') return [type]
       if (Array.isArray(type)) return type.map(String)
       return [...(Array.isArray(options) ? options : []), ...(only === undefined ? [] : [only])].map(typeOf)
@@ -144,10 +128,8 @@ function acceptedBy(
   key: string,
 ): { types: ReadonlySet<string>; items: ReadonlySet<string> } {
   if (root === undefined) return { types: new Set(), items: new Set() }
-  const property = follow(root, root, 0).flatMap(({ properties }) =>
-    isRecord(properties) && Object.hasOwn(properties, key) ? follow(root, properties[key], 0) : [],
-  )
-  return { types: typesOf(property), items: typesOf(property.flatMap(({ items }) => follow(root, items, 0))) }
+  const property = composed(schemasAt([root], key, root), root)
+  return { types: typesOf(property), items: typesOf(composed(schemasAt(property, undefined, root), root)) }
 }
 
 /** A tool's arguments, for display. */

@@ -1,6 +1,13 @@
 import { dirname } from 'node:path'
-import { type ClientKind, clientLabels, folderOf } from '../config/import/client-kind.ts'
-import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
+import {
+  type ClientFile,
+  type ClientKind,
+  clientFiles,
+  clientLabels,
+  folderOf,
+  type HostEnvironment,
+} from '../config/import/client-kind.ts'
+import { type ReadServer, readServers, type ServerDefinition, type ServersFile } from '../config/import/read-servers.ts'
 import {
   dependsOnFolder,
   fingerprint,
@@ -10,6 +17,8 @@ import {
   statefulNote,
 } from '../config/import/server-identity.ts'
 import { escapeSchemes, escapeVariables, type ReferenceScheme } from '../config/interpolate.ts'
+import { isFile } from '../config/locate.ts'
+import { homeOf } from '../core/home.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { type FindSecrets, mapTexts, type StoreSecret, schemesIn, withoutSecrets } from './secrets.ts'
 
@@ -245,4 +254,19 @@ export function adaptServer(server: ReadServer, origin: Origin, into: string): F
   const { name, invalidName } = server
   const common = { name, invalidName, origin, escaped }
   return kept ? { ...common, definition: { ...rest, cwd: folder } } : { ...common, definition: rest, folder }
+}
+
+/** An existing client file and the servers that were read from it. */
+export interface FoundFile extends ClientFile {
+  readonly content: ServersFile
+}
+
+/** Returns the given clients' existing files; by default, those of all clients. */
+export async function discover(around: HostEnvironment, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
+  const found: FoundFile[] = []
+  for (const file of clientFiles(around, clients)) {
+    if (await isFile(file.path))
+      found.push({ ...file, content: await readServers(file.path, homeOf(around.env), file.client) })
+  }
+  return found
 }

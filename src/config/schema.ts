@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { discoverySection, namingSection, registrySection, scanSection } from './schema/catalog.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { agentsSection, approvalsSection, limitsSection, policySection } from './schema/policy.ts'
@@ -13,7 +12,15 @@ import {
   storesSection,
   telemetrySection,
 } from './schema/telemetry.ts'
-import { nativeSection, sandboxSection, sinksSection } from './schema/tools.ts'
+import {
+  discoverySection,
+  namingSection,
+  nativeSection,
+  registrySection,
+  sandboxSection,
+  scanSection,
+  sinksSection,
+} from './schema/tools.ts'
 import { textLike } from './schema/values.ts'
 
 /** The only version. It is accepted as text too, because variables expand to strings. */

@@ -1,6 +1,12 @@
 import { createRedactor } from '../../audit/redact/redactor.ts'
-import { discover, type FoundFile } from '../../clients/client-files.ts'
-import { adaptServer, called, type FoundServer, planImport } from '../../clients/import-plan.ts'
+import {
+  adaptServer,
+  called,
+  discover,
+  type FoundFile,
+  type FoundServer,
+  planImport,
+} from '../../clients/import-plan.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import type { ConfigSource } from '../../config/locate.ts'

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import * as z from 'zod'
 import type { ShownLine } from '../../catalog/pins/definition.ts'
-import type { FoundFile } from '../../clients/client-files.ts'
+import type { FoundFile } from '../../clients/import-plan.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
 import { serverFormSchema } from '../../config/editor-schema.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'

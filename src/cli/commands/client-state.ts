@@ -1,9 +1,15 @@
 import { join } from 'node:path'
-import { type ClientFile, clientFiles, type HostEnvironment } from '../../clients/client-files.ts'
 import { ConnectionBackups } from '../../clients/connection-backups.ts'
 import { clientText, ownName } from '../../clients/entry.ts'
 import { FileProblem, readSnapshot } from '../../config/edit/file.ts'
-import { type ClientKind, clientKinds, clientLabels } from '../../config/import/client-kind.ts'
+import {
+  type ClientFile,
+  type ClientKind,
+  clientFiles,
+  clientKinds,
+  clientLabels,
+  type HostEnvironment,
+} from '../../config/import/client-kind.ts'
 import { isFile } from '../../config/locate.ts'
 import { systemClock } from '../../core/clock.ts'
 import { stateHome } from '../../core/home.ts'

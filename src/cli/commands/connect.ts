@@ -1,11 +1,10 @@
 import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { ClientFile } from '../../clients/client-files.ts'
 import { type ClientText, type ClientTransport, clientText, entryFor, ownName } from '../../clients/entry.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { variablesIn } from '../../clients/secrets.ts'
 import { type FileSnapshot, readSnapshot } from '../../config/edit/file.ts'
-import { clientLabels } from '../../config/import/client-kind.ts'
+import { type ClientFile, clientLabels } from '../../config/import/client-kind.ts'
 import { clientOnly } from '../../config/import/client-server.ts'
 import {
   type ReadServer,

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
-import { type ClientFile, clientFiles } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
-import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
+import { type ClientFile, clientFiles, clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers } from '../../config/import/read-servers.ts'
 import { isForeign } from '../../config/import/shape.ts'
 import { type NewReference, referenceText } from '../../config/interpolate.ts'

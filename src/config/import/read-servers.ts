@@ -32,7 +32,7 @@ import {
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
 import { plainSchemes, translate } from './dialect.ts'
-import { namesIn, validNames } from './plain-names.ts'
+import { namesIn, validNames } from './server-identity.ts'
 import { type ConfigDialect, isForeign, mapText, type TranslationReport } from './shape.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { clientKinds, kindOf } from '../config/import/client-kind.ts'
-import { clientFiles } from './client-files.ts'
+import { clientFiles, clientKinds, kindOf } from './client-kind.ts'
 
 const paths = (platform: NodeJS.Platform, env: Record<string, string> = {}, cwd = '/shop') =>
   Object.groupBy(clientFiles({ env: { HOME: '/home/me', ...env }, cwd, platform }), ({ client }) => client)
