@@ -21,9 +21,9 @@ import {
   sendHttpError,
   toHttpError,
 } from '../serve/errors.ts'
-import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
 import { offendingHeader } from '../serve/http/hosts.ts'
 import { sendJson } from '../serve/http/response.ts'
+import type { HttpEndpoint, ListeningServer } from '../serve/http/router.ts'
 import { abortOnClose } from '../serve/http/sse-stream.ts'
 import { createDashboardFiles } from '../serve/http/static-files.ts'
 import { streamAnswer } from '../serve/openai/chat.ts'

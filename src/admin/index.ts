@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { GatewayParts } from '../runtime/gateway.ts'
 import { packageFile, version } from '../runtime/package-paths.ts'
-import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
+import type { HttpEndpoint, ListeningServer } from '../serve/http/router.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
 import { sharedLogins } from '../stores/ttl-store.ts'
 import { AdminEndpoint } from './endpoint.ts'

@@ -11,7 +11,6 @@ import { chatText, postWithRetries } from '../tools/sinks/webhook.ts'
 
 interface SharedApprovalsOptions {
   readonly approvals: Approvals
-  /** Undefined if this is the only process. */
   readonly pubSub: PubSub | undefined
   readonly clock: Clock
   readonly log: Log
@@ -22,7 +21,6 @@ type Message =
   /** Asks all processes for their approvals and grants, because the sender has just started. */
   | { readonly kind: 'hello'; readonly from: string }
   | { readonly kind: 'grants'; readonly to: string; readonly grants: readonly SessionGrant[] }
-  /** Says that these approvals still wait. */
   | { readonly kind: 'waiting'; readonly ids: readonly string[] }
   | { readonly kind: 'answer'; readonly request: string; readonly id: string; readonly answer: ApprovalAnswer }
   | { readonly kind: 'answered'; readonly request: string; readonly accepted: boolean }
@@ -193,9 +191,7 @@ const noReply = () =>
 
 interface ApprovalWebhookOptions {
   readonly approvals: Approvals
-  /** The configured URL; undefined if none is. */
   webhook(): string | undefined
-  /** The dashboard's origin. */
   readonly dashboard: string
   redact(text: string): string
   readonly clock: Clock

@@ -24,7 +24,6 @@ export interface ClusterOptions {
   readonly log: Log
 }
 
-/** What an operator can do with a server. */
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 
 type ControlMessage =
@@ -90,7 +89,6 @@ export class Cluster implements Disposable {
     return this.#options.reload()
   }
 
-  /** Applies a change of the key file, in all workers. */
   keysChanged(): void {
     this.#options.workers?.publish('keys', '')
     this.#options.readKeys()
@@ -183,7 +181,6 @@ export class Cluster implements Disposable {
     return origin && { server, origin: origin.hash }
   }
 
-  /** Finds the referenced server; undefined if this replica does not have the same one. */
   #find({ server, origin }: ServerReference): ConfiguredServer | undefined {
     const { servers, origins } = this.#options.current()
     return origins.get(server)?.hash === origin ? servers.get(server) : undefined

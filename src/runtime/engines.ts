@@ -62,7 +62,6 @@ export function openExecutor(
   }, before?.environments())
 }
 
-/** Maximum number of remembered environments. */
 const maxEnvironments = 1000
 
 const replaced = 'The settings of the sandbox were changed.'

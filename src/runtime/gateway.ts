@@ -13,7 +13,7 @@ import type { Kind } from '../core/entry.ts'
 import { createListeners } from '../lib/listen.ts'
 import type { Why } from '../policy/explanation.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
-import type { HttpEndpoint, ListeningServer } from '../serve/http/endpoint.ts'
+import type { HttpEndpoint, ListeningServer } from '../serve/http/router.ts'
 import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
 import { programAccess } from '../serve/program-access.ts'
 import { serveStdio } from '../serve/stdio.ts'
@@ -195,7 +195,6 @@ class RunningGateway {
     this.#admin = open.use(openAdmin?.({ processState, config, options, access, authenticate, current, cluster, why }))
   }
 
-  /** Starts the first configuration. */
   async start(): Promise<void> {
     const { options, generations, processState, open } = this.#base
     if (options.watch)
@@ -288,12 +287,13 @@ class RunningGateway {
     const http = await openHttpServer({
       ...{ config: first.config.server, access: context.access, authenticate: this.authenticate, info: identity },
       ...{ membership, workers: options.shared, budgets, clock, log },
-      ready: () => true,
-      chat: () => (chat.models().length > 0 ? chat : undefined),
-      environmentOf: (...called: ToolInvocation) => environmentOf(generations.current, ...called),
-      jwt: () => generations.current.inboundAuth.config.jwt,
-      failures: () => generations.current.inboundAuth.config,
-      traced: () => generations.current.traces !== undefined,
+      current: {
+        chat: () => (chat.models().length > 0 ? chat : undefined),
+        environmentOf: (...called: ToolInvocation) => environmentOf(generations.current, ...called),
+        jwt: () => generations.current.inboundAuth.config.jwt,
+        failures: () => generations.current.inboundAuth.config,
+        traced: () => generations.current.traces !== undefined,
+      },
       ...(admin && { adminEndpoint: (server) => admin.endpoint(server) }),
     })
     this.#http = running.use(http)
@@ -396,6 +396,5 @@ export interface GatewayParts {
 /** The part of a gateway that operators use. It loads its code when that is needed for the first time. */
 export interface AdminPart extends AsyncDisposable {
   endpoint(server: ListeningServer): Promise<HttpEndpoint>
-  /** Opens the inbox, for its webhook. */
   startInbox(): void
 }

@@ -47,7 +47,6 @@ export async function explainDecision(
 /** Whether a spelling means chats, which rules and limits name like a tool although they are none. */
 const isChat = (spelling: string): boolean => ['.', '::', '/', '__'].some((by) => spelling === `toolway${by}chat`)
 
-/** The result of `get_gateway_status` (G5), or the rule that refuses it. */
 export function gatewayStatus(
   { loaded: { config, files }, warnings, policy }: Generation,
   { admin, agent }: Caller,

@@ -200,7 +200,6 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
 
 type Validate = ReturnType<typeof argumentValidator>
 
-/** The configuration's secrets, and those of earlier ones. */
 function secretsToRedact({ loaded, token, traces }: PreparedConfig, before: Generation | undefined): readonly string[] {
   const { config, secrets } = loaded
   const headers = Object.values(traces?.settings.headers ?? {})
@@ -346,7 +345,6 @@ function guardsOf(servers: Config['mcpServers'], clock: Clock) {
 
 interface InboundAuth extends AsyncDisposable {
   readonly authenticate: Authenticate
-  /** Applies a change that this process made to the key file. */
   keysChanged(): void
   isRevoked(principal: string): boolean
   readonly config: Config['auth']

@@ -27,7 +27,6 @@ export class Generations<G> implements AsyncDisposable {
   readonly #options: GenerationsOptions<G>
   readonly #ending = new Set<Promise<void>>()
   readonly #timers = new Set<Disposable>()
-  /** Those that have not been disposed of yet, the current one first. */
   #slots: readonly Slot<G>[] = []
 
   constructor(options: GenerationsOptions<G>) {
@@ -83,10 +82,8 @@ export class Generations<G> implements AsyncDisposable {
 }
 
 interface SharedPart {
-  /** What the part was built from. */
   readonly key: unknown
   readonly value: AsyncDisposable
-  /** How many generations use the part. */
   users: number
 }
 
@@ -111,7 +108,6 @@ export class SharedParts implements AsyncDisposable {
     return part.value as T
   }
 
-  /** Adds a part that was built for this generation. */
   add<T extends AsyncDisposable>(name: string, key: unknown, value: T): T {
     this.#parts.set(name, { key, value, users: 1 })
     return value

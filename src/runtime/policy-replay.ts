@@ -13,7 +13,6 @@ export interface ReplayedPolicy {
 }
 
 export interface ReplayProgress {
-  /** The number of records read so far. */
   readonly records: number
 }
 

@@ -41,9 +41,7 @@ export interface ProbeResult {
   /** The name and version that the server reports. */
   readonly calls?: string
   readonly tools?: readonly string[]
-  /** What the server lists. */
   readonly lists?: Pick<ServerLists, 'tools' | 'resources' | 'templates' | 'prompts'>
-  /** Names of tools with `readOnlyHint`. */
   readonly hintedReads?: readonly string[]
   /** The number of resources, templates and prompts. */
   readonly others?: number
@@ -63,7 +61,6 @@ export interface ProbeFailure {
   readonly message: string
   /** A system error code, such as ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
   readonly code?: string | undefined
-  /** The HTTP status of the response, if there was one. */
   readonly status?: number | undefined
   readonly timedOut: boolean
   /** Set if only a sign-in is missing; says why it is required. */
@@ -78,7 +75,6 @@ export interface ServerProber extends AsyncDisposable {
 }
 
 export interface ServerProberOptions {
-  /** Removes secrets from servers' output. */
   redact(text: string): string
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly limits?: ListLimits | undefined
@@ -170,7 +166,6 @@ async function schemaProblems(tools: readonly Definition[]): Promise<readonly st
   return unchecked === 0 ? problems : [...problems, `the input schemas of ${unchecked} tools were not checked`]
 }
 
-/** Loads plugins as a gateway does and returns the problems. */
 export async function probePlugins(
   paths: readonly string[],
   context: Parameters<typeof openPlugins>[1],

@@ -58,7 +58,6 @@ import type { SharedServices } from './workers/worker.ts'
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
-  /** Formats arguments for the audit log. */
   readonly describe: DescribeArguments
   readonly breakerOf: (server: string) => BreakerConfig | undefined
   readonly concurrencyOf: {
@@ -133,10 +132,8 @@ export async function openProcessState(config: Config, generations: Current, opt
     approvals,
     /** Those of all workers and replicas. */
     sharedApprovals: open.use(new SharedApprovals({ approvals, pubSub: shared?.pubSub, clock, log })),
-    /** The pages of apps that callers have read. */
     pages: new AppPages(),
     storeReadings,
-    /** Counts rejected requests, for the inbox. */
     rejections: new Rejections(clock),
     reloads,
     metrics,
@@ -236,14 +233,12 @@ function cacheBytes({ bytes: used, evicted: refused, largest = 0 }: CacheUsage, 
   return { used, limit, perCaller: limit / 2, largest, refused }
 }
 
-/** Connects to Redis; undefined unless `stores.redis` is set. */
 async function openRedis({ redis, key }: Config['stores'], options: Omit<RedisStoresOptions, 'url' | 'key'>) {
   if (redis === undefined || redis.disabled) return undefined
   const { openRedisStores } = await import('../stores/redis/stores.ts')
   return openRedisStores({ url: redis.url, key, ...options })
 }
 
-/** Opens the audit archive; undefined unless `stores.postgres` is set. */
 async function openArchive({ stores, audit }: Config, options: Pick<PostgresAuditOptions, 'lane' | 'clock' | 'log'>) {
   const { postgres } = stores
   if (postgres === undefined || postgres.disabled) return undefined
@@ -285,7 +280,6 @@ const concurrencyLimits = (generations: Current) => ({
 export interface GenerationContext extends ProcessState {
   readonly access: Access
   servedUris(call: Call): (uri: string) => string
-  /** Removes the current configuration's secrets from text. */
   redact(text: string): string
   /** For what applies to calls of earlier generations too. */
   readonly generations: { readonly current: { readonly policy: Policy; readonly guards: ServerGuards } }

@@ -3,10 +3,10 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { createListeners } from '../lib/listen.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import type { ConfigAudit } from './audit-events.ts'
 import { type ConfigDifference, compareConfigs, isEmpty } from './config-difference.ts'
 
-/** One attempt to reload the configuration. */
 export interface ReloadAttempt {
   readonly at: number
   readonly ok: boolean
@@ -39,7 +39,6 @@ interface ReportedAttempt {
 const maxAttempts = 50
 const maxReported = 20
 
-/** The latest reload attempts, and how many there were. */
 export class ReloadHistory {
   readonly #max: number
   readonly #listeners = createListeners<[ReloadAttempt]>()
@@ -83,16 +82,19 @@ export class ReloadHistory {
       last_error: this.#lastError?.error ?? null,
       last_error_at: isoTime(this.#lastError),
       last_success_at: isoTime(this.#lastSuccess),
-      history: this.#attempts.slice(0, maxReported).map(reportOf),
+      history: this.#attempts.slice(0, maxReported).map((attempt) => reportOf(attempt)),
     }
   }
 }
 
-const reportOf = ({ at, error, difference }: ReloadAttempt): ReportedAttempt => ({
-  at: new Date(at).toISOString(),
-  ...(error !== null && { error }),
-  ...(difference && { difference }),
-})
+/** Always the same object for an attempt, so that two states of the history can be compared. */
+const reportOf = memoizeByObject(
+  ({ at, error, difference }: ReloadAttempt): ReportedAttempt => ({
+    at: new Date(at).toISOString(),
+    ...(error !== null && { error }),
+    ...(difference && { difference }),
+  }),
+)
 
 const isoTime = (attempt: ReloadAttempt | undefined): string | null =>
   attempt ? new Date(attempt.at).toISOString() : null

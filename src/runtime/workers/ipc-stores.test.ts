@@ -4,7 +4,7 @@ import { cacheContract } from '../../../tests/contract/cache.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Buckets } from '../../core/stores.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
-import { createPrimaryServices, ipcBuckets, ipcCache, ipcTtlStore, type PrimaryServices } from './ipc-stores.ts'
+import { ipcBuckets, ipcCache, ipcTtlStore, PrimaryServices } from './ipc-stores.ts'
 import { connectTo, connectToPrimary } from './rpc.fixture.ts'
 
 const start = 1_800_000_000_000
@@ -24,7 +24,7 @@ bucketsContract('another process', () => ipcBuckets(connect(), noFallback), { ca
 cacheContract('another process', (limits) => ipcCache(connect(), limits), { cases: 20 })
 
 test('B10: values are shared between workers, and lost without the primary', async () => {
-  const services = createPrimaryServices(systemClock)
+  const services = new PrimaryServices(systemClock)
   const [one, other] = ['a', 'b'].map((name) => ipcTtlStore(connect(services, name)))
   await one?.set('a', 'a conversation', 1_000)
   await one?.set('b', 'x'.repeat(2 * 1024 * 1024), 1_000)
@@ -36,7 +36,7 @@ test('B10: values are shared between workers, and lost without the primary', asy
 })
 
 test('B10, F8: workers share one bucket, exactly', async () => {
-  const services = createPrimaryServices(systemClock)
+  const services = new PrimaryServices(systemClock)
   const workers = ['a', 'b', 'c'].map((name) => ipcBuckets(connect(services, name), noFallback))
   const from = [{ key: 'a', perMinute: 100 }]
   const taken = await Promise.all(Array.from({ length: 300 }, (_, n) => workers[n % 3]?.take(from, start)))
@@ -52,7 +52,7 @@ test('B10, F8: while the primary does not respond, each worker counts alone', as
 })
 
 test('B10, F13: cached results are shared between workers, and dropped for all', async () => {
-  const services = createPrimaryServices(systemClock)
+  const services = new PrimaryServices(systemClock)
   const [one, other] = ['a', 'b'].map((name) => ipcCache(connect(services, name), roomy))
   const { mark } = (await one?.get('files', 'a', start)) ?? { mark: '' }
   await one?.put('files', 'a', { bytes: Buffer.from('kept'), mark, ttlMs: 1_000 }, start)

@@ -134,68 +134,50 @@ export function ipcMembership(primary: RpcPeer<PrimaryServiceMethods>, secret: s
   }
 }
 
-/** Primary methods that workers call. */
-export type PrimaryServiceMethods = {
-  take: Buckets['take']
-  get: CacheStore['get']
-  /** `limits` come from the current configuration, which only workers load. */
-  put(group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage
-  drop(group: string): void
-  clear(): void
-  usage(): CacheUsage
-  join(member: WorkerMember): void
-  keep(session: string, record: string): void
-  takeOver(session: string, unreachable: string): TakenOver
-  forget(session: string): void
-  keepsake(key: string, text: string, ttlMs: number): void
-  keepsakeOf(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
-}
-
 /** The state that the workers on one machine share: rate limits, cache, sessions, membership. */
-export interface PrimaryServices {
+export class PrimaryServices {
   readonly registry: ReturnType<typeof createWorkerRegistry>
-  /** The methods for the worker named `name`. `joined` is called when that worker starts listening. */
-  methodsFor(name: string, joined: () => void): PrimaryServiceMethods
-}
+  readonly #buckets = memoryBuckets()
+  readonly #limits = { maxEntries: 0, maxBytes: 0 }
+  readonly #cache = memoryCache(this.#limits)
+  readonly #ttlStore: TtlStore
 
-export function createPrimaryServices(clock: Clock): PrimaryServices {
-  const buckets = memoryBuckets()
-  let limits: CacheLimits = { maxEntries: 0, maxBytes: 0 }
-  const cache = memoryCache({
-    get maxEntries() {
-      return limits.maxEntries
-    },
-    get maxBytes() {
-      return limits.maxBytes
-    },
-  })
-  const registry = createWorkerRegistry(clock)
-  const ttlStore = memoryTtlStore(clock)
-  return {
-    registry,
-    methodsFor: (name, joined) => ({
-      take: buckets.take,
+  constructor(clock: Clock) {
+    this.registry = createWorkerRegistry(clock)
+    this.#ttlStore = memoryTtlStore(clock)
+  }
+
+  /** The methods that the worker named `name` calls. `joined` is called when that worker starts listening. */
+  methodsFor(name: string, joined: () => void) {
+    const registry = this.registry
+    const cache = this.#cache
+    const ttlStore = this.#ttlStore
+    return {
+      take: this.#buckets.take,
       get: cache.get,
-      put(group, key, answer, now, currentLimits) {
-        limits = currentLimits
+      /** `limits` come from the current configuration, which only workers load. */
+      put: (group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage => {
+        Object.assign(this.#limits, limits)
         cache.put(group, key, { ...answer, bytes: asBuffer(answer.bytes) }, now)
         return cache.usage()
       },
-      drop: (group) => void cache.drop(group),
-      clear: () => void cache.clear(),
+      drop: (group: string): void => void cache.drop(group),
+      clear: (): void => void cache.clear(),
       usage: cache.usage,
-      join(member) {
+      join(member: WorkerMember): void {
         registry.join(member)
         joined()
       },
-      keep: (session, record) => registry.keep(name, session, record),
-      takeOver: (session, unreachable) => registry.takeOver(name, session, unreachable),
-      forget: (session) => registry.forget(session),
-      keepsake: (key, text, ttlMs) => void ttlStore.set(key, text, ttlMs),
-      keepsakeOf: (key, ttlMs) => ttlStore.get(key, ttlMs),
-    }),
+      keep: (session: string, record: string): void => registry.keep(name, session, record),
+      takeOver: (session: string, unreachable: string) => registry.takeOver(name, session, unreachable),
+      forget: (session: string) => registry.forget(session),
+      keepsake: (key: string, text: string, ttlMs: number): void => void ttlStore.set(key, text, ttlMs),
+      keepsakeOf: (key: string, ttlMs: number) => ttlStore.get(key, ttlMs),
+    }
   }
 }
+
+export type PrimaryServiceMethods = ReturnType<PrimaryServices['methodsFor']>
 
 /** Converts received bytes to a Buffer: depending on how a Buffer is copied, it may arrive as a Uint8Array. */
 const asBuffer = (bytes: Uint8Array): Buffer =>

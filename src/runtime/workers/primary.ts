@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/duration.ts'
 import type { RpcPeer, RpcPort } from '../../lib/port-rpc.ts'
-import { broadcastTo, createPrimaryServices } from './ipc-stores.ts'
+import { broadcastTo, PrimaryServices } from './ipc-stores.ts'
 import { connectRpc, type PrimaryMethods, type WorkerIdentity, type WorkerMethods, workerVariable } from './protocol.ts'
 
 export interface PrimaryOptions {
@@ -32,59 +32,100 @@ const maxPauseMs = 30_000
  * requests itself, so no client can crash it. Resolves to the exit code.
  */
 export async function runWorkers(options: PrimaryOptions): Promise<number> {
-  const { workers: of, interrupted, clock, log } = options
-  const services = createPrimaryServices(clock)
-  const handles = new Set<WorkerHandle>()
-  let restarted = false
-  let port: number | undefined
   cluster.setupPrimary({ serialization: 'advanced' })
+  const fleet = new WorkerFleet(options)
+  const replaceAll = () => fleet.replaceAll()
+  const killAll = () => fleet.killAll()
+  // Skip Windows, which has no SIGUSR2: listening for it would throw.
+  if (process.platform !== 'win32') process.on('SIGUSR2', replaceAll)
+  // Leave no orphans: kill workers on exit. If this process is killed, they notice the closed channel and exit.
+  process.on('exit', killAll)
+  try {
+    return await fleet.run()
+  } finally {
+    await fleet.stopAll()
+    process.off('SIGUSR2', replaceAll)
+    process.off('exit', killAll)
+  }
+}
 
-  const others = (handle: WorkerHandle) => [...handles].filter((other) => other !== handle)
-  const announceMembers = () => {
-    for (const { rpc } of handles) rpc.notify('members', services.registry.members())
+class WorkerFleet {
+  readonly #options: PrimaryOptions
+  readonly #services: PrimaryServices
+  readonly #handles = new Set<WorkerHandle>()
+  #restarted = false
+  #port: number | undefined
+  #replacing = Promise.resolve()
+
+  constructor(options: PrimaryOptions) {
+    this.#options = options
+    this.#services = new PrimaryServices(options.clock)
   }
 
-  const methodsFor = (handle: () => WorkerHandle, name: string): Omit<PrimaryMethods, 'listening'> => ({
-    ...services.methodsFor(name, announceMembers),
-    spread: broadcastTo(() => others(handle())),
-    async pages(accept) {
-      const pages = others(handle()).map(async ({ number, rpc }) => {
-        const page = await rpc.request('page', accept)
-        return page ? [{ ...page, number }] : []
-      })
-      return (await Promise.all(pages)).flat()
-    },
-  })
+  /** Starts all workers, and resolves to the exit code once it is interrupted or the first one failed to start. */
+  async run(): Promise<number> {
+    const { workers, interrupted, listening } = this.#options
+    const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
+    const first = this.#start(1)
+    first.retired = true
+    // If the first worker exits before it is listening, exit too: the others would fail in the same way. The worker has
+    // already logged the reason.
+    const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
+    if (failed) return failed.code ?? 1
+    first.retired = false
+    const rest = Array.from({ length: workers - 1 }, (_, index) => this.#start(index + 2).listening)
+    await Promise.race([Promise.all(rest), stop])
+    this.#restarted = true
+    if (!interrupted.aborted) listening(await first.listening)
+    await stop
+    return 0
+  }
+
+  /** Rolling restart (SIGUSR2): each worker stops only once its replacement is listening. */
+  replaceAll(): void {
+    this.#replacing = this.#replacing.then(() => this.#replaceEach())
+  }
+
+  async stopAll(): Promise<void> {
+    const left = [...this.#handles]
+    for (const handle of left) handle.stop(this.#options.stopTimeoutMs)
+    await Promise.all(left.map(({ ended }) => ended))
+  }
+
+  killAll(): void {
+    for (const { kill } of this.#handles) kill()
+  }
 
   /** Starts a worker, and restarts it with backoff whenever it exits. */
-  const start = (number: number, failures = 0): WorkerHandle => {
+  #start(number: number, failures = 0): WorkerHandle {
+    const { workers, interrupted, clock, log } = this.#options
     const startedAt = clock.monotonic()
     const handle = startWorker({
-      ...{ number, of, restarted, port, clock, log },
-      methods: (name) => methodsFor(() => handle, name),
-      bound(to) {
-        port ??= to
+      ...{ number, of: workers, restarted: this.#restarted, port: this.#port, clock, log },
+      methods: (name) => this.#methodsFor(() => handle, name),
+      bound: (to) => {
+        this.#port ??= to
       },
     })
-    handles.add(handle)
+    this.#handles.add(handle)
     void handle.ended.then(({ code, signal }) => {
-      services.registry.leave(handle.name)
-      handles.delete(handle)
-      announceMembers()
+      this.#services.registry.leave(handle.name)
+      this.#handles.delete(handle)
+      this.#announceMembers()
       if (handle.retired || interrupted.aborted) return
       const fails = clock.monotonic() - startedAt > stableMs ? 0 : failures
       const pauseMs = backoffMs(fails, { firstMs: firstPauseMs, maxMs: maxPauseMs })
       log.warn({ worker: number, code, signal, pauseMs }, 'worker exited; restarting it')
-      clock.after(pauseMs, () => interrupted.aborted || start(number, fails + 1))
+      clock.after(pauseMs, () => interrupted.aborted || this.#start(number, fails + 1))
     })
     return handle
   }
 
-  /** Rolling restart (SIGUSR2): each worker stops only once its replacement is listening. */
-  const replaceAll = async () => {
-    for (const before of [...handles]) {
+  async #replaceEach(): Promise<void> {
+    const { workers, interrupted, replaceTimeoutMs, log } = this.#options
+    for (const before of [...this.#handles]) {
       before.retired = true
-      const next = start(before.number)
+      const next = this.#start(before.number)
       // While `retired` is set, the new worker is not restarted if it exits before it is listening.
       next.retired = true
       const failed = await Promise.race([next.listening.then(() => undefined), next.ended])
@@ -92,48 +133,33 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
       if (failed) {
         log.error({ worker: next.number, ...failed }, 'new worker failed to start; keeping the old ones')
         before.retired = false
-        if (!handles.has(before)) start(before.number)
+        if (!this.#handles.has(before)) this.#start(before.number)
         return
       }
       next.retired = false
-      before.stop(options.replaceTimeoutMs, { replaced: true })
+      before.stop(replaceTimeoutMs, { replaced: true })
       await before.ended
     }
-    log.info({ workers: of }, 'all workers replaced')
-  }
-  let replacing = Promise.resolve()
-  const replace = () => {
-    replacing = replacing.then(replaceAll)
+    log.info({ workers }, 'all workers replaced')
   }
 
-  const killAll = () => {
-    for (const { kill } of handles) kill()
+  #methodsFor(handle: () => WorkerHandle, name: string): Omit<PrimaryMethods, 'listening'> {
+    const others = () => [...this.#handles].filter((other) => other !== handle())
+    return {
+      ...this.#services.methodsFor(name, () => this.#announceMembers()),
+      spread: broadcastTo(others),
+      async pages(accept) {
+        const pages = others().map(async ({ number, rpc }) => {
+          const page = await rpc.request('page', accept)
+          return page ? [{ ...page, number }] : []
+        })
+        return (await Promise.all(pages)).flat()
+      },
+    }
   }
-  // Skip Windows, which has no SIGUSR2: listening for it would throw.
-  if (process.platform !== 'win32') process.on('SIGUSR2', replace)
-  // Leave no orphans: kill workers on exit. If this process is killed, they notice the closed channel and exit.
-  process.on('exit', killAll)
-  try {
-    const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
-    const first = start(1)
-    first.retired = true
-    // If the first worker exits before it is listening, exit too: the others would fail in the same way. The worker has
-    // already logged the reason.
-    const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
-    if (failed) return failed.code ?? 1
-    first.retired = false
-    const rest = Array.from({ length: of - 1 }, (_, index) => start(index + 2).listening)
-    await Promise.race([Promise.all(rest), stop])
-    restarted = true
-    if (!interrupted.aborted) options.listening(await first.listening)
-    await stop
-    return 0
-  } finally {
-    const left = [...handles]
-    for (const handle of left) handle.stop(options.stopTimeoutMs)
-    await Promise.all(left.map(({ ended }) => ended))
-    process.off('SIGUSR2', replace)
-    process.off('exit', killAll)
+
+  #announceMembers(): void {
+    for (const { rpc } of this.#handles) rpc.notify('members', this.#services.registry.members())
   }
 }
 

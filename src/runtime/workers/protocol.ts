@@ -21,15 +21,12 @@ export interface WorkerIdentity {
   readonly port?: number | undefined
 }
 
-/** Primary methods that workers call. */
 export type PrimaryMethods = PrimaryServiceMethods &
   PublishMethods & {
     listening(facts: unknown): void
-    /** Metrics from all other workers. */
     pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
-/** Worker methods that the primary calls. */
 export type WorkerMethods = DeliverMethods & {
   members(members: readonly WorkerMember[]): void
   /** Stops the worker. `replaced`: another worker is listening at the same address, so clients can reconnect there. */

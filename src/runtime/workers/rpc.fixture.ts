@@ -6,11 +6,10 @@ import { silentLog } from '../../core/log.ts'
 import type { RpcMethods, RpcPeer, RpcPort } from '../../lib/port-rpc.ts'
 import {
   broadcastTo,
-  createPrimaryServices,
   type DeliverMethods,
   ipcPubSub,
   type PrimaryServiceMethods,
-  type PrimaryServices,
+  PrimaryServices,
 } from './ipc-stores.ts'
 import { connectRpc } from './protocol.ts'
 
@@ -29,10 +28,7 @@ export interface TestRpc extends Disposable {
 }
 
 /** A worker's connection to the primary, over a channel that copies messages. */
-export function connectToPrimary(
-  services: PrimaryServices = createPrimaryServices(systemClock),
-  name = 'one',
-): TestRpc {
+export function connectToPrimary(services: PrimaryServices = new PrimaryServices(systemClock), name = 'one'): TestRpc {
   return connectTo(services.methodsFor(name, () => {}))
 }
 

@@ -1,11 +1,11 @@
-import cluster from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import type { Clock } from '../../core/clock.ts'
 import type { PubSub, TopicListeners } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
-import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
+import type { Buckets, CacheLimits } from '../../core/stores.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { defaultTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
-import { createSeal, type Seal } from '../../lib/seal.ts'
+import { createSeal } from '../../lib/seal.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import {
   connectRpc,
@@ -17,130 +17,60 @@ import {
   workerVariable,
 } from './protocol.ts'
 
-export interface WorkerProcess {
-  readonly shared: SharedServices
-  /** Aborted when the primary stops, or has exited. */
-  readonly interrupted: AbortSignal
-  /** Aborted when another worker has replaced this one. */
-  readonly replaced: AbortSignal
-  /** Resolves when the primary has exited. */
-  readonly gone: Promise<void>
-  listening(facts: unknown): void
-}
-
 /** Timeout for metrics; longer than the time that the primary waits for the slowest worker. */
 const metricsTimeoutMs = 3_000
 
-/** This process's identity as a worker; undefined if it is not a worker. */
+/** This process as a worker; undefined if it is not one. */
 export function currentWorker(env: Readonly<Record<string, string | undefined>>): WorkerProcess | undefined {
   const { worker } = cluster
   const identity = env[workerVariable]
   if (worker === undefined || identity === undefined) return undefined
-  const { name, number, of, restarted = false, port } = jsonValue(identity) as WorkerIdentity
-  const interrupt = new AbortController()
-  const replace = new AbortController()
-  const gone = Promise.withResolvers<void>()
-  let primary: RpcPeer<PrimaryMethods> | undefined
-  let membership: IpcMembership | undefined
-  let topics: Pick<TopicListeners, 'deliver'> | undefined
-  let page: ((accept?: string) => MetricsPage) | undefined
+  return new WorkerProcess(worker, jsonValue(identity) as WorkerIdentity)
+}
 
-  // Ignore channel errors: writing to a channel that has just closed emits an error, and `disconnect` follows.
-  worker.on('error', () => {})
-  const primaryExited = () => {
-    // Without this, Node would exit at once and abort calls in progress.
-    worker.exitedAfterDisconnect = true
-    interrupt.abort()
-    gone.resolve()
-  }
-  worker.on('disconnect', primaryExited)
-  if (!worker.isConnected()) primaryExited()
+class WorkerProcess {
+  readonly shared: SharedServices
+  readonly #interrupt = new AbortController()
+  readonly #replace = new AbortController()
+  readonly #gone = Promise.withResolvers<void>()
 
-  const methods: WorkerMethods = {
-    members: (members) => membership?.update(members),
-    stop: (replaced) => (replaced ? replace : interrupt).abort(),
-    hear: (topic, text) => topics?.deliver(topic, text),
-    page: (accept) => page?.(accept),
-    ping() {},
+  constructor(worker: Worker, identity: WorkerIdentity) {
+    this.shared = new SharedServices(identity, (replaced) => (replaced ? this.#replace : this.#interrupt).abort())
+    // Ignore channel errors: writing to a channel that has just closed emits an error, and `disconnect` follows.
+    worker.on('error', () => {})
+    const primaryExited = () => {
+      // Without this, Node would exit at once and abort calls in progress.
+      worker.exitedAfterDisconnect = true
+      this.#interrupt.abort()
+      this.#gone.resolve()
+    }
+    worker.on('disconnect', primaryExited)
+    if (!worker.isConnected()) primaryExited()
   }
 
-  const shared: SharedServices = {
-    number,
-    of,
-    restarted,
-    port,
-    async open({ local, limits, ownSecret, clock, log }) {
-      const secret = await ownSecret()
-      const opened = connectRpc<PrimaryMethods>({
-        port: toParent,
-        methods,
-        peer: 'the primary process',
-        timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultTimeoutMs),
-        clock,
-        log,
-      })
-      primary = opened
-      membership = ipcMembership(opened, secret, name)
-      const pubSub = ipcPubSub(opened, log)
-      topics = pubSub
-      return {
-        buckets: ipcBuckets(opened, local),
-        cache: ipcCache(opened, limits),
-        membership,
-        pubSub,
-        ttlStore: ipcTtlStore(opened),
-        seal: createSeal(secret, name),
-        get up() {
-          return opened.up
-        },
-      }
-    },
-    get membership() {
-      return membership
-    },
-    join: async (address) => membership?.join(address),
-    lead: () => membership?.lead(),
-    pages(own) {
-      page = own
-      return async (accept) => {
-        const others = (await primary?.request('pages', accept)) ?? []
-        const all: WorkerMetricsPage[] = [...others, { number, ...own(accept) }]
-        return mergeMetrics(all.sort((a, b) => a.number - b.number))
-      }
-    },
+  /** Aborted when the primary stops, or has exited. */
+  get interrupted(): AbortSignal {
+    return this.#interrupt.signal
   }
-  return {
-    shared,
-    interrupted: interrupt.signal,
-    replaced: replace.signal,
-    gone: gone.promise,
-    listening: (facts) => primary?.notify('listening', facts),
+
+  /** Aborted when another worker has replaced this one. */
+  get replaced(): AbortSignal {
+    return this.#replace.signal
+  }
+
+  /** Resolves when the primary has exited. */
+  get gone(): Promise<void> {
+    return this.#gone.promise
+  }
+
+  listening(facts: unknown): void {
+    this.shared.primary?.notify('listening', facts)
   }
 }
 
 const toParent: RpcPort = {
   send: (message) => process.connected && process.send?.(message),
   onMessage: (listener) => void process.on('message', listener),
-}
-
-/** Services that one gateway's workers share. */
-export interface SharedServices {
-  /** This worker's number, counted from 1, and the total number of workers. */
-  readonly number: number
-  readonly of: number
-  /** Whether all workers had been running before this one was started. */
-  readonly restarted: boolean
-  /** Where the first worker listened; undefined if this is the first. */
-  readonly port: number | undefined
-  open(options: SharedServicesOptions): Promise<SharedStores>
-  /** Undefined before `open` is called. */
-  readonly membership: IpcMembership | undefined
-  /** Joins the workers; `address` is where other workers reach this one. */
-  join(address: string): Promise<void>
-  /** The address of the worker that serves the dashboard and its logins; undefined if that is this worker. */
-  lead(): string | undefined
-  /** Returns a function that merges all other workers' metrics with `own`. */
-  pages(own: (accept?: string) => MetricsPage): (accept?: string) => Promise<MetricsPage>
 }
 
 interface SharedServicesOptions {
@@ -153,20 +83,86 @@ interface SharedServicesOptions {
   readonly log: Log
 }
 
-interface SharedStores {
-  readonly buckets: Buckets
-  readonly cache: CacheStore
-  readonly membership: IpcMembership
-  readonly pubSub: PubSub
-  readonly ttlStore: TtlStore
-  /** Seals cursors and other tokens that clients hold. */
-  readonly seal: Seal
-  /** Whether the primary is responding. */
-  readonly up: boolean
+/** What the primary process holds for all workers of one gateway. */
+export class SharedServices {
+  /** This worker's number, counted from 1, and the total number of workers. */
+  readonly number: number
+  readonly of: number
+  /** Whether all workers had been running before this one was started. */
+  readonly restarted: boolean
+  /** Where the first worker listened; undefined if this is the first. */
+  readonly port: number | undefined
+  /** These are undefined before `open` is called. */
+  primary: RpcPeer<PrimaryMethods> | undefined
+  membership: IpcMembership | undefined
+  readonly #name: string
+  readonly #stop: (replaced: boolean) => void
+  #topics: Pick<TopicListeners, 'deliver'> | undefined
+  #page: ((accept?: string) => MetricsPage) | undefined
+
+  constructor({ name, number, of, restarted = false, port }: WorkerIdentity, stop: (replaced: boolean) => void) {
+    this.number = number
+    this.of = of
+    this.restarted = restarted
+    this.port = port
+    this.#name = name
+    this.#stop = stop
+  }
+
+  async open({ local, limits, ownSecret, clock, log }: SharedServicesOptions) {
+    const secret = await ownSecret()
+    const methods: WorkerMethods = {
+      members: (members) => this.membership?.update(members),
+      stop: this.#stop,
+      hear: (topic, text) => this.#topics?.deliver(topic, text),
+      page: (accept) => this.#page?.(accept),
+      ping() {},
+    }
+    const primary = connectRpc<PrimaryMethods>({
+      ...{ port: toParent, methods, peer: 'the primary process', clock, log },
+      timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultTimeoutMs),
+    })
+    const membership = ipcMembership(primary, secret, this.#name)
+    const pubSub = ipcPubSub(primary, log)
+    this.primary = primary
+    this.membership = membership
+    this.#topics = pubSub
+    return {
+      buckets: ipcBuckets(primary, local),
+      cache: ipcCache(primary, limits),
+      membership,
+      pubSub: pubSub as PubSub,
+      ttlStore: ipcTtlStore(primary),
+      /** Seals cursors and other tokens that clients hold. */
+      seal: createSeal(secret, this.#name),
+      get up() {
+        return primary.up
+      },
+    }
+  }
+
+  /** Joins the workers; `address` is where other workers reach this one. */
+  async join(address: string): Promise<void> {
+    await this.membership?.join(address)
+  }
+
+  /** The address of the worker that serves the dashboard and its logins; undefined if that is this worker. */
+  lead(): string | undefined {
+    return this.membership?.lead()
+  }
+
+  /** Returns a function that merges all other workers' metrics with `own`. */
+  pages(own: (accept?: string) => MetricsPage): (accept?: string) => Promise<MetricsPage> {
+    this.#page = own
+    return async (accept) => {
+      const others = (await this.primary?.request('pages', accept)) ?? []
+      const all: WorkerMetricsPage[] = [...others, { number: this.number, ...own(accept) }]
+      return mergeMetrics(all.sort((a, b) => a.number - b.number))
+    }
+  }
 }
 
 interface Family {
-  /** The HELP and TYPE lines. */
   readonly header: Set<string>
   readonly samples: string[]
 }

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
+import { memoize } from '../../lib/memoize.ts'
 import {
   type ChallengeOf,
   expiredCredential,
@@ -21,7 +22,9 @@ export function createAuthenticate(options: {
 }): Authenticate & AsyncDisposable {
   const { token, keys, verify, clock } = options
   const isToken = token === undefined ? () => false : equals(token)
-  const digestOf = rememberedDigests()
+  // Clients send their credential with every request. Revoked ones are still rejected, because each request looks up the
+  // digest. Timing leaks nothing: string hashes are seeded per process.
+  const digestOf = memoize(digest, 256, maxLength)
 
   /** The identity of callers without a credential. They may choose any agent only if no credentials are configured. */
   const nobody = (): AuthIdentity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
@@ -78,7 +81,6 @@ interface ApiKey {
 interface KeySource {
   readonly inUse: boolean
   find(hash: string): ApiKey | undefined
-  /** Records that a key was accepted. */
   used?(key: ApiKey): void
 }
 
@@ -95,7 +97,6 @@ function holderOf(key: ApiKey, keys: KeySource, clock: Clock): AuthIdentity {
 const unknownKey = () =>
   invalidCredential('The API key is unknown or was revoked: ask the operator for another one (toolway keys create).')
 
-/** Returns a function that compares digests in constant time. */
 function equals(token: string): (actual: Buffer) => boolean {
   const expected = digest(token)
   return (actual) => timingSafeEqual(actual, expected)
@@ -131,21 +132,3 @@ function formOf(credential: string): 'key' | 'jwt' | 'token' {
 
 /** The digest of a credential. Digests are compared and stored instead of credentials. */
 const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')
-
-const maxRemembered = 256
-
-/**
- * Caches digests, because clients send their credential with every request. Revoked credentials are still rejected,
- * because each request looks up the digest. Timing leaks nothing: string hashes are seeded per process.
- */
-function rememberedDigests(): (credential: string) => Buffer {
-  const known = new Map<string, Buffer>()
-  return (credential) => {
-    const before = known.get(credential)
-    if (before) return before
-    if (known.size >= maxRemembered) known.clear()
-    const made = digest(credential)
-    known.set(credential, made)
-    return made
-  }
-}

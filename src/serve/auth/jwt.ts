@@ -36,10 +36,8 @@ const algorithms = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-/** Tolerated difference between the provider's clock and the gateway's clock. */
 const toleranceMs = 30_000
 
-/** Maximum number of keys to try for a token without a key id. */
 const maxTries = 16
 
 export interface JwtVerifier extends AsyncDisposable {
@@ -354,7 +352,6 @@ export interface PublishedKeys {
 
 const timeoutMs = 5_000
 
-/** Maximum size of a key set; about a hundred times the usual size. */
 const maxBytes = 256 * 1024
 
 /** Returns a function that fetches the key set without following redirects. Time and size are limited. */

@@ -44,85 +44,142 @@ const listFields: Readonly<Record<Kind, string>> = {
 /** Encodes a result for a protocol. `reads` is passed if the result is a resource's content. */
 type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
-/** The operations that both protocols share. `form` encodes results; `readable` converts tool lists for clients. */
-export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
-  const run = (
+/** The kind of entry that each list method lists. */
+export const listedKinds: ReadonlyMap<string, Kind> = new Map([
+  ['tools/list', 'tool'],
+  ['resources/list', 'resource'],
+  ['resources/templates/list', 'template'],
+  ['prompts/list', 'prompt'],
+])
+
+/** The operations that both protocols share. `encode` encodes results; `readable` converts tool lists for clients. */
+export class Operations {
+  readonly #access: Access
+  readonly #encode: ResultEncoder
+  readonly #readable: (tools: Buffer) => Buffer
+
+  constructor(access: Access, encode: ResultEncoder, readable = (tools: Buffer) => tools) {
+    this.#access = access
+    this.#encode = encode
+    this.#readable = readable
+  }
+
+  /** What the gateway tells a client of itself first. Waits briefly, because servers tell their part when they start. */
+  async introduce(view: View, caller: Caller, { instructions, isImmediate }: Introduction) {
+    const ready = view.ready('brief')
+    if (!isImmediate) await ready
+    const offers = this.#access.offers(caller)
+    const text = [instructions, offers.instructions].filter(Boolean).join('\n\n')
+    return { capabilities: offers.capabilities, ...(text !== '' && { instructions: text }) }
+  }
+
+  async list(kind: Kind, params: Params, caller: Caller): Promise<ListPage> {
+    const { cursor } = params
+    if (cursor !== undefined && typeof cursor !== 'string') throw invalid('The cursor must be a string.')
+    const view = this.#access.view(caller)
+    await view.ready()
+    const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
+    const page = [Buffer.from(`"${listFields[kind]}":`), kind === 'tool' ? this.#readable(items) : items]
+    const end = nextCursor === undefined ? [] : [Buffer.from(`,"nextCursor":${JSON.stringify(nextCursor)}`)]
+    return { members: [...page, ...end], missing: view.missing(kind), ttlMs: view.listTtlMs(kind) }
+  }
+
+  /**
+   * Runs a request that calls, reads, gets or completes something, or concerns a task. `inspect` runs once the policy has
+   * allowed a tool; it throws to reject the call.
+   */
+  call(request: CallRequest, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void): Promise<Pieces> {
+    switch (request.method) {
+      case 'tools/call':
+        return this.#callTool(request, caller, peer, inspect)
+      case 'resources/read':
+        return this.#readResource(request, caller, peer)
+      case 'prompts/get':
+        return this.#getPrompt(request, caller, peer)
+      case 'completion/complete':
+        return this.#complete(request, caller, peer)
+      default:
+        return this.#relayTask(request, caller, peer)
+    }
+  }
+
+  async #callTool(
+    request: CallRequest,
+    caller: Caller,
+    peer: CallPeer,
+    inspect?: (tool: Served) => void,
+  ): Promise<Pieces> {
+    const view = this.#access.view(caller)
+    const name = textParam(request.params, 'name')
+    const served = view.known('tool', name) ?? (await view.resolve('tool', name, waitOf(request.params, peer)))
+    const admit = inspect && (() => inspect(served))
+    return this.#encode(await this.#run(this.#access.handle, served, namedInput(request), caller, peer, admit))
+  }
+
+  async #readResource(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
+    const uri = textParam(request.params, 'uri')
+    const served = await this.#access.view(caller).resolve('resource', uri, waitOf(request.params, peer))
+    const ofServer = served.uri ?? uri
+    const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(request), ...restOf(request, handledOfRead) }
+    try {
+      return this.#encode(await this.#run(this.#access.handle, served, input, caller, peer), 'reads')
+    } catch (thrown) {
+      throw withRequestedUri(thrown, { ofServer, requested: uri })
+    }
+  }
+
+  async #getPrompt(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
+    const name = textParam(request.params, 'name')
+    const served = await this.#access.view(caller).resolve('prompt', name, waitOf(request.params, peer))
+    return this.#encode(await this.#run(this.#access.handle, served, namedInput(request), caller, peer))
+  }
+
+  async #complete(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
+    const { ref, argument } = request.params
+    if (!isRecord(ref) || !isRecord(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
+    const lookup = { ...waitOf(request.params, peer), operation: 'complete' } as const
+    const served = await resolveReference(this.#access.view(caller), ref, lookup)
+    const { uri } = served
+    const rest = restOf(request, handledOfCompletion)
+    const input = { arguments: completionOf(request), uri, meta: metaOf(request), ...rest }
+    return this.#encode(await this.#run(this.#access.complete, served, input, caller, peer))
+  }
+
+  /** Queries or cancels a task that one of this caller's tool calls started. */
+  async #relayTask(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
+    const { method } = request
+    const task = readTaskId(textParam(request.params, 'taskId'))
+    if (task === undefined) throw invalid('Task not found: use a "taskId" from an earlier result.')
+    const lookup = { ...waitOf(request.params, peer), operation: method }
+    const served = await this.#access.view(caller).find('tool', task.server, task.tool, lookup)
+    const input = { arguments: Json.of({}), meta: metaOf(request), ...restOf(request, handledOfTask) }
+    const relay: Handler = (call) => this.#access.relay(method, { ...call, timeoutMs: maxTaskMs })
+    return this.#encode(await this.#run(relay, served, input, caller, peer))
+  }
+
+  #run(
     handler: Handler,
-    served: Served,
+    { entry }: Served,
     input: Input,
     caller: Caller,
     peer: CallPeer,
     admit?: Call['admit'],
-  ): Promise<Result> => {
-    const { entry } = served
-    const answer = handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, admit })
+  ): Promise<Result> {
+    // A call id with 62 random bits. randomUUID is fast because it takes random bytes from a pool.
+    const id = randomUUID().slice(19)
+    const answer = handler({ id, caller, entry, input, signal: peer.signal, peer, admit })
     // A call that runs other calls reports the failure of each.
     return entry.traits.carries || !('missingCapability' in peer) ? answer : orMissing(answer, peer)
   }
+}
 
-  return {
-    async list(kind: Kind, params: Params, caller: Caller): Promise<ListPage> {
-      const { cursor } = params
-      if (cursor !== undefined && typeof cursor !== 'string') throw invalid('The cursor must be a string.')
-      const view = access.view(caller)
-      await view.ready()
-      const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
-      const page = [Buffer.from(`"${listFields[kind]}":`), kind === 'tool' ? readable(items) : items]
-      const end = nextCursor === undefined ? [] : [Buffer.from(`,"nextCursor":${JSON.stringify(nextCursor)}`)]
-      return { members: [...page, ...end], missing: view.missing(kind), ttlMs: view.listTtlMs(kind) }
-    },
+type CallRequest = ReceivedParams & Pick<InboundRequest, 'method'>
 
-    /** Calls a tool. `inspect` runs once the policy has allowed the tool; it throws to reject the call. */
-    async callTool(received: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
-      const view = access.view(caller)
-      const name = textParam(received.params, 'name')
-      const served = view.known('tool', name) ?? (await view.resolve('tool', name, waitOf(received.params, peer)))
-      const admit = inspect && (() => inspect(served))
-      return form(await run(access.handle, served, namedInput(received), caller, peer, admit))
-    },
-
-    async readResource(received: ReceivedParams, caller: Caller, peer: CallPeer) {
-      const uri = textParam(received.params, 'uri')
-      const served = await access.view(caller).resolve('resource', uri, waitOf(received.params, peer))
-      const ofServer = served.uri ?? uri
-      const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(received), ...restOf(received, read) }
-      try {
-        return form(await run(access.handle, served, input, caller, peer), 'reads')
-      } catch (thrown) {
-        throw withRequestedUri(thrown, { ofServer, requested: uri })
-      }
-    },
-
-    async getPrompt(received: ReceivedParams, caller: Caller, peer: CallPeer) {
-      const served = await access
-        .view(caller)
-        .resolve('prompt', textParam(received.params, 'name'), waitOf(received.params, peer))
-      return form(await run(access.handle, served, namedInput(received), caller, peer))
-    },
-
-    async complete(received: ReceivedParams, caller: Caller, peer: CallPeer) {
-      const { ref, argument } = received.params
-      if (!isRecord(ref) || !isRecord(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
-      const served = await resolveReference(access.view(caller), ref, {
-        ...waitOf(received.params, peer),
-        operation: 'complete',
-      })
-      const { uri } = served
-      const input = { arguments: completionOf(received), uri, meta: metaOf(received), ...restOf(received, completed) }
-      return form(await run(access.complete, served, input, caller, peer))
-    },
-
-    /** Queries or cancels a task that one of this caller's tool calls started. */
-    async task(method: string, received: ReceivedParams, caller: Caller, peer: CallPeer) {
-      const task = readTaskId(textParam(received.params, 'taskId'))
-      if (task === undefined) throw invalid('Task not found: use a "taskId" from an earlier result.')
-      const lookup = { ...waitOf(received.params, peer), operation: method }
-      const served = await access.view(caller).find('tool', task.server, task.tool, lookup)
-      const input = { arguments: Json.of({}), meta: metaOf(received), ...restOf(received, aboutTask) }
-      const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
-      return form(await run(relay, served, input, caller, peer))
-    },
-  }
+interface Introduction {
+  /** The operator's own instructions. */
+  readonly instructions: string | undefined
+  /** Whether to tell what is known, without waiting for servers. */
+  readonly isImmediate: boolean | undefined
 }
 
 /** The call's answer or, if it is a consequence of a refused question, the error for the missing capability. */
@@ -168,7 +225,7 @@ function pageOf<T>(page: () => T): T {
 const namedInput = (received: ReceivedParams): Input => ({
   arguments: argumentsOf(received),
   meta: metaOf(received),
-  ...restOf(received, named),
+  ...restOf(received, handledOfNamed),
 })
 
 /** A request's arguments, with their original bytes. */
@@ -199,13 +256,14 @@ function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
 const everyday: ReadonlySet<string> = new Set(['progressToken', 'traceparent', 'tracestate', 'dev.toolway/agent'])
 
 /** For each operation, the members of params that the gateway handles. All other members are passed on unchanged. */
-const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
-const aboutTask: ReadonlySet<string> = new Set(['_meta'])
-const read: ReadonlySet<string> = new Set(['uri', '_meta'])
-const completed: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
+const handledOfNamed: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
+const handledOfTask: ReadonlySet<string> = new Set(['_meta'])
+const handledOfRead: ReadonlySet<string> = new Set(['uri', '_meta'])
+const handledOfCompletion: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
 
 function restOf(received: ReceivedParams, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
-  const others = Object.keys(received.params).filter((key) => !understood.has(key))
+  const others: string[] = []
+  for (const key in received.params) if (!understood.has(key)) others.push(key)
   return others.length === 0
     ? {}
     : { rest: Object.fromEntries(others.map((key) => [key, memberOf(received, key).exact])) }
@@ -224,9 +282,6 @@ export function textParam(params: Params, field: string): string {
 }
 
 const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
-
-/** A call id with 62 random bits. randomUUID is fast because it takes random bytes from a pool. */
-const callId = () => randomUUID().slice(19)
 
 /** Replaces the URI in a server's error with the caller's spelling. Other bytes and other errors stay unchanged. */
 function withRequestedUri(
@@ -260,8 +315,9 @@ export class RequestPeer implements Peer {
   readonly #session: Session
   readonly #outlet: ResponseChannel
   readonly #progressToken: unknown
-  readonly #progress = new CallProgress()
   readonly #controller = new AbortController()
+  readonly signal: AbortSignal = this.#controller.signal
+  #progress: CallProgress | undefined
   #over: AbortController | undefined
   #answered = false
 
@@ -273,10 +329,6 @@ export class RequestPeer implements Peer {
     this.#progressToken = isRecord(_meta) ? _meta.progressToken : undefined
     outlet.owner = this
     session.requests.set(request.id, this)
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   readonly rounds = false
@@ -312,6 +364,7 @@ export class RequestPeer implements Peer {
     }
     const token = this.#progressToken
     if (token === undefined) return
+    this.#progress ??= new CallProgress()
     this.#outlet.send(notificationBytes(method, this.#progress.next(token, params)))
   }
 

@@ -5,7 +5,7 @@ import { Budget, createBudgets } from '../../core/limits/budget.ts'
 import { Json } from '../../json/json.ts'
 import { type Answer, events } from '../http/server.fixture.ts'
 import { type Asked, openStatelessServer, type Sending } from '../mcp-stateless/stateless.fixture.ts'
-import { createPendingCalls, ResumableCall } from './resumable-call.ts'
+import { PendingCalls, ResumableCall } from './resumable-call.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -239,7 +239,7 @@ describe('B2: resuming a call', () => {
 
   test('pending calls are counted for each principal and for all, until they end', () => {
     const questions = new Budget('questions', { what: 'calls', limit: 2, perCaller: 1 })
-    const parked = createPendingCalls(createManualClock(), { ...createBudgets(), questions })
+    const parked = new PendingCalls(createManualClock(), { ...createBudgets(), questions })
     const begin = (principal: string) => {
       const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
       const call = new ResumableCall({ ...leg, send: () => true }, () => {})
@@ -256,7 +256,7 @@ describe('B2: resuming a call', () => {
 
   test('V6: the bytes of pending calls and of their questions are counted, until the calls end', () => {
     const { question_bytes, questions } = createBudgets()
-    const parked = createPendingCalls(createManualClock(), { questions, question_bytes })
+    const parked = new PendingCalls(createManualClock(), { questions, question_bytes })
     const owner = { principal: 'anna', agent: 'default', method: 'tools/call', name: 'x' }
     const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
     const begin = () => new ResumableCall({ ...leg, send: () => true }, () => {})
@@ -278,7 +278,7 @@ describe('B2: resuming a call', () => {
     const call = new ResumableCall({ ...leg, capabilities }, () => {})
     const work = Promise.withResolvers<[Buffer]>()
     const asked = call.turn({ ...leg, capabilities })
-    call.run(() => work.promise)
+    call.run(work.promise)
     const answer = call.ask('elicitation/create', Json.of({}), new AbortController().signal)
     expect(await asked).toMatchObject({ kind: 'asked' })
     work.resolve([Buffer.from('{}')])

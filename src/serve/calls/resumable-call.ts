@@ -60,15 +60,16 @@ const maxHeldBytes = 64 * 1024
 export class ResumableCall implements CallPeer {
   readonly rounds = true
   readonly #controller = new AbortController()
+  readonly signal: AbortSignal = this.#controller.signal
   readonly #questions = new Map<string, PendingInput>()
   readonly #admit: (bytes: number) => void
-  readonly #progress = new CallProgress()
   #held: { readonly method: string; readonly params: Json }[] = []
   #current: RequestTurn
   #settle: ((turn: TurnOutcome) => void) | undefined
   #end: TurnOutcome | undefined
   #asked = 0
-  #missing: Error | undefined
+  #progress: CallProgress | undefined
+  missingCapability: Error | undefined
 
   /** `admit` runs before each input request. It throws if the call may not be suspended. */
   constructor(current: RequestTurn, admit: (bytes: number) => void) {
@@ -76,24 +77,17 @@ export class ResumableCall implements CallPeer {
     this.#admit = admit
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
   get logLevel(): LogLevel | undefined {
     return this.#current.logLevel
-  }
-
-  get missingCapability(): Error | undefined {
-    return this.#missing
   }
 
   get request() {
     return { id: this.#current.id, revision: this.#current.revision }
   }
 
-  run(work: (call: ResumableCall) => Promise<Pieces>): void {
-    work(this).then(
+  /** Ends the call with the result of the work. */
+  run(work: Promise<Pieces>): void {
+    work.then(
       (result) => this.#finish({ kind: 'done', result }),
       (thrown: unknown) => this.#finish({ kind: 'failed', thrown }),
     )
@@ -175,7 +169,7 @@ export class ResumableCall implements CallPeer {
     }
     const missing = missingCapabilities(this.#current.capabilities, required)
     if (missing === undefined) return
-    this.#missing ??= missingCapabilityError(missing)
+    this.missingCapability ??= missingCapabilityError(missing)
     throw new UnsupportedRequest(missingCapabilityError(missing).message)
   }
 
@@ -187,6 +181,7 @@ export class ResumableCall implements CallPeer {
       return
     }
     if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
+    this.#progress ??= new CallProgress()
     this.#current.send(notificationBytes(method, this.#progress.next(progressToken, params)))
   }
 
@@ -252,85 +247,90 @@ export const replicaOfState = (state: string): string =>
 type QuestionBudgets = Pick<Budgets, 'questions' | 'question_bytes'>
 
 /** The suspended calls. Each one keeps a request to a server open, so they and their bytes count against budgets. */
-export function createPendingCalls(clock: Clock, budgets: QuestionBudgets, replica?: string) {
-  const { questions, question_bytes } = budgets
-  const ours = replica === undefined ? prefix : `${prefix}${replica}.`
+export class PendingCalls {
+  readonly #clock: Clock
+  readonly #budgets: QuestionBudgets
+  readonly #ours: string
   // A new key for each process is sufficient, because calls do not outlive the process.
-  const seal = createSeal(randomBytes(32).toString('base64url'))
-  const byId = new Map<string, PendingCall>()
-  const byCall = new Map<ResumableCall, PendingCall>()
-  let closed = false
+  readonly #seal = createSeal(randomBytes(32).toString('base64url'))
+  readonly #byId = new Map<string, PendingCall>()
+  readonly #byCall = new Map<ResumableCall, PendingCall>()
+  #isClosed = false
 
-  const forget = (call: ResumableCall) => {
-    const pending = byCall.get(call)
+  constructor(clock: Clock, budgets: QuestionBudgets, replica?: string) {
+    this.#clock = clock
+    this.#budgets = budgets
+    this.#ours = replica === undefined ? prefix : `${prefix}${replica}.`
+  }
+
+  /**
+   * Reserves room for a call that may have to be suspended, and for a question; throws OVERLOADED if there is none.
+   * `callBytes` and `questionBytes` are the sizes of the two.
+   */
+  admit(call: ResumableCall, owner: CallOwner, callBytes: number, questionBytes: number): void {
+    if (this.#isClosed)
+      throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and can no longer request input.')
+    const { questions, question_bytes } = this.#budgets
+    const { principal } = owner
+    const known = this.#byCall.get(call)
+    const bytes = questionBytes + (known ? 0 : callBytes)
+    if (!known) questions.check(principal)
+    question_bytes.claim(principal, bytes)
+    if (known) {
+      known.bytes += bytes
+      return
+    }
+    questions.claim(principal)
+    const id = randomBytes(16).toString('base64url')
+    const pending: PendingCall = { id, call, owner, bytes, round: 0, timer: undefined }
+    this.#byId.set(id, pending)
+    this.#byCall.set(call, pending)
+  }
+
+  /** Suspends the call for a limited time. Returns the state that the caller must send back; it is valid once. */
+  suspend(call: ResumableCall): string {
+    const pending = this.#byCall.get(call)
+    if (pending === undefined) throw new Error('a call must be admitted before it can be suspended')
+    pending.round++
+    pending.timer = this.#clock.after(maxIdleMs, () => this.#cancel(call))
+    return this.#ours + this.#seal.close(`${pending.id}.${pending.round}`, bindingOf(pending.owner))
+  }
+
+  /** Returns the suspended call. Throws if this owner has no suspended call with this state. */
+  resume(state: string, owner: CallOwner): ResumableCall {
+    const sealed = state.startsWith(this.#ours) ? state.slice(this.#ours.length) : ''
+    const [id = '', round] = this.#seal.open(sealed, bindingOf(owner))?.split('.') ?? []
+    const pending = this.#byId.get(id)
+    if (pending?.timer === undefined || String(pending.round) !== round) throw invalidState()
+    pending.timer[Symbol.dispose]()
+    pending.timer = undefined
+    return pending.call
+  }
+
+  forget(call: ResumableCall): void {
+    const pending = this.#byCall.get(call)
     if (pending === undefined) return
     pending.timer?.[Symbol.dispose]()
-    byCall.delete(call)
-    byId.delete(pending.id)
-    questions.give(pending.owner.principal)
-    question_bytes.give(pending.owner.principal, pending.bytes)
+    this.#byCall.delete(call)
+    this.#byId.delete(pending.id)
+    this.#budgets.questions.give(pending.owner.principal)
+    this.#budgets.question_bytes.give(pending.owner.principal, pending.bytes)
   }
 
-  const cancel = (call: ResumableCall) => {
-    forget(call)
+  /** Cancels all suspended calls. No more calls are admitted afterwards. */
+  close(): void {
+    this.#isClosed = true
+    for (const { timer, call } of [...this.#byCall.values()]) if (timer !== undefined) this.#cancel(call)
+  }
+
+  #cancel(call: ResumableCall): void {
+    this.forget(call)
     call.cancel()
   }
-
-  return {
-    /**
-     * Reserves room for a call that may have to be suspended, and for a question; throws OVERLOADED if there is none.
-     * `callBytes` and `questionBytes` are the sizes of the two.
-     */
-    admit(call: ResumableCall, owner: CallOwner, callBytes: number, questionBytes: number): void {
-      if (closed) throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and can no longer request input.')
-      const known = byCall.get(call)
-      const bytes = questionBytes + (known ? 0 : callBytes)
-      if (!known) questions.check(owner.principal)
-      question_bytes.claim(owner.principal, bytes)
-      if (known) {
-        known.bytes += bytes
-        return
-      }
-      questions.claim(owner.principal)
-      const pending: PendingCall = {
-        id: randomBytes(16).toString('base64url'),
-        call,
-        owner,
-        bytes,
-        round: 0,
-        timer: undefined,
-      }
-      byId.set(pending.id, pending)
-      byCall.set(call, pending)
-    },
-    /** Suspends the call for a limited time. Returns the state that the caller must send back; it is valid once. */
-    suspend(call: ResumableCall): string {
-      const pending = byCall.get(call)
-      if (pending === undefined) throw new Error('a call must be admitted before it can be suspended')
-      pending.round++
-      pending.timer = clock.after(maxIdleMs, () => cancel(call))
-      return ours + seal.close(`${pending.id}.${pending.round}`, bindingOf(pending.owner))
-    },
-    /** Whether the gateway issued this state; any other state belongs to a server. */
-    recognises: (state: unknown): state is string => typeof state === 'string' && state.startsWith(prefix),
-    /** Returns the suspended call. Throws if this owner has no suspended call with this state. */
-    resume(state: string, owner: CallOwner): ResumableCall {
-      const sealed = state.startsWith(ours) ? state.slice(ours.length) : ''
-      const [id = '', round] = seal.open(sealed, bindingOf(owner))?.split('.') ?? []
-      const pending = byId.get(id)
-      if (pending?.timer === undefined || String(pending.round) !== round) throw invalidState()
-      pending.timer[Symbol.dispose]()
-      pending.timer = undefined
-      return pending.call
-    },
-    forget,
-    /** Cancels all suspended calls. No more calls are admitted afterwards. */
-    close(): void {
-      closed = true
-      for (const { timer, call } of [...byCall.values()]) if (timer !== undefined) cancel(call)
-    },
-  }
 }
+
+/** Whether the gateway issued this state; any other state belongs to a server. */
+export const isOwnState = (state: string): boolean => state.startsWith(prefix)
 
 /** The error for every kind of invalid state. It is always the same, so that guessing reveals nothing. */
 export const invalidState = () =>

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { acceptConnections, holdConnections } from './connections.ts'
+import { Connections, holdConnections } from './connections.ts'
 import type { ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
 
@@ -10,7 +10,7 @@ export type Handle = (request: ReceivedRequest, response: ServerResponse) => voi
 interface Taken extends AsyncDisposable {
   readonly port: number
   readonly server: ReturnType<typeof createServer>
-  readonly connections: ReturnType<typeof acceptConnections>
+  readonly connections: Connections
   /** The server's ends of all connections, in the order in which they came. */
   readonly sockets: readonly Socket[]
 }
@@ -25,7 +25,7 @@ export async function openTaken(handle: Handle, leaving = () => false): Promise<
     if (connections.begin(request.socket as Socket, response)) handle(request, response)
   })
   const incoming = holdConnections(server)
-  const connections = acceptConnections({ server, incoming, path: '/mcp', handle, leaving })
+  const connections = new Connections({ server, incoming, path: '/mcp', handle, leaving })
   const sockets: Socket[] = []
   server.on('connection', (socket: Socket) => sockets.push(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

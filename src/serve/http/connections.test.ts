@@ -10,7 +10,7 @@ import { runs } from '../../../tests/fixtures/runs.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { type Client, openClient } from './client.fixture.ts'
 import { createTestServer, echo, type Handle, keeper, openTaken, sendWhole } from './connections.fixture.ts'
-import { acceptConnections, holdConnections } from './connections.ts'
+import { Connections, holdConnections } from './connections.ts'
 import { lastRequest, oddRequest, post, wholeRequest } from './requests.fixture.ts'
 
 let open = new AsyncDisposableStack()
@@ -61,7 +61,7 @@ describe('F14: any input, however it is split, gets the responses of node:http',
     const alone = createTestServer(echo)
     const before = createTestServer(echo)
     const incoming = holdConnections(before)
-    acceptConnections({ server: before, incoming, path: '/mcp', handle: echo, leaving: () => false })
+    new Connections({ server: before, incoming, path: '/mcp', handle: echo, leaving: () => false })
     await fc.assert(
       fc.asyncProperty(conversation, cuts, async ([requests, last], cuts) => {
         const text = requests.join('') + last

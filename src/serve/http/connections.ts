@@ -1,12 +1,13 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
 import { Budget, type Budgets } from '../../core/limits/budget.ts'
 import { networkOf } from '../auth/throttle.ts'
-import { readInSlices } from './pipelining.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
-import { BufferedResponse, closesConnection, keepAliveMs } from './response.ts'
+import { BufferedResponse, keepAliveMs, type ResponseLine } from './response.ts'
+import { ConnectionDrain, endGracefully, type OpenConnection } from './shutdown.ts'
+
+const ignoreError = () => {}
 
 interface ConnectionsOptions {
   readonly server: Server
@@ -38,9 +39,7 @@ const maxHeld = 16 * 1024
 /** Maximum number of unanswered requests on a connection that node:http reads. With more, the connection is closed. */
 const maxPipelined = 8
 
-/** Connections that wait until the server can serve them. */
 interface HeldConnections {
-  /** The listeners with which node:http reads connections. */
   readonly handOn: readonly Listener[]
   /** Passes these and all later connections to `take`. */
   release(take: (socket: Socket) => void): void
@@ -57,7 +56,7 @@ export function holdConnections(server: Server): HeldConnections {
   const held = new Set<Socket>()
   const hold = (socket: Socket) => {
     held.add(socket)
-    socket.on('error', ignored)
+    socket.on('error', ignoreError)
     socket.once('close', () => held.delete(socket))
   }
   server.removeAllListeners('connection')
@@ -77,152 +76,228 @@ export function holdConnections(server: Server): HeldConnections {
  * A fast path in front of node:http. It handles requests that arrive in one piece, at half the cost. When anything else
  * arrives, the connection moves permanently to node:http, which starts with the unprocessed bytes.
  */
-export function acceptConnections({ server, incoming, path, limit, handle, leaving }: ConnectionsOptions) {
-  const read = createPostReader(path)
-  const drain = createDrain()
-  incoming.release(take)
-  return {
-    drain,
-    /** To be called with every request that node:http reads. Returns false if it cannot be answered any more. */
-    begin(socket: Socket, response: ServerResponse): boolean {
-      const connection = drain.of(socket)
-      if (connection === undefined || !socket.writable || connection.isOverrun) return false
-      if (connection.requests === maxPipelined) {
-        connection.isOverrun = true
-        socket.pause()
-        return false
-      }
-      connection.requests++
-      connection.response = response
-      limit?.begins(socket)
-      response.once('close', () => {
-        if (--connection.requests > 0) return
-        limit?.ends(socket)
-        if (connection.isOverrun) {
-          socket.destroySoon()
-          return
-        }
-        connection.bytesBefore = socket.bytesRead
-        drain.answered(connection)
-        connection.goOn?.()
-        // The rest of a body that was refused is not part of the next request.
-        const { req } = response
-        if (!req.complete) req.once('close', () => (connection.bytesBefore = socket.bytesRead))
-      })
-      return true
-    },
+export class Connections {
+  readonly drain = new ConnectionDrain()
+  readonly #limit: ConnectionLimit | undefined
+
+  constructor(options: ConnectionsOptions) {
+    const { incoming, path, limit } = options
+    this.#limit = limit
+    const parts = { ...options, read: createPostReader(path), drain: this.drain }
+    incoming.release((socket) => {
+      if (limit?.admit(socket) !== false) new FastConnection(parts, socket)
+    })
   }
 
-  function take(socket: Socket): void {
-    if (limit?.admit(socket) === false) return
-    let response: BufferedResponse | undefined
-    /** Bytes received before the previous response was complete. */
-    let held: Buffer | undefined
-    /** Whether the client has sent all of its requests, and we close our side once those that we hold are answered. */
-    let isEnding = false
-    const connection = drain.opened(socket)
-    const line = { leaving, done }
-    const listeners = { data: onData, end: ended, close: closed, timeout: silent, error: ignored }
-    for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
-    socket.setNoDelay(true)
-    socket.setTimeout(silentMs)
-
-    function onData(bytes: Buffer): void {
-      // If the previous response could not be sent, ignore the remaining bytes: the request in them must not run.
-      if (!socket.writable) return
-      if (response === undefined && held === undefined) next(bytes)
-      else hold(held ? Buffer.concat([held, bytes]) : bytes)
-    }
-
-    function hold(bytes: Buffer): void {
-      held = bytes
-      if (bytes.length > maxHeld) socket.pause()
-    }
-
-    function next(bytes: Buffer): void {
-      const whole = read(bytes)
-      if (whole === undefined) {
-        leave(bytes)
-        return
-      }
-      if (whole.length < bytes.length) hold(bytes.subarray(whole.length))
-      const request = new BufferedRequest(socket, path, whole.headers, whole.body)
-      response = new BufferedResponse(request, line)
-      connection.requests = 1
-      connection.response = response
-      limit?.begins(socket)
-      allow(idleMs)
-      handle(request, response)
-    }
-
-    function done(last: boolean): void {
-      response = undefined
-      if (last) {
-        endGracefully(socket)
-        return
-      }
-      if (held === undefined) {
-        drain.answered(connection)
-        limit?.ends(socket)
-      }
-      allow(idleMs)
-      // Do not process further requests from a client that is not reading its responses.
-      if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
-      // Not in this iteration of the event loop: a client that pipelines requests would keep it from everybody else.
-      else if (held !== undefined) setImmediate(goOn)
-    }
-
-    function goOn(): void {
-      const bytes = held
-      held = undefined
-      socket.resume()
-      if (bytes === undefined || !socket.writable) return
-      next(bytes)
-      // Only responses that are ready are sent: a client that ended its side does not wait.
-      if (isEnding && (response !== undefined || held === undefined)) socket.end()
-    }
-
-    function ended(): void {
-      isEnding = response === undefined && held !== undefined
-      if (!isEnding) socket.end()
-    }
-
-    function leave(bytes: Buffer): void {
-      connection.requests = 0
-      connection.bytesBefore = socket.bytesRead - bytes.length
-      for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener)
-      socket.setTimeout(0)
+  /** To be called with every request that node:http reads. Returns false if it cannot be answered any more. */
+  begin(socket: Socket, response: ServerResponse): boolean {
+    const connection = this.drain.of(socket)
+    if (connection === undefined || !socket.writable || connection.isOverrun) return false
+    if (connection.requests === maxPipelined) {
+      connection.isOverrun = true
       socket.pause()
-      socket.unshift(bytes)
-      for (const listener of incoming.handOn) listener.call(server, socket)
-      connection.goOn = readInSlices(socket, connection)
-      socket.resume()
+      return false
     }
+    connection.requests++
+    connection.response = response
+    this.#limit?.begins(socket)
+    response.once('close', () => this.#end(connection, response))
+    return true
+  }
 
-    function allow(ms: number): void {
-      if (socket.timeout !== ms) socket.setTimeout(ms)
+  #end(connection: OpenConnection, { req }: ServerResponse): void {
+    const { socket } = connection
+    if (--connection.requests > 0) return
+    this.#limit?.ends(socket)
+    if (connection.isOverrun) {
+      socket.destroySoon()
+      return
     }
-
-    /** Closes a stalled connection, one tick later: data that arrived while the process was paused is read first. */
-    function silent(): void {
-      const { bytesRead } = socket
-      setImmediate(() => {
-        if (socket.bytesRead === bytesRead && hasStalled()) socket.destroy()
-      })
-    }
-
-    function hasStalled(): boolean {
-      if (response === undefined || response.writableEnded) return true
-      return response.limited && response.writableLength > 0
-    }
-
-    function closed(): void {
-      response?.ended()
-    }
+    connection.bytesBefore = socket.bytesRead
+    this.drain.answered(connection)
+    connection.goOn?.()
+    // The rest of a body that was refused is not part of the next request.
+    if (!req.complete) req.once('close', () => (connection.bytesBefore = socket.bytesRead))
   }
 }
 
-const ignored = () => {}
+interface FastConnectionParts extends ConnectionsOptions {
+  readonly read: ReturnType<typeof createPostReader>
+  readonly drain: ConnectionDrain
+}
+
+class FastConnection implements ResponseLine {
+  readonly leaving: () => boolean
+  readonly #parts: FastConnectionParts
+  readonly #socket: Socket
+  readonly #connection: OpenConnection
+  #response: BufferedResponse | undefined
+  /** Bytes received before the previous response was complete. */
+  #held: Buffer | undefined
+  /** Whether the client has sent all of its requests, and we close our side once those that we hold are answered. */
+  #isEnding = false
+
+  constructor(parts: FastConnectionParts, socket: Socket) {
+    this.leaving = parts.leaving
+    this.#parts = parts
+    this.#socket = socket
+    this.#connection = parts.drain.opened(socket)
+    for (const [event, listener] of Object.entries(this.#listeners)) socket.on(event, listener)
+    socket.setNoDelay(true)
+    socket.setTimeout(silentMs)
+  }
+
+  done(isLast: boolean): void {
+    const socket = this.#socket
+    this.#response = undefined
+    if (isLast) {
+      endGracefully(socket)
+      return
+    }
+    if (this.#held === undefined) {
+      this.#parts.drain.answered(this.#connection)
+      this.#parts.limit?.ends(socket)
+    }
+    if (socket.timeout !== idleMs) socket.setTimeout(idleMs)
+    // Do not process further requests from a client that is not reading its responses.
+    if (socket.writableNeedDrain) socket.once('drain', this.#goOn).pause()
+    // Not in this iteration of the event loop: a client that pipelines requests would keep it from everybody else.
+    else if (this.#held !== undefined) setImmediate(this.#goOn)
+  }
+
+  readonly #receive = (bytes: Buffer): void => {
+    // If the previous response could not be sent, ignore the remaining bytes: the request in them must not run.
+    if (!this.#socket.writable) return
+    if (this.#response === undefined && this.#held === undefined) this.#next(bytes)
+    else this.#hold(this.#held ? Buffer.concat([this.#held, bytes]) : bytes)
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#held = bytes
+    if (bytes.length > maxHeld) this.#socket.pause()
+  }
+
+  #next(bytes: Buffer): void {
+    const { path, read, limit, handle } = this.#parts
+    const socket = this.#socket
+    const whole = read(bytes)
+    if (whole === undefined) {
+      this.#leave(bytes)
+      return
+    }
+    if (whole.length < bytes.length) this.#hold(bytes.subarray(whole.length))
+    const request = new BufferedRequest(socket, path, whole.headers, whole.body)
+    const response = new BufferedResponse(request, this)
+    this.#response = response
+    this.#connection.requests = 1
+    this.#connection.response = response
+    limit?.begins(socket)
+    if (socket.timeout !== idleMs) socket.setTimeout(idleMs)
+    handle(request, response)
+  }
+
+  readonly #goOn = (): void => {
+    const bytes = this.#held
+    this.#held = undefined
+    this.#socket.resume()
+    if (bytes === undefined || !this.#socket.writable) return
+    this.#next(bytes)
+    // Only responses that are ready are sent: a client that ended its side does not wait.
+    if (this.#isEnding && (this.#response !== undefined || this.#held === undefined)) this.#socket.end()
+  }
+
+  readonly #ended = (): void => {
+    this.#isEnding = this.#response === undefined && this.#held !== undefined
+    if (!this.#isEnding) this.#socket.end()
+  }
+
+  #leave(bytes: Buffer): void {
+    const { server, incoming } = this.#parts
+    const socket = this.#socket
+    this.#connection.requests = 0
+    this.#connection.bytesBefore = socket.bytesRead - bytes.length
+    for (const [event, listener] of Object.entries(this.#listeners)) socket.off(event, listener)
+    socket.setTimeout(0)
+    socket.pause()
+    socket.unshift(bytes)
+    for (const listener of incoming.handOn) listener.call(server, socket)
+    this.#connection.goOn = readInSlices(socket, this.#connection)
+    socket.resume()
+  }
+
+  /** Closes a stalled connection, one tick later: data that arrived while the process was paused is read first. */
+  readonly #silent = (): void => {
+    const { bytesRead } = this.#socket
+    setImmediate(() => {
+      if (this.#socket.bytesRead === bytesRead && this.#hasStalled()) this.#socket.destroy()
+    })
+  }
+
+  #hasStalled(): boolean {
+    const response = this.#response
+    if (response === undefined || response.writableEnded) return true
+    return response.limited && response.writableLength > 0
+  }
+
+  readonly #listeners = {
+    ...{ data: this.#receive, end: this.#ended, timeout: this.#silent, error: ignoreError },
+    close: () => this.#response?.ended(),
+  }
+}
+
+/** Bytes that node:http gets at a time, at the start of a request and within one: it begins all requests in them at once. */
+const maxStart = 1024
+const maxSlice = 4 * 1024
+
+/** Whether the newest request has arrived as a whole and is not answered: what follows is pipelined. */
+const isWaiting = ({ requests, response }: OpenConnection): boolean => requests > 0 && response?.req.complete === true
+
+/**
+ * Reads a connection for node:http, a small part at a time and nothing while a request waits for its answer. On its own,
+ * node:http begins all pipelined requests of a chunk at once, thousands of them, and reads on: a few connections keep it
+ * from everybody else for minutes (V6). To be called when node:http has the connection. Returns a function to be called
+ * when all of the connection's requests are answered.
+ */
+function readInSlices(socket: Socket, connection: OpenConnection): () => void {
+  let held: Buffer | undefined
+  const passOn = socket.listeners('data') as ((bytes: Buffer) => void)[]
+  for (const listener of passOn) socket.off('data', listener)
+  // This also makes node:http take its data from this event instead of the socket's handle.
+  socket.on('data', (bytes: Buffer) => {
+    if (connection.isOverrun) return
+    if (held === undefined) pass(bytes)
+    else hold(Buffer.concat([held, bytes]))
+  })
+
+  const hold = (bytes: Buffer) => {
+    held = bytes
+    if (bytes.length > maxHeld) socket.pause()
+  }
+
+  const pass = (bytes: Buffer) => {
+    // Not writable: node:http has closed the connection, for example because of an invalid request.
+    for (let at = 0; at < bytes.length && socket.writable && !connection.isOverrun; ) {
+      if (isWaiting(connection)) {
+        hold(bytes.subarray(at))
+        return
+      }
+      const slice = bytes.subarray(at, at + (connection.requests > 0 ? maxSlice : maxStart))
+      at += slice.length
+      for (const listener of passOn) listener.call(socket, slice)
+    }
+  }
+
+  const goOn = () => {
+    const bytes = held
+    held = undefined
+    if (bytes === undefined || socket.destroyed) return
+    socket.resume()
+    pass(bytes)
+  }
+  return () => {
+    if (held !== undefined) setImmediate(goOn)
+  }
+}
 
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
@@ -277,139 +352,3 @@ export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets
     ends: (socket) => void addresses.get(socket)?.add(socket),
   }
 }
-
-interface OpenConnection {
-  readonly socket: Socket
-  /** Requests that have not been answered. */
-  requests: number
-  /** The response to the newest of them. */
-  response?: ServerResponse | undefined
-  /** When the connection was opened or last answered a request, by `performance.now`. */
-  usedAt: number
-  /** Whether it was accepted during shutdown and has not sent a request yet: its client is about to send one. */
-  isLate: boolean
-  /** Set if node:http reads the connection: reads on after all requests are answered. */
-  goOn?: () => void
-  /** Whether the client has pipelined too many requests: the connection is closed after those before are answered. */
-  isOverrun?: boolean
-  /** Set if node:http reads the connection: the bytes up to the last answered request. More are part of a request. */
-  bytesBefore?: number
-}
-
-/**
- * A connection without a request for this long is closed on shutdown. Clients that send one request after the other
- * send the next within this time, and its response tells them to close the connection (0047).
- */
-const quietMs = 100
-
-/** How long a client may take on shutdown to send the rest of its request headers, or its first request if it is late. */
-const partialMs = 1_000
-
-/** How long to read and discard data after the last response: closing a socket with unread data resets it. */
-const lingerMs = 1_000
-
-/**
- * How long to accept connections that the kernel has already established. Closing the listener would reset them. Most
- * are accepted at once; on a busy machine a turn of the event loop can take a tenth of a second.
- */
-const maxAcceptMs = 1_000
-
-const shutdownRefusal =
-  'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
-
-/**
- * Tracks the connections of a server and closes them on shutdown without losing requests or responses in transit. Like
- * socket timeouts, it uses real time and not the injected clock.
- */
-function createDrain() {
-  const connections = new Map<Socket, OpenConnection>()
-  let accepted = 0
-  let draining = false
-
-  const closeWhenQuiet = (connection: OpenConnection) => {
-    const { socket, usedAt } = connection
-    if (connection.requests > 0 || !socket.writable) return
-    const { bytesRead } = socket
-    const isExpecting = connection.isLate || hasPartialRequest(connection)
-    const waitMs = isExpecting ? partialMs : Math.max(usedAt + quietMs - performance.now(), 0)
-    const close = () => {
-      if (socket.bytesRead !== bytesRead) closeWhenQuiet(connection)
-      else if (connection.requests === 0 && socket.writable) {
-        if (hasPartialRequest(connection)) socket.write(shutdownRefusal)
-        endGracefully(socket)
-      }
-    }
-    // Wait one more turn, even if the time is over: requests that have already arrived are read first.
-    setTimeout(() => setImmediate(close), waitMs).unref()
-  }
-
-  return {
-    opened(socket: Socket): OpenConnection {
-      accepted++
-      const connection = { socket, requests: 0, usedAt: performance.now(), isLate: draining }
-      connections.set(socket, connection)
-      socket.once('close', () => connections.delete(socket))
-      if (draining) closeWhenQuiet(connection)
-      return connection
-    },
-    of: (socket: Socket) => connections.get(socket),
-    /** To be called when a connection has no more requests to answer. */
-    answered(connection: OpenConnection): void {
-      connection.requests = 0
-      connection.response = undefined
-      connection.isLate = false
-      connection.usedAt = performance.now()
-      if (draining) closeWhenQuiet(connection)
-    },
-    /** Accepts connections that wait in the kernel's queue. Node accepts one per turn of the event loop. */
-    async acceptQueued(): Promise<void> {
-      const until = performance.now() + maxAcceptMs
-      // Two turns, because the first may end before the event loop polls.
-      for (let quietTurns = 0; quietTurns < 2 && performance.now() < until; ) {
-        const before = accepted
-        await turn()
-        quietTurns = accepted === before ? quietTurns + 1 : 0
-      }
-    },
-    /**
-     * Resolves when no request is expected on the connections that are open now. Once the headers of a response have been
-     * sent, it can no longer tell the client to reconnect.
-     */
-    async untilQuiet(): Promise<void> {
-      const open = [...connections.values()]
-      while (open.some(mayBeUsedSoon)) await sleep(quietMs / 4, undefined, { ref: false })
-    },
-    /** Closes every connection as soon as it is idle. */
-    start(): void {
-      draining = true
-      for (const connection of connections.values()) closeWhenQuiet(connection)
-    },
-    /** Closes all connections, also those with requests in flight. */
-    closeAll(): void {
-      for (const { socket } of connections.values()) {
-        endGracefully(socket)
-        destroyLater(socket)
-      }
-    },
-  }
-}
-
-/** Sends what is buffered, closes our side, and reads on until the client closes its side or `lingerMs` have passed. */
-function endGracefully(socket: Socket): void {
-  if (!socket.writable) return
-  socket.once('finish', () => destroyLater(socket))
-  socket.end()
-  socket.resume()
-}
-
-function destroyLater(socket: Socket): void {
-  setTimeout(() => socket.destroy(), lingerMs).unref()
-}
-
-function mayBeUsedSoon({ socket, requests, response, usedAt }: OpenConnection): boolean {
-  if (!socket.writable) return false
-  return requests > 0 ? !response || !closesConnection(response) : performance.now() - usedAt < quietMs
-}
-
-const hasPartialRequest = ({ socket, bytesBefore }: OpenConnection): boolean =>
-  bytesBefore !== undefined && socket.bytesRead > bytesBefore

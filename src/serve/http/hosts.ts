@@ -21,7 +21,6 @@ export function allowedHosts(config: HttpConfig, port: number) {
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
   return {
-    /** Throws a 403 unless both the host and the origin are accepted. */
     check(host: string | undefined, origin: string | undefined): void {
       if (host === undefined || !(hosts.has(host) || hosts.has(host.toLowerCase()))) throw wrongHost(host)
       if (origin === undefined || origins.has(origin.toLowerCase()) || isOwnPage(host, origin)) return
@@ -45,7 +44,6 @@ function withPort(name: string, port: number): string {
   return port === 80 || /:\d+$/.test(host) ? host : `${host}:${port}`
 }
 
-/** Puts an IPv6 address in brackets. */
 export const bracketed = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
 
 const hostRule = 'server.allowedHosts'

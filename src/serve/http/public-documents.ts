@@ -3,7 +3,6 @@ import type { HttpConfig, JwtConfig } from '../../config/schema.ts'
 import { legacyRevisions, modernRevision } from '../../wire/revisions.ts'
 import { metadataPath, resourceOf } from '../auth/challenge.ts'
 import { methodNotAllowed } from '../errors.ts'
-import type { HttpEndpoint } from './endpoint.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Serves a document that web pages from any origin may read without a credential. */
@@ -34,11 +33,11 @@ export function createServerCardEndpoint(options: {
   readonly info: { readonly version: string }
   readonly config: Pick<HttpConfig, 'path'>
   readonly hosts: Hosts
-}): HttpEndpoint {
+}) {
   const { info, config, hosts } = options
   const place = cardPath(config.path)
   return {
-    handle(request, response, path) {
+    handle(request: IncomingMessage, response: ServerResponse, path: string): boolean {
       if (path !== place) return false
       const { host = '' } = request.headers
       hosts.check(host, undefined)
@@ -61,14 +60,13 @@ const supportedProtocolVersions = [modernRevision, ...legacyRevisions]
 
 /** Serves OAuth protected resource metadata (RFC 9728), which names the authorization server. */
 export function createOAuthMetadataEndpoint(options: {
-  /** The identity provider in the current configuration. */
   jwt(): JwtConfig | undefined
   readonly config: Pick<HttpConfig, 'path'>
   readonly hosts: Hosts
-}): HttpEndpoint {
+}) {
   const { jwt, config, hosts } = options
   return {
-    handle(request, response, path) {
+    handle(request: IncomingMessage, response: ServerResponse, path: string): boolean {
       const provider = jwt()
       if (!provider || provider.disabled || !isPlace(path, provider, config.path)) return false
       hosts.check(request.headers.host, undefined)

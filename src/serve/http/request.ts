@@ -47,7 +47,6 @@ export function createPostReader(path: string) {
     if (headers === undefined) return undefined
     const bodyLength = bodyLengthOf(headers)
     if (bodyLength === undefined) return undefined
-    /** Length of the request, including its headers. */
     const length = end + 4 + bodyLength
     return length > bytes.length ? undefined : { headers, body: bytes.subarray(end + 4, length), length }
   }

@@ -11,7 +11,7 @@ import { dropWhenStalled, largeUnread, type Reader, SseStream, keepAliveMs as st
 /** Idle time that the Keep-Alive header announces to clients. */
 export const keepAliveMs = 65_000
 
-interface Line {
+export interface ResponseLine {
   /** Whether to close the connection after a response whose headers have not been written yet. */
   leaving(): boolean
   /** Called when the response is complete. `last` is true if the connection must close. */
@@ -30,10 +30,10 @@ export class BufferedResponse extends ServerResponse {
   /** Whether the client counts as stalled if the socket times out while data is unsent. */
   limited = false
   readonly #request: BufferedRequest
-  readonly #line: Line
+  readonly #line: ResponseLine
   #attached = false
 
-  constructor(request: BufferedRequest, line: Line) {
+  constructor(request: BufferedRequest, line: ResponseLine) {
     super(request as unknown as IncomingMessage)
     this.#request = request
     this.#line = line

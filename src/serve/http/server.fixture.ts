@@ -9,7 +9,7 @@ import { createBudgets } from '../../core/limits/budget.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { authenticateToken, bearerTokens } from '../auth/token.fixture.ts'
-import type { HttpEndpoint } from './endpoint.ts'
+import type { HttpEndpoint } from './router.ts'
 import { openHttpServer } from './server.ts'
 
 export const token = 'a-test-token'
@@ -56,7 +56,8 @@ export async function openTestServer(settings: Settings = {}) {
   const config = httpConfig(settings.config)
   const { traced, chat, jwt, adminEndpoint, membership } = settings
   const budgets = createBudgets()
-  const shared = { config, access, budgets, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
+  const { ready = () => true } = settings
+  const shared = { config, access, budgets, info, current: { ready, traced, chat, jwt }, clock, log }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : authenticateToken(known))
   const server = await openHttpServer({ ...shared, authenticate, adminEndpoint, membership })

@@ -210,7 +210,7 @@ describe('opening and closing the server', () => {
     access: createTestAccess(),
     info,
     authenticate: authenticateToken(undefined),
-    ready: () => true,
+    current: {},
     clock: systemClock,
     log: silentLog,
   }

@@ -1,8 +1,6 @@
-import type { Access } from '../../core/access.ts'
 import { type Caller, knownCapabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { eachElement } from '../../json/json-text.ts'
@@ -21,12 +19,14 @@ import {
 } from '../calls/client-capabilities.ts'
 import {
   checkProgressToken,
-  createOperations,
+  listedKinds,
   missingServersKey,
+  Operations,
   RequestPeer,
   type ResponseChannel,
   textParam,
 } from '../calls/operations.ts'
+import type { ServeContext } from '../context.ts'
 import {
   type EncodedResponse,
   errorResponse,
@@ -48,81 +48,110 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-/** What the gateway tells clients about itself. */
-export interface GatewayInfo {
-  readonly name: string
-  readonly version: string
-  readonly instructions?: string
-}
-
-export type LegacyProtocol = ReturnType<typeof createLegacyProtocol>
-
-/** Maximum number of requests in flight per session. */
 const maxRequests = 1_000
 
-const nothing: Pieces = [Buffer.from('{}')]
+const emptyResult: Pieces = [Buffer.from('{}')]
 const brace = Buffer.from('{')
 
 export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
-/** Implements the MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
-export function createLegacyProtocol(options: {
-  readonly access: Access
-  readonly info: GatewayInfo
-  /** Whether to answer `initialize` with what is known, without waiting for servers. */
-  readonly immediate?: boolean
-  readonly log: Log
-}) {
-  const { access, info, log } = options
-  const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
-  const operations = createOperations(access, form, legacyToolList)
+/** The requests of these revisions that become calls. */
+const callMethods: ReadonlySet<string> = new Set([
+  ...['tools/call', 'resources/read', 'prompts/get', 'completion/complete'],
+  ...['tasks/get', 'tasks/result', 'tasks/cancel'],
+])
 
-  const list = async (kind: Kind, params: Params, caller: Caller): Promise<Pieces> => {
-    const { members, missing } = await operations.list(kind, params, caller)
-    const end = missing.length === 0 ? '}' : `,"_meta":${JSON.stringify({ [missingServersKey]: missing })}}`
-    return [brace, ...members, Buffer.from(end)]
+const encodeLegacy = ({ body, plain }: Result): Pieces => [plain ? body.bytes : toLegacy(body.bytes)]
+
+/** Implements the MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
+export class LegacyProtocol {
+  readonly #context: ServeContext
+  readonly #isImmediate: boolean
+  readonly #operations: Operations
+
+  /** `isImmediate`: whether to answer `initialize` with what is known, without waiting for servers. */
+  constructor(context: ServeContext, isImmediate = false) {
+    this.#context = context
+    this.#isImmediate = isImmediate
+    this.#operations = new Operations(context.access, encodeLegacy, legacyToolList)
   }
 
-  const perform = (
+  /** Negotiates the revision. Throws if the client does not name one or declares too many capabilities. */
+  negotiate(params: Params): SessionClient {
+    if (typeof params.protocolVersion !== 'string') {
+      throw new ProtocolError(rpcCodes.params, '"initialize" must have a "protocolVersion".')
+    }
+    const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
+    const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, this.#context.log)
+    const declared = isRecord(capabilities) ? capabilities : {}
+    const fault = capabilitiesFault(declared)
+    if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The client's "capabilities" ${fault}.`)
+    return { revision, capabilities: knownCapabilities(withoutTasksExtension(declared)) }
+  }
+
+  async initializeResult({ revision, caller }: Session): Promise<Buffer> {
+    const { access, info } = this.#context
+    const { name, version, instructions } = info
+    const isImmediate = this.#isImmediate
+    const view = access.view(caller)
+    view.conversationStarted?.()
+    const { capabilities, ...told } = await this.#operations.introduce(view, caller, { instructions, isImmediate })
+    return Json.of({
+      protocolVersion: revision,
+      // The gateway's own capabilities override the servers' capabilities.
+      capabilities: { ...withoutTasksExtension(capabilities), ...gatewayCapabilities },
+      serverInfo: { name, version },
+      ...told,
+    }).bytes
+  }
+
+  /** Handles a request. Resolves with undefined if it was cancelled. Never rejects. */
+  async request(
     session: Session,
-    request: InboundRequest,
+    received: InboundRequest,
+    outlet: ResponseChannel,
     caller: Caller,
-    peer: RequestPeer,
-  ): Promise<Pieces> | Pieces => {
+    /** Whether the transport has resolved the agent. If so, only a message that names one changes it. */
+    agentResolved = false,
+  ): Promise<EncodedResponse | undefined> {
+    const { access, log } = this.#context
+    const { id, method } = received
+    let peer: RequestPeer | undefined
+    try {
+      if (session.requests.has(id) || session.requests.size >= maxRequests) throw refusedRequest(session, id)
+      const request = { ...received, params: definedParams(received, session, log) }
+      peer = new RequestPeer(session, request, outlet)
+      const named = agentOfParams(request.params)
+      const acting = agentResolved && named === undefined ? caller : actingAs(access, caller, named)
+      const result = await this.#perform(session, request, acting, peer)
+      return peer.signal.aborted ? undefined : { message: resultPieces(id, result) }
+    } catch (thrown) {
+      if (peer?.signal.aborted) return undefined
+      recordIfMalformed(access, caller, thrown)
+      return errorResponse(id, method, thrown, log)
+    } finally {
+      peer?.answered()
+    }
+  }
+
+  #perform(session: Session, request: InboundRequest, caller: Caller, peer: RequestPeer): Promise<Pieces> | Pieces {
     const { method, params } = request
     checkProgressToken(params)
+    if (callMethods.has(method)) return this.#operations.call(request, caller, peer)
+    const kind = listedKinds.get(method)
+    if (kind !== undefined) return this.#list(kind, params, caller)
     switch (method) {
-      case 'tools/call':
-        return operations.callTool(request, caller, peer)
-      case 'tools/list':
-        return list('tool', params, caller)
-      case 'resources/list':
-        return list('resource', params, caller)
-      case 'resources/templates/list':
-        return list('template', params, caller)
-      case 'resources/read':
-        return operations.readResource(request, caller, peer)
-      case 'prompts/list':
-        return list('prompt', params, caller)
-      case 'prompts/get':
-        return operations.getPrompt(request, caller, peer)
-      case 'completion/complete':
-        return operations.complete(request, caller, peer)
-      case 'tasks/get':
-      case 'tasks/result':
-      case 'tasks/cancel':
-        return operations.task(method, request, caller, peer)
       case 'resources/subscribe':
-        return session.subscriptions.add(textParam(params, 'uri'), caller).then(() => nothing)
+        return session.subscriptions.add(textParam(params, 'uri'), caller).then(() => emptyResult)
       case 'resources/unsubscribe':
         session.subscriptions.remove(textParam(params, 'uri'), caller)
-        return nothing
+        return emptyResult
       case 'logging/setLevel':
         session.logLevel = levelOf(params)
-        return nothing
+        return emptyResult
       case 'ping':
-        return nothing
+        return emptyResult
       case 'initialize':
         throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
       default:
@@ -130,94 +159,34 @@ export function createLegacyProtocol(options: {
     }
   }
 
-  return {
-    /** Negotiates the revision. Throws if the client does not name one or declares too many capabilities. */
-    negotiate(params: Params): SessionClient {
-      if (typeof params.protocolVersion !== 'string') {
-        throw new ProtocolError(rpcCodes.params, '"initialize" must have a "protocolVersion".')
-      }
-      const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
-      const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, log)
-      const declared = isRecord(capabilities) ? capabilities : {}
-      const fault = capabilitiesFault(declared)
-      if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The client's "capabilities" ${fault}.`)
-      return { revision, capabilities: knownCapabilities(withoutTasksExtension(declared)) }
-    },
-
-    async initializeResult({ revision, caller }: Session): Promise<Buffer> {
-      const { name, version } = info
-      // Wait briefly for servers, because their capabilities are known only once they are ready.
-      const view = access.view(caller)
-      view.conversationStarted?.()
-      const ready = view.ready('brief')
-      if (!options.immediate) await ready
-      const offers = access.offers(caller)
-      const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
-      return Json.of({
-        protocolVersion: revision,
-        // The gateway's own capabilities override the servers' capabilities.
-        capabilities: { ...withoutTasksExtension(offers.capabilities), ...gatewayCapabilities },
-        serverInfo: { name, version },
-        ...(instructions !== '' && { instructions }),
-      }).bytes
-    },
-
-    /** Handles a request. Resolves with undefined if it was cancelled. Never rejects. */
-    async request(
-      session: Session,
-      received: InboundRequest,
-      outlet: ResponseChannel,
-      caller: Caller,
-      /** Whether the transport has resolved the agent. If so, only a message that names one changes it. */
-      agentResolved = false,
-    ): Promise<EncodedResponse | undefined> {
-      const { id, method } = received
-      const { requests } = session
-      if (requests.has(id)) {
-        const message = 'A request with this id is still in flight in this session: give each request its own id.'
-        recordMalformed(access, caller, message)
-        return { message: [errorBytes(id, { code: rpcCodes.request, message })] }
-      }
-      if (requests.size >= maxRequests) {
-        const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
-        return errorResponse(id, method, new ToolwayError('OVERLOADED', sentence), log)
-      }
-      let request: InboundRequest
-      try {
-        request = { ...received, params: definedParams(received, session, log) }
-      } catch (thrown) {
-        recordIfMalformed(access, caller, thrown)
-        return errorResponse(id, method, thrown, log)
-      }
-      const peer = new RequestPeer(session, request, outlet)
-      try {
-        const named = agentOfParams(request.params)
-        const acting = agentResolved && named === undefined ? caller : actingAs(access, caller, named)
-        const result = await perform(session, request, acting, peer)
-        return peer.signal.aborted ? undefined : { message: resultPieces(id, result) }
-      } catch (thrown) {
-        if (peer.signal.aborted) return undefined
-        recordIfMalformed(access, caller, thrown)
-        return errorResponse(id, method, thrown, log)
-      } finally {
-        peer.answered()
-      }
-    },
-
-    /** The response to a request in a batch whose own response is too large for the batch. */
-    leftOut: ({ id, method }: InboundRequest): EncodedResponse =>
-      errorResponse(id, method, new ToolwayError('OUTCOME_UNKNOWN', leftOutOfBatch), log),
-
-    notification(session: Session, notification: InboundNotification): void {
-      const { method } = notification
-      const params = definedNotificationParams(notification, session, log, (fault) =>
-        recordMalformed(access, session.caller, fault),
-      )
-      if (params === undefined) return
-      if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
-      else if (method === 'notifications/roots/list_changed') access.notifyServers(session.caller, method)
-    },
+  async #list(kind: Kind, params: Params, caller: Caller): Promise<Pieces> {
+    const { members, missing } = await this.#operations.list(kind, params, caller)
+    const end = missing.length === 0 ? '}' : `,"_meta":${JSON.stringify({ [missingServersKey]: missing })}}`
+    return [brace, ...members, Buffer.from(end)]
   }
+
+  /** The response to a request in a batch whose own response is too large for the batch. */
+  leftOut({ id, method }: InboundRequest): EncodedResponse {
+    return errorResponse(id, method, new ToolwayError('OUTCOME_UNKNOWN', leftOutOfBatch), this.#context.log)
+  }
+
+  notification(session: Session, notification: InboundNotification): void {
+    const { access, log } = this.#context
+    const { method } = notification
+    const params = definedNotificationParams(notification, session, log, (fault) =>
+      recordMalformed(access, session.caller, fault),
+    )
+    if (params === undefined) return
+    if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
+    else if (method === 'notifications/roots/list_changed') access.notifyServers(session.caller, method)
+  }
+}
+
+function refusedRequest({ requests }: Session, id: Id): Error {
+  const repeated = 'A request with this id is still in flight in this session: give each request its own id.'
+  if (requests.has(id)) return new ProtocolError(rpcCodes.request, repeated)
+  const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
+  return new ToolwayError('OVERLOADED', sentence)
 }
 
 function levelOf({ level }: Params): LogLevel {
@@ -259,7 +228,7 @@ const invalidBatch = (message: string): UnreadableMessage => ({
 
 /** Handles the messages of a batch like messages that arrive one after the other, and collects the responses. */
 export async function answerBatch(options: {
-  readonly protocol: LegacyProtocol
+  readonly protocol: Pick<LegacyProtocol, 'request' | 'notification' | 'leftOut'>
   readonly session: Session
   readonly batch: Batch
   readonly outlet: ResponseChannel

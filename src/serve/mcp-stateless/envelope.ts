@@ -5,13 +5,7 @@ import { decimalForm, ExactNumber } from '../../json/exact-number.ts'
 import type { Json } from '../../json/json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
-import {
-  declaredParamHeaders,
-  decodeHeaderValue,
-  headerText,
-  type ParamHeader,
-  valueAt,
-} from '../../wire/param-headers.ts'
+import { decodeHeaderValue, headerText, type ParamHeader, valueAt } from '../../wire/param-headers.ts'
 import {
   headerNames,
   isModernVersion,
@@ -163,8 +157,8 @@ export function validateNotification({ method, params }: InboundNotification, he
 }
 
 /** Throws unless the headers repeat those arguments that the tool's schema declares as headers. */
-export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unknown, args: Json): void {
-  for (const declared of declaredParamHeaders(inputSchema)) {
+export function checkParamHeaders(headers: IncomingHttpHeaders, params: readonly ParamHeader[], args: Json): void {
+  for (const declared of params) {
     // Parse the arguments exactly only here: that takes a while for large ones, and few schemas declare headers.
     const value = valueAt(args.exact, declared.path)
     const text = headerText(value)

@@ -5,7 +5,7 @@ import { callOf } from '../../core/call.fixture.ts'
 import { Budget, createBudgets } from '../../core/limits/budget.ts'
 import { silentLog } from '../../core/log.ts'
 import { type Event, events } from '../http/server.fixture.ts'
-import { createListenStreams } from './listen-streams.ts'
+import { ListenStreams } from './listen-streams.ts'
 import { createModernAccess, openStatelessServer, prefix, type Sending } from './stateless.fixture.ts'
 
 let open = new AsyncDisposableStack()
@@ -154,7 +154,7 @@ describe('B2: subscriptions/listen', () => {
     const budgets = { ...createBudgets(), streams: streamBudget }
     const access = createModernAccess()
     const clock = createManualClock()
-    const streams = createListenStreams({ access, serverInfo: {}, budgets, clock, log: silentLog })
+    const streams = new ListenStreams({ access, serverInfo: {}, budgets, clock, log: silentLog })
     const heard: string[] = []
     const sink = {
       send: (message: Buffer) => heard.push(JSON.parse(String(message)).method) > 0,

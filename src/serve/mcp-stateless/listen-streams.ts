@@ -1,4 +1,4 @@
-import type { Access, ListChangeListener } from '../../core/access.ts'
+import type { ListChangeListener } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
@@ -9,9 +9,10 @@ import { Json } from '../../json/json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { type Id, notificationBytes, resultBytes } from '../../wire/message.ts'
 import { metaKeys } from '../../wire/revisions.ts'
+import type { ServeContext } from '../context.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { Params } from '../inbound-message.ts'
-import { createResourceSubscriptions, type SessionSubscriptions } from '../session/session.ts'
+import { ResourceSubscriptions } from '../session/session.ts'
 
 export interface ListenSink {
   send(message: Buffer): boolean
@@ -27,124 +28,149 @@ const methods: Readonly<Record<List, string>> = {
   resourcesListChanged: 'notifications/resources/list_changed',
 }
 
-/** The `subscriptions/listen` streams: an acknowledgement, and then notifications tagged with the request's id. */
-export function createListenStreams(options: {
-  readonly access: Access
+interface ListenOptions extends Pick<ServeContext, 'access' | 'clock' | 'log'> {
   readonly serverInfo: object
   readonly budgets: Pick<Budgets, 'streams' | 'subscriptions'>
-  readonly clock: Clock
-  readonly log: Log
-}) {
-  const { access, serverInfo, budgets, clock, log } = options
-  const streams = new Set<Stream>()
-  let changes: Disposable | undefined
+}
 
-  const changed: ListChangeListener = (kinds, session) => {
-    const lists = new Set([...kinds].map((kind) => listOf[kind]))
-    for (const stream of streams) {
-      if (session === undefined || stream.session === session) for (const list of lists) stream.changed(list)
-    }
+/** The `subscriptions/listen` streams: an acknowledgement, and then notifications tagged with the request's id. */
+export class ListenStreams {
+  readonly #options: ListenOptions
+  readonly #streams = new Set<ListenStream>()
+  #changes: Disposable | undefined
+
+  constructor(options: ListenOptions) {
+    this.#options = options
   }
 
-  const leave = (stream: Stream) => {
-    if (!streams.delete(stream)) return
-    budgets.streams.give(stream.principal)
-    if (streams.size > 0) return
-    changes?.[Symbol.dispose]()
-    changes = undefined
+  /** Opens a stream. Throws if the request is invalid, and OVERLOADED if there are too many streams. */
+  open({ id, params }: { id: Id; params: Params }, caller: Caller, sink: ListenSink): { cancel(): void } {
+    const { access, budgets } = this.#options
+    const filter = readFilter(params)
+    const stream = new ListenStream(id, filter.lists, caller, sink, this.#options, (closed) => this.#leave(closed))
+    budgets.streams.claim(caller.principal)
+    this.#streams.add(stream)
+    this.#changes ??= access.onChange(this.#changed)
+    stream.follow(filter.uris)
+    return stream
   }
 
-  return {
-    /** Opens a stream. Throws if the request is invalid, and OVERLOADED if there are too many streams. */
-    open({ id, params }: { id: Id; params: Params }, caller: Caller, sink: ListenSink): { cancel(): void } {
-      const { principal, session } = caller
-      const { lists, uris } = readFilter(params)
-      const tag = { _meta: { [metaKeys.subscriptionId]: id } }
-      const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
-      const news = new Map([...lists].map((list) => [list, bytesOf(methods[list])]))
-      const early = new Set<Buffer>()
-      /** The resource that each pending notification refers to. */
-      const about = new Map<Buffer, string>()
-      let acknowledged = false
-      let over = false
+  end(): void {
+    for (const stream of [...this.#streams]) stream.end()
+  }
 
-      const tell = (message: Buffer) => {
-        if (acknowledged) sink.send(message)
-        else early.add(message)
-      }
-      const followed = createResourceSubscriptions({
-        access,
-        caller,
-        budget: budgets.subscriptions,
-        log,
-        tell,
-        news(uri) {
-          const message = bytesOf('notifications/resources/updated', { uri })
-          about.set(message, uri)
-          return message
-        },
-      })
-      const stream: Stream = {
-        principal,
-        session,
-        changed(list) {
-          const message = news.get(list)
-          if (message !== undefined) tell(message)
-        },
-        cancel() {
-          over = true
-          leave(stream)
-          followed[Symbol.dispose]()
-        },
-        end() {
-          stream.cancel()
-          const meta = { [metaKeys.subscriptionId]: id, [metaKeys.serverInfo]: serverInfo }
-          sink.end(resultBytes(id, Json.of({ resultType: 'complete', _meta: meta })))
-        },
-      }
+  readonly #changed: ListChangeListener = (kinds, session) => {
+    const changed = new Set([...kinds].map((kind) => listOf[kind]))
+    for (const stream of this.#streams)
+      if (session === undefined || stream.caller.session === session) for (const list of changed) stream.changed(list)
+  }
 
-      const acknowledge = (following: readonly string[]) => {
-        if (over) return
-        const honoured = {
-          ...Object.fromEntries([...lists].map((list) => [list, true])),
-          ...(following.length > 0 && { resourceSubscriptions: following }),
-        }
-        sink.send(bytesOf('notifications/subscriptions/acknowledged', { notifications: honoured }))
-        acknowledged = true
-        for (const message of early) {
-          const uri = about.get(message)
-          if (uri === undefined || following.includes(uri)) sink.send(message)
-        }
-        early.clear()
-        about.clear()
-        // If no subscription was accepted, end the stream at once.
-        if (Object.keys(honoured).length === 0) stream.end()
-      }
-
-      budgets.streams.claim(principal)
-      streams.add(stream)
-      changes ??= access.onChange(changed)
-      void followAll(followed, uris, clock, log).then(acknowledge)
-      return stream
-    },
-    end(): void {
-      for (const stream of [...streams]) stream.end()
-    },
+  #leave(stream: ListenStream): void {
+    if (!this.#streams.delete(stream)) return
+    this.#options.budgets.streams.give(stream.caller.principal)
+    if (this.#streams.size > 0) return
+    this.#changes?.[Symbol.dispose]()
+    this.#changes = undefined
   }
 }
 
-interface Stream {
-  readonly principal: string
-  readonly session: string
+class ListenStream {
+  readonly caller: Caller
+  readonly #id: Id
+  readonly #lists: ReadonlySet<List>
+  readonly #sink: ListenSink
+  readonly #options: ListenOptions
+  readonly #left: (stream: ListenStream) => void
+  readonly #followed: ResourceSubscriptions
+  /** The notifications of lists that changed, each always the same buffer. */
+  readonly #news: ReadonlyMap<List, Buffer>
+  /** The resource that a notification refers to. */
+  readonly #about = new WeakMap<Buffer, string>()
+  /** The notifications that wait for the acknowledgement; undefined after it. */
+  #early: Set<Buffer> | undefined = new Set()
+  #isOver = false
+
+  constructor(
+    id: Id,
+    lists: ReadonlySet<List>,
+    caller: Caller,
+    sink: ListenSink,
+    options: ListenOptions,
+    left: (stream: ListenStream) => void,
+  ) {
+    this.caller = caller
+    this.#id = id
+    this.#lists = lists
+    this.#sink = sink
+    this.#options = options
+    this.#left = left
+    this.#news = new Map([...lists].map((list) => [list, this.#notification(methods[list])]))
+    const { access, budgets, log } = options
+    this.#followed = new ResourceSubscriptions({
+      ...{ access, caller, budget: budgets.subscriptions, log },
+      tell: (message) => this.#tell(message),
+      news: (uri) => {
+        const message = this.#notification('notifications/resources/updated', { uri })
+        this.#about.set(message, uri)
+        return message
+      },
+    })
+  }
+
+  /** Subscribes to the resources and then acknowledges those whose subscriptions succeeded in time. */
+  follow(uris: readonly string[]): void {
+    const { clock, log } = this.#options
+    void followAll(this.#followed, uris, clock, log).then((following) => this.#acknowledge(following))
+  }
+
+  changed(list: List): void {
+    const message = this.#news.get(list)
+    if (message !== undefined) this.#tell(message)
+  }
+
   /** Stops notifications and ends the stream's resource subscriptions. */
-  cancel(): void
-  changed(list: List): void
-  end(): void
+  cancel(): void {
+    this.#isOver = true
+    this.#left(this)
+    this.#followed[Symbol.dispose]()
+  }
+
+  end(): void {
+    this.cancel()
+    const _meta = { [metaKeys.subscriptionId]: this.#id, [metaKeys.serverInfo]: this.#options.serverInfo }
+    this.#sink.end(resultBytes(this.#id, Json.of({ resultType: 'complete', _meta })))
+  }
+
+  #notification(method: string, more: object = {}): Buffer {
+    return notificationBytes(method, Json.of({ ...more, _meta: { [metaKeys.subscriptionId]: this.#id } }))
+  }
+
+  #tell(message: Buffer): void {
+    if (this.#early) this.#early.add(message)
+    else this.#sink.send(message)
+  }
+
+  #acknowledge(following: readonly string[]): void {
+    if (this.#isOver) return
+    const notifications = {
+      ...Object.fromEntries([...this.#lists].map((list) => [list, true])),
+      ...(following.length > 0 && { resourceSubscriptions: following }),
+    }
+    this.#sink.send(this.#notification('notifications/subscriptions/acknowledged', { notifications }))
+    const early = this.#early ?? []
+    this.#early = undefined
+    for (const message of early) {
+      const uri = this.#about.get(message)
+      if (uri === undefined || following.includes(uri)) this.#sink.send(message)
+    }
+    // If no subscription was accepted, end the stream at once.
+    if (Object.keys(notifications).length === 0) this.end()
+  }
 }
 
 /** Subscribes to resources. Returns the URIs whose subscriptions succeeded in time. Never rejects. */
 async function followAll(
-  followed: SessionSubscriptions,
+  followed: ResourceSubscriptions,
   uris: readonly string[],
   clock: Clock,
   log: Log,

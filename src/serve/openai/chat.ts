@@ -4,8 +4,8 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { quote } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
+import { HttpError, rpcCodes } from '../errors.ts'
 import { SseStream } from '../http/sse-stream.ts'
-import { notFound } from './errors.ts'
 
 /** Maximum delay before the stream starts. An earlier failure sets the HTTP status; a later one ends the stream. */
 const startDelayMs = 1_000
@@ -89,3 +89,41 @@ export const modelView = (id: string, created: number) => ({ id, object: 'model'
 
 const noModel =
   'No model is configured: add one to models in the configuration ({"kind": "openai", "baseUrl": …, "model": …}) and name it in chat.model. docs/chat-endpoint.md shows how.'
+
+export interface OpenAiError {
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    /** Toolway's code if the error has one. */
+    readonly code: string
+  }
+}
+
+interface Named {
+  /** The member of the request that is invalid. */
+  readonly param?: string
+  readonly code?: string
+}
+
+export const badRequest = (message: string, named: Named = {}): HttpError =>
+  new HttpError(400, rpcCodes.params, message, { data: { code: 'invalid_request', ...named } })
+
+export const notFound = (message: string, named: Named): HttpError =>
+  new HttpError(404, rpcCodes.params, message, { data: named })
+
+const types: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  429: 'rate_limit_error',
+}
+
+export function errorOf({ status, message, details: { data } }: HttpError): OpenAiError {
+  const isOurs = status >= 500
+  const usual = isOurs ? 'INTERNAL' : 'invalid_request'
+  const { code = usual, param = null } = (data ?? {}) as Partial<OpenAiError['error']>
+  const type = types[status] ?? (isOurs ? 'server_error' : 'invalid_request_error')
+  return { error: { message, type, param, code } }
+}
+
+export const errorBody = (refusal: HttpError): Buffer => Buffer.from(JSON.stringify(errorOf(refusal)))

@@ -1,7 +1,7 @@
 import type { Chat } from '../../core/chat.ts'
 import { openTestServer, token } from '../http/server.fixture.ts'
 import { createTestChat, type TestChat } from './chat.fixture.ts'
-import type { OpenAiError } from './errors.ts'
+import type { OpenAiError } from './chat.ts'
 
 export const hi = { role: 'user', content: 'Hi' }
 

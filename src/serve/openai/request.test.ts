@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { HttpError } from '../errors.ts'
-import { errorOf } from './errors.ts'
+import { errorOf } from './chat.ts'
 import { readRequest } from './request.ts'
 
 const user = { role: 'user', content: 'Hi' }

@@ -4,7 +4,7 @@ import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import { extentOf, maxDepth } from '../../json/json-text.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { badRequest } from './errors.ts'
+import { badRequest } from './chat.ts'
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() })
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Budget } from '../../core/limits/budget.ts'
-import { createEventStore } from './event-store.ts'
+import { EventStore } from './event-store.ts'
 
 const bytes = (size: number) => Buffer.alloc(size, 0x78)
 const numbers = (events: readonly { number: number }[]) => events.map(({ number }) => number)
@@ -10,7 +10,7 @@ const budgetOf = (limit: number, perCaller = limit) => new Budget('stored_bytes'
 
 describe('B2: kept events', () => {
   test('are numbered through the session and found by their stream', () => {
-    const events = createEventStore().open('anna')
+    const events = new EventStore().open('anna')
     for (const stream of ['a', 'b', 'a', 'b', 'a']) events.add(stream, bytes(1))
     expect(numbers(events.after('a', 0))).toEqual([1, 3, 5])
     expect(numbers(events.after('a', 2))).toEqual([3, 5])
@@ -21,7 +21,7 @@ describe('B2: kept events', () => {
   })
 
   test('are bounded in number: the oldest goes first, answers last', () => {
-    const events = createEventStore({ ...roomy, count: 3 }).open('anna')
+    const events = new EventStore({ ...roomy, count: 3 }).open('anna')
     events.add('a', bytes(1), true)
     for (let count = 0; count < 10; count++) events.add('b', bytes(1))
     expect(numbers(events.after('b', 0))).toEqual([10, 11])
@@ -32,7 +32,7 @@ describe('B2: kept events', () => {
   })
 
   test('are bounded in size, but the newest is kept whatever its size', () => {
-    const events = createEventStore({ ...roomy, bytes: 10_000 }).open('anna')
+    const events = new EventStore({ ...roomy, bytes: 10_000 }).open('anna')
     for (let count = 0; count < 5; count++) events.add('a', bytes(4_000))
     expect(numbers(events.after('a', 0))).toEqual([4, 5])
     events.add('a', bytes(50_000))
@@ -40,7 +40,7 @@ describe('B2: kept events', () => {
   })
 
   test('are bounded for all sessions together: the one that was silent longest loses first', () => {
-    const store = createEventStore(roomy, budgetOf(10_000))
+    const store = new EventStore(roomy, budgetOf(10_000))
     const [silent, other] = [store.open('anna'), store.open('anna')]
     silent.add('a', bytes(3_000))
     other.add('a', bytes(3_000))
@@ -53,7 +53,7 @@ describe('B2: kept events', () => {
   })
 
   test('V6: are bounded for each caller, which loses only its own', () => {
-    const store = createEventStore(roomy, budgetOf(20_000, 10_000))
+    const store = new EventStore(roomy, budgetOf(20_000, 10_000))
     const quiet = store.open('bert')
     quiet.add('a', bytes(3_000))
     const [first, second] = [store.open('anna'), store.open('anna')]
@@ -68,7 +68,7 @@ describe('B2: kept events', () => {
   })
 
   test('are dropped with their session, and none is kept after its end', () => {
-    const store = createEventStore()
+    const store = new EventStore()
     const events = store.open('anna')
     events.add('a', bytes(100))
     events[Symbol.dispose]()
@@ -83,7 +83,7 @@ describe('B2: kept events', () => {
     const step = fc.record({ session: fc.nat(3), size: fc.nat(6_000), last: fc.boolean(), over: fc.nat(20) })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const store = createEventStore(bounds, budgetOf(total))
+        const store = new EventStore(bounds, budgetOf(total))
         const sessions = Array.from({ length: 4 }, () => store.open('anna'))
         for (const { session, size, last, over } of steps) {
           const events = sessions[session] as (typeof sessions)[number]

@@ -9,8 +9,6 @@ interface StoredEvent {
   readonly last: boolean
 }
 
-export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open']>
-
 /** Limits per session. They are small: clients reconnect within seconds. */
 const usual = { count: fixedLimits.storedMessages.value, bytes: fixedLimits.storedBytes.value }
 
@@ -21,107 +19,131 @@ const overhead = 128
  * Stores events, with limits per session, per caller and in total. The oldest events are evicted first. Final responses
  * are evicted last, because a call whose response is lost cannot be completed. The newest event is always kept.
  */
-export function createEventStore(bounds = usual, budget: Budget = createBudgets().stored_bytes) {
-  // For each session, a function that evicts one of its events. The least recently active session comes first.
-  const sessions = new Set<Drop>()
-  const ofCallers = new Map<string, Set<Drop>>()
+export class EventStore {
+  readonly bounds: typeof usual
+  readonly budget: Budget
+  /** The least recently active session comes first. */
+  readonly #sessions = new Set<SessionEvents>()
+  readonly #ofCallers = new Map<string, Set<SessionEvents>>()
 
-  const evict = (from: Set<Drop>, newest: Drop, tooMuch: () => boolean) => {
-    from.delete(newest)
-    from.add(newest)
-    if (!tooMuch()) return
-    for (const drop of from) {
-      while (tooMuch() && drop(drop === newest)) budget.shed()
-      if (!tooMuch() || drop === newest) return
-      // This session has no events left. It is inserted again when it gets a new one.
-      from.delete(drop)
-    }
+  constructor(bounds = usual, budget: Budget = createBudgets().stored_bytes) {
+    this.bounds = bounds
+    this.budget = budget
   }
 
-  const keepBounds = (newest: Drop, caller: string) => {
-    const own = ofCallers.get(caller) ?? new Set()
-    ofCallers.set(caller, own)
-    evict(own, newest, () => budget.usedBy(caller) > budget.perCaller)
-    evict(sessions, newest, () => budget.used > budget.limit)
-  }
-
-  const forget = (drop: Drop, caller: string) => {
-    sessions.delete(drop)
-    const own = ofCallers.get(caller)
-    own?.delete(drop)
-    if (own?.size === 0) ofCallers.delete(caller)
+  get bytes(): number {
+    return this.budget.used
   }
 
   /** Opens the store for one session. Its events are kept so that a client that reconnects can receive them. */
-  const open = (caller: string) => {
-    const passing = new Map<number, StoredEvent>()
-    const lasts = new Map<number, StoredEvent>()
-    let newest = 0
-    let bytes = 0
-    let open = true
-
-    const remove = (from: Map<number, StoredEvent>, { number, message }: StoredEvent) => {
-      from.delete(number)
-      const size = sizeOf(message)
-      bytes -= size
-      budget.give(caller, size)
-    }
-
-    const drop: Drop = (sparing) => {
-      for (const kept of [passing, lasts]) {
-        for (const event of kept.values()) {
-          if (sparing && event.number === newest) break
-          remove(kept, event)
-          return true
-        }
-      }
-      return false
-    }
-
-    return {
-      /** The number of the newest event in any of the session's streams. */
-      get newest(): number {
-        return newest
-      },
-      /** Stores an event under the session's next number, and returns that number. */
-      add(stream: string, message: Buffer | undefined, last = false): number {
-        newest++
-        if (!open) return newest
-        ;(last ? lasts : passing).set(newest, { stream, number: newest, message, last })
-        bytes += sizeOf(message)
-        budget.add(caller, sizeOf(message))
-        while ((passing.size + lasts.size > bounds.count || bytes > bounds.bytes) && drop(true));
-        keepBounds(drop, caller)
-        return newest
-      },
-      after(stream: string, number: number): readonly StoredEvent[] {
-        const later = (event: StoredEvent) => event.stream === stream && event.number > number
-        return [...passing.values(), ...lasts.values()].filter(later).sort((a, b) => a.number - b.number)
-      },
-      /** Reserves memory for a message that waits for a stream. Returns false if there is no room for it. */
-      reserve: (message: Buffer): boolean => open && budget.take(caller, sizeOf(message)) === undefined,
-      release: (message: Buffer): void => budget.give(caller, sizeOf(message)),
-      isOver: (stream: string): boolean => [...lasts.values()].some((event) => event.stream === stream),
-      [Symbol.dispose](): void {
-        open = false
-        forget(drop, caller)
-        budget.give(caller, bytes)
-        bytes = 0
-        passing.clear()
-        lasts.clear()
-      },
-    }
+  open(caller: string): SessionEvents {
+    return new SessionEvents(this, caller)
   }
 
-  return {
-    open,
-    get bytes(): number {
-      return budget.used
-    },
+  keepBounds(newest: SessionEvents): void {
+    const { budget } = this
+    const { caller } = newest
+    const own = this.#ofCallers.get(caller) ?? new Set()
+    this.#ofCallers.set(caller, own)
+    this.#evict(own, newest, () => budget.usedBy(caller) > budget.perCaller)
+    this.#evict(this.#sessions, newest, () => budget.used > budget.limit)
+  }
+
+  forget(session: SessionEvents): void {
+    this.#sessions.delete(session)
+    const own = this.#ofCallers.get(session.caller)
+    own?.delete(session)
+    if (own?.size === 0) this.#ofCallers.delete(session.caller)
+  }
+
+  #evict(from: Set<SessionEvents>, newest: SessionEvents, isTooMuch: () => boolean): void {
+    from.delete(newest)
+    from.add(newest)
+    if (!isTooMuch()) return
+    for (const session of from) {
+      while (isTooMuch() && session.evict(session === newest)) this.budget.shed()
+      if (!isTooMuch() || session === newest) return
+      // This session has no events left. It is inserted again when it gets a new one.
+      from.delete(session)
+    }
   }
 }
 
-/** Evicts one event. Returns false if there is nothing to evict. With `sparing`, the newest event is kept. */
-type Drop = (sparing: boolean) => boolean
+/** The events of one session. */
+export class SessionEvents implements Disposable {
+  readonly caller: string
+  readonly #store: EventStore
+  readonly #passing = new Map<number, StoredEvent>()
+  readonly #lasts = new Map<number, StoredEvent>()
+  #newest = 0
+  #bytes = 0
+  #isOpen = true
 
-const sizeOf = (message: Buffer | undefined): number => overhead + (message?.length ?? 0)
+  constructor(store: EventStore, caller: string) {
+    this.#store = store
+    this.caller = caller
+  }
+
+  /** The number of the newest event in any of the session's streams. */
+  get newest(): number {
+    return this.#newest
+  }
+
+  /** Stores an event under the session's next number, and returns that number. */
+  add(stream: string, message: Buffer | undefined, last = false): number {
+    const number = ++this.#newest
+    if (!this.#isOpen) return number
+    const { bounds, budget } = this.#store
+    const kept = last ? this.#lasts : this.#passing
+    kept.set(number, { stream, number, message, last })
+    this.#bytes += storedSize(message)
+    budget.add(this.caller, storedSize(message))
+    const isTooMuch = () => this.#passing.size + this.#lasts.size > bounds.count || this.#bytes > bounds.bytes
+    while (isTooMuch() && this.evict(true));
+    this.#store.keepBounds(this)
+    return number
+  }
+
+  after(stream: string, number: number): readonly StoredEvent[] {
+    const later = (event: StoredEvent) => event.stream === stream && event.number > number
+    return [...this.#passing.values(), ...this.#lasts.values()].filter(later).sort((a, b) => a.number - b.number)
+  }
+
+  isOver(stream: string): boolean {
+    return [...this.#lasts.values()].some((event) => event.stream === stream)
+  }
+
+  /** Reserves memory for a message that waits for a stream. Returns false if there is no room for it. */
+  reserve(message: Buffer): boolean {
+    return this.#isOpen && this.#store.budget.take(this.caller, storedSize(message)) === undefined
+  }
+
+  release(message: Buffer): void {
+    this.#store.budget.give(this.caller, storedSize(message))
+  }
+
+  /** Evicts one event. Returns false if there is nothing to evict. With `sparing`, the newest event is kept. */
+  evict(sparing: boolean): boolean {
+    for (const kept of [this.#passing, this.#lasts]) {
+      const [oldest] = kept.values()
+      if (oldest === undefined || (sparing && oldest.number === this.#newest)) continue
+      kept.delete(oldest.number)
+      const size = storedSize(oldest.message)
+      this.#bytes -= size
+      this.#store.budget.give(this.caller, size)
+      return true
+    }
+    return false
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOpen = false
+    this.#store.forget(this)
+    this.#store.budget.give(this.caller, this.#bytes)
+    this.#bytes = 0
+    this.#passing.clear()
+    this.#lasts.clear()
+  }
+}
+
+const storedSize = (message: Buffer | undefined): number => overhead + (message?.length ?? 0)

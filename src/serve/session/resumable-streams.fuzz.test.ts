@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { createTestConnection, type TestConnection } from './connection.fixture.ts'
-import { createEventStore } from './event-store.ts'
+import { EventStore } from './event-store.ts'
 import { type ResumableStream, SessionStreams } from './resumable-streams.ts'
 
 const bytes = (text: string) => Buffer.from(text)
@@ -26,7 +26,7 @@ describe('B2: with any loss of connections', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const streams = new SessionStreams({
-          events: createEventStore().open('anna'),
+          events: new EventStore().open('anna'),
           primes: true,
           clock: createManualClock(),
         })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createTestConnection, type TestConnection } from './connection.fixture.ts'
-import { createEventStore } from './event-store.ts'
+import { EventStore } from './event-store.ts'
 import { absenceMs, SessionStreams } from './resumable-streams.ts'
 
-function setUp(primes = true, bounds?: Parameters<typeof createEventStore>[0]) {
+function setUp(primes = true, bounds?: ConstructorParameters<typeof EventStore>[0]) {
   const clock = createManualClock()
-  const store = createEventStore(bounds)
+  const store = new EventStore(bounds)
   const streams = new SessionStreams({ events: store.open('anna'), primes, clock })
   return { clock, store, streams }
 }
@@ -236,7 +236,7 @@ describe('B2: a message that calls may be waiting for', () => {
 describe('B10: the streams of a session that another replica had before', () => {
   const former = () => {
     const clock = createManualClock()
-    return new SessionStreams({ events: createEventStore().open('anna'), primes: true, clock, first: clock.now() })
+    return new SessionStreams({ events: new EventStore().open('anna'), primes: true, clock, first: clock.now() })
   }
 
   test('a client that resumes the stream outside requests gets all messages since', () => {

@@ -190,7 +190,6 @@ export class ResumableStream {
     this.#options = options
   }
 
-  /** Whether the client has received an event id to resume from. */
   get resumable(): boolean {
     return this.#resumable
   }

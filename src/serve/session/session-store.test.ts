@@ -7,7 +7,7 @@ import { Json } from '../../json/json.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { createTestConnection } from './connection.fixture.ts'
 import { parseSessionRecord, serializeSession } from './session.ts'
-import { createSessionStore } from './session-store.ts'
+import { SessionStore } from './session-store.ts'
 
 const anna = { agent: 'default', principal: 'anna', authenticated: true, admin: false, agents: [] }
 const client = { revision: '2025-11-25', capabilities: {} }
@@ -17,7 +17,7 @@ function setUp(limit = 100, perCaller = limit) {
   const budgets = { ...createBudgets(), sessions: new Budget('sessions', { what: 'sessions', limit, perCaller }) }
   const clock = createManualClock()
   const access = createTestAccess()
-  const sessions = createSessionStore({ access, budgets, clock, log: silentLog })
+  const sessions = new SessionStore({ access, budgets, clock, log: silentLog })
   const openAs = (principal: string) => sessions.open({ ...anna, principal }, client, '192.0.2.1')
   return { clock, access, sessions, openAs, open: () => openAs('anna') }
 }
@@ -272,8 +272,9 @@ describe('B10: sessions of one of several replicas', () => {
       sign: (text) => text,
       verify: (text) => text,
     }
-    const sessions = createSessionStore({
+    const sessions = new SessionStore({
       access: createTestAccess(),
+      budgets: createBudgets(),
       clock: createManualClock(),
       log: silentLog,
       membership,

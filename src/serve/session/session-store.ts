@@ -1,27 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Membership } from '../../core/cluster.ts'
-import { type Budgets, createBudgets } from '../../core/limits/budget.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
-import type { Log } from '../../core/log.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
-import { createEventStore } from './event-store.ts'
+import type { ServeContext } from '../context.ts'
+import { EventStore } from './event-store.ts'
 import { SessionStreams } from './resumable-streams.ts'
-import { createSession, type Session, type SessionClient, serializeSession } from './session.ts'
+import { Session, type SessionClient, type SessionOptions, serializeSession } from './session.ts'
 
 type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
-
-export interface HttpSession extends Session {
-  readonly id: string
-  readonly streams: SessionStreams
-  lastUsed: number
-  /** When the session was last saved for other replicas, on the monotonic clock. */
-  keptAt: number
-}
-
-export type SessionStore = ReturnType<typeof createSessionStore>
 
 const maxIdleMs = fixedLimits.sessionIdleMs.value
 const sweepMs = 60_000
@@ -32,188 +18,198 @@ const saveIntervalMs = 600_000
 /** The first revision whose clients accept an event without a message. Revisions are dates and compare as text. */
 const primedSince = '2025-11-25'
 
-export function createSessionStore(options: {
-  readonly access: Access
-  readonly clock: Clock
-  readonly budgets?: Pick<Budgets, 'sessions' | 'stored_bytes' | 'questions' | 'subscriptions'>
-  readonly log: Log
-  readonly membership?: Membership | undefined
-}) {
-  const { access, budgets = createBudgets(), clock, log, membership } = options
-  const budget = budgets.sessions
-  // Sessions by id, the least recently used first, because `touch` moves a session to the end.
-  const sessions = new Map<string, HttpSession>()
+export class HttpSession extends Session {
+  readonly id: string
+  readonly streams: SessionStreams
+  /** When the session was last used, and last saved for other replicas, on the monotonic clock. */
+  lastUsed: number
+  keptAt: number
+
+  constructor(id: string, streams: SessionStreams, options: SessionOptions, now: number) {
+    super(options, (message, onCalls) => streams.tell(message, onCalls))
+    this.id = id
+    this.streams = streams
+    this.lastUsed = now
+    this.keptAt = now
+  }
+
+  get isBusy(): boolean {
+    return this.streams.listening || this.requests.size > 0
+  }
+
+  close(): void {
+    this[Symbol.dispose]()
+    this.streams[Symbol.dispose]()
+  }
+}
+
+type SessionContext = Omit<ServeContext, 'info'>
+
+export class SessionStore implements Disposable {
+  readonly #context: SessionContext
+  readonly #events: EventStore
+  /** Sessions by id, the least recently used first, because `touch` moves a session to the end. */
+  readonly #sessions = new Map<string, HttpSession>()
   /** Each principal's sessions, in the same order. */
-  const held = new Map<string, Set<HttpSession>>()
-  const events = createEventStore(undefined, budgets.stored_bytes)
+  readonly #held = new Map<string, Set<HttpSession>>()
+  readonly #returned: Disposable | undefined
+  #timer: Disposable
 
-  const isBusy = (session: HttpSession) => session.streams.listening || session.requests.size > 0
-
-  const put = (session: HttpSession) => {
-    const { principal } = session.caller
-    sessions.set(session.id, session)
-    budget.add(principal, 1)
-    const own = held.get(principal)
-    if (own) own.add(session)
-    else held.set(principal, new Set([session]))
+  constructor(context: SessionContext) {
+    this.#context = context
+    this.#events = new EventStore(undefined, context.budgets.stored_bytes)
+    this.#returned = context.membership?.onReturn?.(() => {
+      for (const session of [...this.#sessions.values()]) this.keep(session)
+    })
+    this.#timer = context.clock.after(sweepMs, this.#sweep)
   }
 
-  const take = (session: HttpSession): boolean => {
-    const { principal } = session.caller
-    const own = held.get(principal)
-    own?.delete(session)
-    if (own?.size === 0) held.delete(principal)
-    if (!sessions.delete(session.id)) return false
-    budget.give(principal)
-    return true
+  get count(): number {
+    return this.#sessions.size
   }
 
-  const close = (session: HttpSession) => {
-    session[Symbol.dispose]()
-    session.streams[Symbol.dispose]()
+  /** Opens a session. `known` is the id of a session to take over. Throws OVERLOADED if there is no room. */
+  open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession {
+    const { clock } = this.#context
+    const { principal } = identity
+    const id = known ?? this.#newId()
+    this.#makeRoom(principal)
+    const { capabilities, revision } = client
+    const caller = { ...identity, session: id, capabilities, address }
+    // Number streams from the current time, so that they cannot collide with streams from the previous replica.
+    const first = known === undefined ? undefined : clock.now()
+    const primes = revision >= primedSince
+    const streams = new SessionStreams({ events: this.#events.open(principal), primes, clock, first })
+    const session = new HttpSession(id, streams, { ...this.#context, caller, client }, clock.monotonic())
+    this.#put(session)
+    this.keep(session)
+    return session
   }
 
-  /** Ends a session: cancels its calls, closes its streams and discards its events. */
-  const end = (session: HttpSession) => {
-    if (!take(session)) return
-    membership?.forget(session.id)
-    close(session)
+  /** Whether this replica holds the session, no matter which principal owns it. */
+  holds(id: string): boolean {
+    return this.#sessions.has(id)
+  }
+
+  /** Returns the session only to the principal that owns it. */
+  find(id: string, principal: string): HttpSession | undefined {
+    const session = this.#sessions.get(id)
+    if (session === undefined || session.caller.principal !== principal) return undefined
+    this.touch(session)
+    return session
   }
 
   /** Restarts a session's idle timeout. */
-  const touch = (session: HttpSession) => {
-    const now = clock.monotonic()
+  touch(session: HttpSession): void {
+    const now = this.#context.clock.monotonic()
     // Do not reorder a session that was used a moment ago.
-    if (now - session.lastUsed < touchIntervalMs || !take(session)) return
+    if (now - session.lastUsed < touchIntervalMs || !this.#take(session)) return
     session.lastUsed = now
-    put(session)
-    if (now - session.keptAt > saveIntervalMs) keep(session)
+    this.#put(session)
+    if (now - session.keptAt > saveIntervalMs) this.keep(session)
   }
 
   /** Saves the session's record for other replicas. */
-  const keep = (session: HttpSession) => {
+  keep(session: HttpSession): void {
+    const { membership, clock } = this.#context
     session.keptAt = clock.monotonic()
-    void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || letGo(session))
+    void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || this.#letGo(session))
+  }
+
+  /** Ends a session: cancels its calls, closes its streams and discards its events. */
+  end(session: HttpSession): void {
+    if (!this.#take(session)) return
+    this.#context.membership?.forget(session.id)
+    session.close()
+  }
+
+  /** Sends the notifications to every session, or to one, on one stream each. */
+  tell(messages: ReadonlySet<Buffer>, only?: string): void {
+    for (const { caller, streams } of this.#sessions.values()) {
+      if (only !== undefined && caller.session !== only) continue
+      for (const message of messages) streams.tell(message)
+    }
+  }
+
+  closeStreams(): void {
+    for (const { streams } of this.#sessions.values()) streams.closeListening()
   }
 
   /** Drops a session that another replica took over while this one was unreachable, unless requests are in flight. */
-  const letGo = (session: HttpSession) => {
-    if (session.requests.size > 0 || !take(session)) return
-    log.info({ principal: session.caller.principal }, 'another replica has taken over a session')
-    close(session)
+  #letGo(session: HttpSession): void {
+    if (session.requests.size > 0 || !this.#take(session)) return
+    this.#context.log.info({ principal: session.caller.principal }, 'another replica has taken over a session')
+    session.close()
   }
-  const returned = membership?.onReturn?.(() => {
-    for (const session of [...sessions.values()]) keep(session)
-  })
 
-  const newId = () => {
+  #newId(): string {
     const id = randomBytes(16).toString('base64url')
+    const { membership } = this.#context
     return membership === undefined ? id : `${membership.self}.${id}`
   }
 
-  /**
-   * The session sets of the principals that hold the most sessions. If the newcomer is one of them, only the newcomer's
-   * set is returned, so that a principal that opens too many sessions evicts only its own.
-   */
-  const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
-    let most = 0
-    for (const { size } of held.values()) most = Math.max(most, size)
-    const own = held.get(newcomer)
-    return own?.size === most ? [own] : [...held.values()].filter(({ size }) => size === most)
+  #put(session: HttpSession): void {
+    const { principal } = session.caller
+    this.#sessions.set(session.id, session)
+    this.#context.budgets.sessions.add(principal, 1)
+    this.#held.set(principal, (this.#held.get(principal) ?? new Set()).add(session))
   }
 
-  const firstIdle = (holder: Set<HttpSession> | undefined): HttpSession | undefined => {
-    for (const session of holder ?? []) if (!isBusy(session)) return session
-    return undefined
-  }
-
-  /** The idle session to end for a new one: the principal's own at its bound, else that of one of the largest holders. */
-  const idleOf = (newcomer: string): HttpSession | undefined => {
-    if (budget.usedBy(newcomer) >= budget.perCaller) return firstIdle(held.get(newcomer))
-    let longest: HttpSession | undefined
-    for (const holder of holdersOfMost(newcomer)) {
-      const idle = firstIdle(holder)
-      if (idle && (longest === undefined || idle.lastUsed < longest.lastUsed)) longest = idle
-    }
-    return longest
+  #take(session: HttpSession): boolean {
+    if (!this.#sessions.delete(session.id)) return false
+    const { principal } = session.caller
+    const own = this.#held.get(principal)
+    own?.delete(session)
+    if (own?.size === 0) this.#held.delete(principal)
+    this.#context.budgets.sessions.give(principal)
+    return true
   }
 
   /** Ends an idle session if there is no room for another one. Throws OVERLOADED if all are in use. */
-  const makeRoom = (newcomer: string) => {
-    if (sessions.size < budget.limit && budget.usedBy(newcomer) < budget.perCaller) return
-    const idle = idleOf(newcomer)
+  #makeRoom(newcomer: string): void {
+    const { sessions: budget } = this.#context.budgets
+    if (this.#sessions.size < budget.limit && budget.usedBy(newcomer) < budget.perCaller) return
+    const idle = this.#idleFor(newcomer)
     if (idle) {
       budget.shed()
-      end(idle)
+      this.end(idle)
     }
     budget.check(newcomer)
   }
 
-  const sweep = () => {
-    const oldest = clock.monotonic() - maxIdleMs
-    for (const session of sessions.values()) {
-      if (session.lastUsed > oldest) break
-      if (!isBusy(session)) end(session)
-    }
-    timer = clock.after(sweepMs, sweep)
+  /**
+   * The idle session to end for a new one: that of the principals that hold the most sessions which was not used for the
+   * longest time. A principal that is one of them, or at its bound, evicts only its own.
+   */
+  #idleFor(newcomer: string): HttpSession | undefined {
+    const { sessions: budget } = this.#context.budgets
+    const most = Math.max(0, ...[...this.#held.values()].map(({ size }) => size))
+    const own = this.#held.get(newcomer)
+    const isOwn = own && (own.size === most || budget.usedBy(newcomer) >= budget.perCaller)
+    const holders = isOwn ? [own] : [...this.#held.values()].filter(({ size }) => size === most)
+    return holders.flatMap((holder) => firstIdle(holder) ?? []).sort((one, other) => one.lastUsed - other.lastUsed)[0]
   }
-  let timer = clock.after(sweepMs, sweep)
 
-  return {
-    get count(): number {
-      return sessions.size
-    },
-    /** Opens a session. `known` is the id of a session to take over. Throws OVERLOADED if there is no room. */
-    open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession {
-      const id = known ?? newId()
-      makeRoom(identity.principal)
-      const { capabilities, revision } = client
-      const caller = { ...identity, session: id, capabilities, address }
-      // Number streams from the current time, so that they cannot collide with streams from the previous replica.
-      const first = known === undefined ? undefined : clock.now()
-      const streams = new SessionStreams({
-        events: events.open(identity.principal),
-        primes: revision >= primedSince,
-        clock,
-        first,
-      })
-      const tell = (message: Buffer, onCalls?: boolean) => streams.tell(message, onCalls)
-      // Extend the same object instead of copying it, because its parts refer to it.
-      const base = createSession({ access, caller, client, budgets, log, tell })
-      const session = Object.assign(base, { id, streams, lastUsed: clock.monotonic(), keptAt: clock.monotonic() })
-      put(session)
-      keep(session)
-      return session
-    },
-    /** Whether this replica holds the session, no matter which principal owns it. */
-    holds: (id: string) => sessions.has(id),
-    keep,
-    /** Returns the session only to the principal that owns it. */
-    find(id: string, principal: string): HttpSession | undefined {
-      const session = sessions.get(id)
-      if (session === undefined || session.caller.principal !== principal) return undefined
-      touch(session)
-      return session
-    },
-    touch,
-    end,
-    /** Sends the notifications to every session, or to one, on one stream each. */
-    tell(messages: ReadonlySet<Buffer>, only?: string): void {
-      for (const { caller, streams } of sessions.values()) {
-        if (only !== undefined && caller.session !== only) continue
-        for (const message of messages) streams.tell(message)
-      }
-    },
-    closeStreams(): void {
-      for (const session of sessions.values()) session.streams.closeListening()
-    },
-    [Symbol.dispose](): void {
-      timer[Symbol.dispose]()
-      returned?.[Symbol.dispose]()
-      // Close the sessions without ending them, because another replica may take them over.
-      for (const session of sessions.values()) close(session)
-      sessions.clear()
-      held.clear()
-    },
+  readonly #sweep = (): void => {
+    const oldest = this.#context.clock.monotonic() - maxIdleMs
+    for (const session of this.#sessions.values()) {
+      if (session.lastUsed > oldest) break
+      if (!session.isBusy) this.end(session)
+    }
+    this.#timer = this.#context.clock.after(sweepMs, this.#sweep)
+  };
+
+  [Symbol.dispose](): void {
+    this.#timer[Symbol.dispose]()
+    this.#returned?.[Symbol.dispose]()
+    // Close the sessions without ending them, because another replica may take them over.
+    for (const session of this.#sessions.values()) session.close()
+    this.#sessions.clear()
+    this.#held.clear()
   }
+}
+
+function firstIdle(holder: ReadonlySet<HttpSession>): HttpSession | undefined {
+  for (const session of holder) if (!session.isBusy) return session
+  return undefined
 }

@@ -11,11 +11,7 @@ test('V1: a session asks its client only for methods of the protocol that the cl
   }
   const listener = { capabilities: { elicitation: {} }, clientRequests: { ask } as never, logLevel: undefined }
   const { signal } = new AbortController()
-  const peer = createSessionPeer(
-    () => listener,
-    () => true,
-    signal,
-  )
+  const peer = createSessionPeer(listener, () => true, signal)
   for (const method of ['evil/method', 'tools/call', 'constructor', 'roots/list']) {
     await expect(peer.ask(method, Json.of({}), signal)).rejects.toBeInstanceOf(UnsupportedRequest)
   }
@@ -32,7 +28,7 @@ test('B2: any request of a server, which one of several calls may be waiting for
   const capabilities = { elicitation: {}, roots: {} }
   const { signal } = new AbortController()
   const peer = createSessionPeer(
-    () => ({ capabilities, clientRequests: { ask } as never, logLevel: undefined }),
+    { capabilities, clientRequests: { ask } as never, logLevel: undefined },
     (message, onCalls) => sent.push([message.toString(), onCalls]) > 0,
     signal,
   )

@@ -20,62 +20,68 @@ export interface SessionClient {
   readonly capabilities: Params
 }
 
-/** A legacy protocol session, over HTTP or stdio. It ends when it is disposed of. */
-export interface Session extends SessionClient, Disposable {
-  readonly caller: Caller
-  readonly ended: AbortSignal
-  readonly requests: Map<Id, { cancel(): void }>
-  readonly clientRequests: PendingClientRequests
-  readonly subscriptions: SessionSubscriptions
-  /** For messages to the client that are unrelated to any request. */
-  readonly peer: Peer
-  /** The minimum level of log messages; undefined until the client sets it. */
-  logLevel: LogLevel | undefined
-}
-
 /**
  * Sends a message that is unrelated to any request; `onCalls` means that calls may be waiting for the client's response,
  * so the message may be sent on their streams. Returns false if the client is unreachable.
  */
 type Tell = (message: Buffer, onCalls?: boolean) => boolean
 
-export function createSession(options: {
+export interface SessionOptions {
   readonly access: Access
   readonly caller: Caller
   readonly client: SessionClient
   readonly budgets: Pick<Budgets, 'questions' | 'subscriptions'>
   readonly log: Log
-  readonly tell: Tell
-}): Session {
-  const { access, client, budgets, log, tell } = options
-  const ended = new AbortController()
-  const peer = createSessionPeer(() => session, tell, ended.signal)
-  const caller: Caller = { ...options.caller, capabilities: client.capabilities, peer }
-  const session: Session = {
-    ...client,
-    caller,
-    ended: ended.signal,
-    requests: new Map(),
-    clientRequests: createPendingClientRequests(client, {
-      principal: caller.principal,
-      questions: budgets.questions,
-      log,
-    }),
-    subscriptions: createResourceSubscriptions({ access, caller, budget: budgets.subscriptions, log, tell }),
-    peer,
-    logLevel: undefined,
-    [Symbol.dispose]() {
-      for (const request of session.requests.values()) request.cancel()
-      session.subscriptions[Symbol.dispose]()
-      ended.abort()
-      access.sessionEnded(caller)
-    },
-  }
-  return session
 }
 
+/** A legacy protocol session, over HTTP or stdio. It ends when it is disposed of. */
+export class Session implements SessionClient, Disposable {
+  readonly revision: string
+  readonly capabilities: Params
+  readonly caller: Caller
+  readonly requests = new Map<Id, { cancel(): void }>()
+  readonly clientRequests: PendingClientRequests
+  readonly subscriptions: ResourceSubscriptions
+  /** For messages to the client that are unrelated to any request. */
+  readonly peer: Peer
+  /** The minimum level of log messages; undefined until the client sets it. */
+  logLevel: LogLevel | undefined
+  readonly #access: Access
+  readonly #ended = new AbortController()
+
+  constructor({ access, caller, client, budgets, log }: SessionOptions, tell: Tell) {
+    this.revision = client.revision
+    this.capabilities = client.capabilities
+    this.#access = access
+    this.peer = createSessionPeer(this, tell, this.#ended.signal)
+    this.caller = { ...caller, capabilities: client.capabilities, peer: this.peer }
+    this.clientRequests = new PendingClientRequests(client, caller.principal, budgets.questions, log)
+    const budget = budgets.subscriptions
+    this.subscriptions = new ResourceSubscriptions({ access, caller: this.caller, budget, log, tell })
+  }
+
+  get ended(): AbortSignal {
+    return this.#ended.signal
+  }
+
+  [Symbol.dispose](): void {
+    for (const request of this.requests.values()) request.cancel()
+    this.subscriptions[Symbol.dispose]()
+    this.#ended.abort()
+    this.#access.sessionEnded(this.caller)
+  }
+}
+
+type SerializedSession = Pick<Session, 'revision' | 'capabilities' | 'caller' | 'logLevel' | 'subscriptions'>
+
 /** Serializes what another replica needs to take over a session. Streams and running calls are lost. */
-export function serializeSession({ revision, capabilities, caller, logLevel, subscriptions }: Session): string {
+export function serializeSession({
+  revision,
+  capabilities,
+  caller,
+  logLevel,
+  subscriptions,
+}: SerializedSession): string {
   const { principal, asked } = caller
   const client = { revision, capabilities }
   const following = subscriptions.all().map((one) => (one.asked === asked ? one.uri : one))
@@ -107,20 +113,20 @@ function subscriptionIn(written: unknown): { uri: string; asked: string | undefi
 type ClientState = Pick<Session, 'capabilities' | 'clientRequests' | 'logLevel'>
 
 /** A peer for messages that are unrelated to any request. Its own requests are cancelled when the session ends. */
-export const createSessionPeer = (session: () => ClientState, tell: Tell, ended: AbortSignal): Peer => ({
+export const createSessionPeer = (session: ClientState, tell: Tell, ended: AbortSignal): Peer => ({
   rounds: false,
   get logLevel() {
-    return session().logLevel
+    return session.logLevel
   },
   notify(method, params) {
-    if (wantsNotification(session(), method, params)) tell(notificationBytes(method, params))
+    if (wantsNotification(session, method, params)) tell(notificationBytes(method, params))
   },
   ask(method, params, signal) {
-    const refused = undeclaredRequest(session(), method)
+    const refused = undeclaredRequest(session, method)
     if (refused !== undefined) return Promise.reject(refused)
     // The server may have asked during any of the client's calls, and that call waits for the response.
     const send = (message: Buffer) => tell(message, true)
-    return session().clientRequests.ask(send, method, params, AbortSignal.any([signal, ended]))
+    return session.clientRequests.ask(send, method, params, AbortSignal.any([signal, ended]))
   },
 })
 
@@ -153,8 +159,6 @@ const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))
 
-export type PendingClientRequests = ReturnType<typeof createPendingClientRequests>
-
 interface Waiting {
   readonly method: string
   resolve(result: Json): void
@@ -164,75 +168,72 @@ interface Waiting {
 const maxWaiting = fixedLimits.clientQuestions.value
 
 /** The unanswered requests to one client. They are kept per session, so no client can answer another's requests. */
-export function createPendingClientRequests(
-  scope: Scope,
-  { principal, questions, log }: { readonly principal: string; readonly questions: Budget; readonly log: Log },
-) {
-  const waiting = new Map<string, Waiting>()
-  let count = 0
+class PendingClientRequests {
+  readonly #scope: Scope
+  readonly #principal: string
+  readonly #questions: Budget
+  readonly #log: Log
+  readonly #waiting = new Map<string, Waiting>()
+  #count = 0
 
-  return {
-    /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
-    ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
-      if (signal.aborted) return Promise.reject(callEnded(method))
-      if (waiting.size >= maxWaiting) {
-        const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
-        return Promise.reject(new ToolwayError('OVERLOADED', sentence))
+  constructor(scope: Scope, principal: string, questions: Budget, log: Log) {
+    this.#scope = scope
+    this.#principal = principal
+    this.#questions = questions
+    this.#log = log
+  }
+
+  /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
+  async ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    if (signal.aborted) throw callEnded(method)
+    if (this.#waiting.size >= maxWaiting) {
+      const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
+      throw new ToolwayError('OVERLOADED', sentence)
+    }
+    this.#questions.claim(this.#principal)
+    const id = `ask-${++this.#count}`
+    const { promise, resolve, reject } = Promise.withResolvers<Json>()
+    const abort = () => {
+      if (!this.#waiting.delete(id)) return
+      send(notificationBytes('notifications/cancelled', Json.of({ requestId: id })))
+      reject(callEnded(method))
+    }
+    this.#waiting.set(id, { method, resolve, reject })
+    signal.addEventListener('abort', abort)
+    try {
+      if (!send(requestBytes(id, method, params))) throw unreachable(method)
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', abort)
+      this.#waiting.delete(id)
+      this.#questions.give(this.#principal)
+    }
+  }
+
+  /** Passes a client's response to the waiting call. An ambiguous response is rejected; the reason is returned. */
+  settle({ id, result, error }: InboundResponse): string | undefined {
+    // All ids that the gateway sends are strings, so a numeric id is unknown.
+    const found = typeof id === 'string' ? this.#waiting.get(id) : undefined
+    if (found === undefined) return undefined
+    this.#waiting.delete(id as string)
+    const { method } = found
+    const leftOut: string[] = []
+    try {
+      if (result !== undefined) {
+        found.resolve(Json.raw(definedBytes(result.bytes, answers[method] ?? emptyAnswer, this.#scope, leftOut)))
+      } else if (error !== undefined) {
+        found.reject(new ServerError(Json.raw(definedBytes(error.bytes, errorMembers, this.#scope, leftOut))))
       }
-      try {
-        questions.claim(principal)
-      } catch (error) {
-        return Promise.reject(error)
-      }
-      const id = `ask-${++count}`
-      return new Promise<Json>((resolve, reject) => {
-        const over = () => {
-          if (waiting.delete(id)) questions.give(principal)
-          signal.removeEventListener('abort', abort)
-        }
-        const abort = () => {
-          over()
-          send(notificationBytes('notifications/cancelled', Json.of({ requestId: id })))
-          reject(callEnded(method))
-        }
-        waiting.set(id, {
-          method,
-          resolve(result) {
-            over()
-            resolve(result)
-          },
-          reject(error) {
-            over()
-            reject(error)
-          },
-        })
-        signal.addEventListener('abort', abort)
-        if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
-      })
-    },
-    /** Passes a client's response to the waiting call. An ambiguous response is rejected; the reason is returned. */
-    settle({ id, result, error }: InboundResponse): string | undefined {
-      // All ids that the gateway sends are strings, so a numeric id is unknown.
-      const found = typeof id === 'string' ? waiting.get(id) : undefined
-      if (found === undefined) return undefined
-      const { method } = found
-      const leftOut: string[] = []
-      try {
-        if (result !== undefined) {
-          found.resolve(Json.raw(definedBytes(result.bytes, answers[method] ?? emptyAnswer, scope, leftOut)))
-        } else if (error !== undefined) {
-          found.reject(new ServerError(Json.raw(definedBytes(error.bytes, errorMembers, scope, leftOut))))
-        }
-      } catch (thrown) {
-        if (!(thrown instanceof AmbiguousMember)) throw thrown
-        found.reject(new ToolwayError('INVALID_ARGUMENTS', `The client's response to ${method}: ${thrown.message}`))
-        return thrown.message
-      }
-      if (leftOut.length > 0) {
-        log.debug({ method, members: leftOut.slice(0, 10) }, "dropped unknown members of a client's response")
-      }
-      return undefined
-    },
+    } catch (thrown) {
+      if (!(thrown instanceof AmbiguousMember)) throw thrown
+      found.reject(new ToolwayError('INVALID_ARGUMENTS', `The client's response to ${method}: ${thrown.message}`))
+      return thrown.message
+    }
+    if (leftOut.length > 0) {
+      const members = leftOut.slice(0, 10)
+      this.#log.debug({ method, members }, "dropped unknown members of a client's response")
+    }
+    return undefined
   }
 }
 
@@ -247,8 +248,6 @@ const unreachable = (method: string) =>
     `Cannot send ${method} to the client: it has disconnected, or does not accept an event stream.`,
   )
 
-export type SessionSubscriptions = ReturnType<typeof createResourceSubscriptions>
-
 interface ActiveSubscription {
   readonly uri: string
   readonly asked: string | undefined
@@ -259,90 +258,101 @@ interface ActiveSubscription {
 const maxFollowed = fixedLimits.sessionSubscriptions.value
 const maxUriLength = 8_192
 
-/** The resources that a session is subscribed to, by caller and by the URI that the client used. */
-export function createResourceSubscriptions(options: {
+interface SubscriptionOptions {
   readonly access: Access
   readonly caller: Caller
   readonly budget: Budget
   readonly log: Log
   /** Sends a notification. All updates to a resource use the same buffer, so a pending one is not sent twice. */
   tell(message: Buffer): void
-  news?(uri: string): Buffer
-}) {
-  const { access, caller, budget, log, tell, news = updated } = options
-  const followed = new Map<string, ActiveSubscription>()
+  readonly news?: (uri: string) => Buffer
+}
 
-  const begin = async (uri: string, caller: Caller, following: () => ActiveSubscription): Promise<AsyncDisposable> => {
+/** The resources that a session is subscribed to, by caller and by the URI that the client used. */
+export class ResourceSubscriptions implements Disposable {
+  readonly #options: SubscriptionOptions
+  readonly #news: (uri: string) => Buffer
+  readonly #followed = new Map<string, ActiveSubscription>()
+
+  constructor(options: SubscriptionOptions) {
+    this.#options = options
+    this.#news = options.news ?? resourceUpdated
+  }
+
+  /** Renews a subscription made at another replica, and notifies the client, which may have missed updates. */
+  async resume(uri: string, acting: Caller): Promise<void> {
+    await this.add(uri, acting)
+    if (this.#followed.has(subscriptionKey(uri, acting))) this.#options.tell(this.#news(uri))
+  }
+
+  /** Subscribes to a resource once. `acting` is the session's caller, possibly acting as another agent. */
+  async add(uri: string, acting: Caller = this.#options.caller): Promise<void> {
+    const key = subscriptionKey(uri, acting)
+    const known = this.#followed.get(key)
+    if (known !== undefined) {
+      await known.begun
+      return
+    }
+    if (uri.length > maxUriLength) {
+      throw new ProtocolError(rpcCodes.params, `Cannot subscribe to a URI longer than ${maxUriLength} characters.`)
+    }
+    if (this.#followed.size >= maxFollowed) {
+      const sentence = `This session has ${maxFollowed} subscriptions: unsubscribe from some of them first.`
+      throw new ToolwayError('OVERLOADED', sentence)
+    }
+    const { caller, budget } = this.#options
+    budget.claim(caller.principal)
+    const begun = this.#begin(uri, acting, () => following)
+    const following: ActiveSubscription = { uri, asked: acting.asked, begun, over: false }
+    this.#followed.set(key, following)
+    try {
+      await begun
+    } catch (thrown) {
+      if (this.#followed.get(key) === following) this.#forget(key)
+      throw thrown
+    }
+  }
+
+  remove(uri: string, acting: Caller = this.#options.caller): void {
+    const key = subscriptionKey(uri, acting)
+    const following = this.#followed.get(key)
+    if (following) this.#stop(key, following)
+  }
+
+  /** The subscriptions, each with the agent that its caller asked for. */
+  all() {
+    return [...this.#followed.values()].map(({ uri, asked }) => ({ uri, asked }))
+  }
+
+  async #begin(uri: string, caller: Caller, following: () => ActiveSubscription): Promise<AsyncDisposable> {
+    const { access, tell } = this.#options
     const served = await access.view(caller).resolve('resource', uri, { operation: 'subscribe' })
-    const message = news(uri)
+    const message = this.#news(uri)
     return access.subscribe(caller, served, () => {
       if (!following().over) tell(message)
     })
   }
 
-  const stop = (following: ActiveSubscription) => {
+  #forget(key: string): void {
+    if (this.#followed.delete(key)) this.#options.budget.give(this.#options.caller.principal)
+  }
+
+  #stop(key: string, following: ActiveSubscription): void {
+    this.#forget(key)
     following.over = true
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
       // Ignore the failure: the client gets no more updates in any case, even if the server still sends them.
-      .catch((cause: unknown) => log.debug({ err: cause }, 'cannot unsubscribe from a resource on the server'))
+      .catch((cause: unknown) =>
+        this.#options.log.debug({ err: cause }, 'cannot unsubscribe from a resource on the server'),
+      )
   }
 
-  const forget = (key: string) => {
-    if (followed.delete(key)) budget.give(caller.principal)
+  [Symbol.dispose](): void {
+    for (const [key, following] of this.#followed) this.#stop(key, following)
   }
-
-  const keyOf = (uri: string, acting: Caller) => `${callerKey(acting)}\n${uri}`
-
-  const subscriptions = {
-    /** Renews a subscription made at another replica, and notifies the client, which may have missed updates. */
-    async resume(uri: string, acting: Caller): Promise<void> {
-      await subscriptions.add(uri, acting)
-      if (followed.has(keyOf(uri, acting))) tell(news(uri))
-    },
-    /** Subscribes to a resource once. `acting` is the session's caller, possibly acting as another agent. */
-    async add(uri: string, acting: Caller = caller): Promise<void> {
-      const key = keyOf(uri, acting)
-      const known = followed.get(key)
-      if (known !== undefined) {
-        await known.begun
-        return
-      }
-      if (uri.length > maxUriLength) {
-        throw new ProtocolError(rpcCodes.params, `Cannot subscribe to a URI longer than ${maxUriLength} characters.`)
-      }
-      if (followed.size >= maxFollowed) {
-        const sentence = `This session has ${maxFollowed} subscriptions: unsubscribe from some of them first.`
-        throw new ToolwayError('OVERLOADED', sentence)
-      }
-      budget.claim(caller.principal)
-      const begun = begin(uri, acting, () => following)
-      const following: ActiveSubscription = { uri, asked: acting.asked, begun, over: false }
-      followed.set(key, following)
-      try {
-        await following.begun
-      } catch (thrown) {
-        if (followed.get(key) === following) forget(key)
-        throw thrown
-      }
-    },
-    remove(uri: string, acting: Caller = caller): void {
-      const key = keyOf(uri, acting)
-      const following = followed.get(key)
-      if (following === undefined) return
-      forget(key)
-      stop(following)
-    },
-    /** The subscriptions, each with the agent that its caller asked for. */
-    all: () => [...followed.values()].map(({ uri, asked }) => ({ uri, asked })),
-    [Symbol.dispose](): void {
-      for (const [key, following] of followed) {
-        forget(key)
-        stop(following)
-      }
-    },
-  }
-  return subscriptions
 }
 
-const updated = (uri: string): Buffer => notificationBytes('notifications/resources/updated', Json.of({ uri }))
+const subscriptionKey = (uri: string, acting: Caller): string => `${callerKey(acting)}\n${uri}`
+
+const resourceUpdated = (uri: string): Buffer => notificationBytes('notifications/resources/updated', Json.of({ uri }))
