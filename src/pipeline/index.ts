@@ -37,33 +37,53 @@ import { type Refusals, recordRejections } from './refusals.ts'
 import { timeout } from './timeout.ts'
 import { guards, type ServerGuards, type Validate, validate } from './validate.ts'
 
-export interface PipelineOptions {
+/** Who may call what. */
+export interface PipelinePolicy {
   readonly view: Access['view']
-  readonly watch: Watch
-  /** Captures the content of calls. Undefined if no server or agent opted in, so that calls cost nothing extra. */
-  readonly capture?: Interceptor | undefined
-  readonly audit: Audit
-  /** Limits how many refusals are audited; outlives a configuration. */
-  readonly refusals: Refusals
-  readonly denied?: CountDenial
   readonly decide: Decide
   /** Whether denied entries look as if they did not exist. */
   readonly hideDenied?: boolean
   readonly actAs?: ActAs
+}
+
+/** What is recorded of calls. */
+export interface PipelineRecords {
+  readonly watch: Watch
+  readonly audit: Audit
+  /** Limits how many refusals are audited; outlives a configuration. */
+  readonly refusals: Refusals
+  readonly denied?: CountDenial
+  /** Captures the content of calls. Undefined if no server or agent opted in, so that calls cost nothing extra. */
+  readonly capture?: Interceptor | undefined
+  readonly log: Log
+}
+
+/** What a call must pass before it is sent. */
+export interface PipelineChecks {
   readonly validate: Validate
   readonly guards: ServerGuards
   readonly limits: RateLimits
   readonly approval: ApproveOptions
   /** Checks calls again if the configuration has changed since this pipeline was built. */
   readonly recheck: Recheck
+}
+
+/** How a call is sent. */
+export interface PipelineAttempts {
   /** Undefined if nothing is cached. */
   readonly cache?: Interceptor | undefined
   readonly scan?: Interceptor | undefined
   readonly retry: Interceptor
   readonly breaker: AttemptStep
   readonly bulkhead: AttemptStep
+}
+
+export interface PipelineOptions {
+  readonly policy: PipelinePolicy
+  readonly records: PipelineRecords
+  readonly checks: PipelineChecks
+  readonly attempts: PipelineAttempts
   readonly clock: Clock
-  readonly log: Log
 }
 
 export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'answerChat' | 'subscribe' | 'view' | 'rejected'>
@@ -73,93 +93,94 @@ export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'answerCha
  * then, for each attempt, breaker, bulkhead, recheck, guards and the entry. Completions, relayed requests and
  * subscriptions get the same decision and the same audit record as calls.
  */
-export function createPipeline(options: PipelineOptions): Pipeline {
-  const { decide, audit, refusals, watch, clock } = options
-  const refuse = refuseBy(options.view, options.hideDenied ?? false)
+export function createPipeline({ policy, records, checks, attempts, clock }: PipelineOptions): Pipeline {
+  const { decide, actAs } = policy
+  const { audit, refusals, watch, denied } = records
+  const refuse = refuseBy(policy.view, policy.hideDenied ?? false)
+  const recording = { watch, audit, decide, refuse, refusals }
   /** Records the call, and passes it on if the policy and the checks allow it. */
-  const recorded = (operation: Operation | undefined, checks: readonly CallCheck[], next: Handler): Handler => {
-    const record = recordCall({ watch, audit, decide, refuse, refusals, operation }, checks, next)
-    const capture = operation === undefined ? options.capture : undefined
+  const recorded = (operation: Operation | undefined, checked: readonly CallCheck[], next: Handler): Handler => {
+    const record = recordCall({ ...recording, operation }, checked, next)
+    const capture = operation === undefined ? records.capture : undefined
     const captured: Handler = capture ? (call) => capture(call, record) : record
-    const { actAs } = options
     return actAs ? (call) => captured(asNamed(call, actAs)) : captured
   }
   /** The audited form of each view, which belongs to one caller. */
   const audited = new WeakMap<View, View>()
-  const viewOf = (caller: Caller): View => {
-    const view = options.view(caller)
-    const known = audited.get(view) ?? auditedView(view, caller, { audit, refusals, denied: options.denied })
-    audited.set(view, known)
-    return known
-  }
-  const limit = rateLimit(options.limits)
-  const guard = guards(() => options.guards)
-  const scanned = options.scan ? [options.scan] : []
-  const limited = [timeout(clock), options.retry]
-  const steps = [options.breaker, options.bulkhead]
-  const still = recheck(options.recheck, refuse)
-
-  const send = attemptInSteps(watch, [...steps, asStep(still), asStep(guards(options.recheck.guards))], runEntry)
-  const cached = options.cache ? [options.cache] : []
-  const handle = recorded(
-    undefined,
-    [validate(options.validate), guard, limit, approve(options.approval, clock)],
-    compose([...cached, ...scanned, ...limited], send),
-  )
-  const completing = attemptInSteps(
-    watch,
-    [...steps, asStep(still)],
-    (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
-  )
-  const complete = recorded('complete', [limit], compose(limited, completing))
+  const limit = rateLimit(checks.limits)
+  const guard = guards(() => checks.guards)
+  const scanned = attempts.scan ? [attempts.scan] : []
+  const limited = [timeout(clock), attempts.retry]
+  const steps = [attempts.breaker, attempts.bulkhead, asStep(recheck(checks.recheck, refuse))]
+  const send = attemptInSteps(watch, [...steps, asStep(guards(checks.recheck.guards))], runEntry)
+  const cached = attempts.cache ? [attempts.cache] : []
   return {
-    handle,
-    complete,
+    handle: recorded(
+      undefined,
+      [validate(checks.validate), guard, limit, approve(checks.approval, clock)],
+      compose([...cached, ...scanned, ...limited], send),
+    ),
+    complete: recorded('complete', [limit], compose(limited, attemptInSteps(watch, steps, completeArgument))),
     relay(method, call) {
-      const relaying = attemptInSteps(watch, [...steps, asStep(still)], (allowed) => relayed(method, allowed))
+      const relaying = attemptInSteps(watch, steps, (allowed) => relayed(method, allowed))
       return recorded(method, [], compose([...scanned, timeout(clock)], relaying))(call)
     },
     async answerChat(request, answer) {
       let answering = false
       const answerAllowed: Handler = async (call) => {
         // Refuses a caller that has not chosen one of its agents: a chat, unlike a meta-tool, has no argument for that.
-        options.actAs?.(call, undefined)
+        actAs?.(call, undefined)
         answering = true
         await answer()
         return resultOf({})
       }
-      const unwatched = { ...watch, observers: [] }
-      const chat = { watch: unwatched, audit, decide, refuse, refusals, operation: 'chat' }
+      const chat = { ...recording, watch: { ...watch, observers: [] }, operation: 'chat' }
       try {
         await recordCall(chat, [limit], answerAllowed)(chatting(request))
       } catch (thrown) {
-        if (!answering) countDenial(thrown, options.denied)
+        if (!answering) countDenial(thrown, denied)
         throw thrown
       }
     },
-    async subscribe(caller, { entry, uri = entry.name }, updated) {
+    subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
+      const subscribed = (follow: Handler) => recorded('subscribe', [guard, limit], follow)(call)
       // Stop sending updates when the policy no longer allows the caller to read the resource.
-      const notify = () => {
-        if (options.recheck.decide(call)?.allowed !== false) updated()
-      }
-      let subscription = nothingToFollow
-      const follow: Handler = async () => {
-        subscription = (await entry.subscribe?.(caller, uri, notify)) ?? nothingToFollow
-        return resultOf({})
-      }
-      try {
-        await recorded('subscribe', [guard, limit], follow)(call)
-      } catch (error) {
-        // The audit log may fail after the server has accepted the subscription.
-        await subscription[Symbol.asyncDispose]()
-        throw error
-      }
-      return subscription
+      return followResource(call, uri, subscribed, () => {
+        if (checks.recheck.decide(call)?.allowed !== false) updated()
+      })
     },
-    rejected: recordRejections(audit, refusals, options.log),
-    view: viewOf,
+    rejected: recordRejections(audit, refusals, records.log),
+    view(caller) {
+      const view = policy.view(caller)
+      const known = audited.get(view) ?? auditedView(view, caller, { audit, refusals, denied })
+      audited.set(view, known)
+      return known
+    },
   }
+}
+
+const completeArgument: Handler = (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions)
+
+/** Subscribes in a recorded call. The subscription ends if its record cannot be written. */
+async function followResource(
+  { entry, caller }: Call,
+  uri: string,
+  recorded: (follow: Handler) => Promise<unknown>,
+  updated: () => void,
+): Promise<AsyncDisposable> {
+  let subscription = nothingToFollow
+  try {
+    await recorded(async () => {
+      subscription = (await entry.subscribe?.(caller, uri, updated)) ?? nothingToFollow
+      return resultOf({})
+    })
+  } catch (error) {
+    // The audit log may fail after the server has accepted the subscription.
+    await subscription[Symbol.asyncDispose]()
+    throw error
+  }
+  return subscription
 }
 
 /** A check as a step of each attempt. */

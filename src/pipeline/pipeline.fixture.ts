@@ -3,6 +3,7 @@ import type { View } from '../core/access.ts'
 import type { Audit, AuditBegin, AuditEnd } from '../core/audit.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { CallCheck, Caller, Handler, Interceptor } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { createBudgets } from '../core/limits/budget.ts'
@@ -13,7 +14,13 @@ import { createApprovals } from './approvals.ts'
 import type { ApproveOptions } from './approve.ts'
 
 import { type AttemptStep, attemptInSteps } from './attempt.ts'
-import { createPipeline, type PipelineOptions } from './index.ts'
+import {
+  createPipeline,
+  type PipelineAttempts,
+  type PipelineChecks,
+  type PipelinePolicy,
+  type PipelineRecords,
+} from './index.ts'
 import type { Watch } from './observe.ts'
 import { auditedView, type Recheck, recordCall, refuseBy } from './record-call.ts'
 import { Refusals, recordRejections } from './refusals.ts'
@@ -43,27 +50,31 @@ export function keptAudit(changes: Partial<Audit> = {}): KeptAudit {
   }
 }
 
+type PipelineChanges = Partial<PipelinePolicy & PipelineRecords & PipelineChecks & PipelineAttempts & { clock: Clock }>
+
 /** A pipeline that allows everything by default. */
-export function openPipeline(changes: Partial<PipelineOptions> = {}) {
+export function openPipeline(changes: PipelineChanges = {}) {
   const clock = createManualClock()
   const audit = keptAudit()
   const pipeline = createPipeline({
-    view: () => emptyView,
-    audit,
-    log: silentLog,
-    refusals: new Refusals({ audit: changes.audit ?? audit, clock }),
-    watch: { observers: [], clock },
-    decide: () => ({ allowed: true, rule: 'everything' }),
-    validate: () => undefined,
-    guards: new Map(),
-    limits: { limitsOf: () => [], buckets: { take: () => ({ allowed: true }) }, clock },
-    approval: approvalBy(undefined),
-    recheck: unchanged,
-    retry: through,
-    breaker: () => undefined,
-    bulkhead: () => undefined,
-    clock,
-    ...changes,
+    policy: { view: () => emptyView, decide: () => ({ allowed: true, rule: 'everything' }), ...changes },
+    records: {
+      audit,
+      log: silentLog,
+      refusals: new Refusals({ audit: changes.audit ?? audit, clock }),
+      watch: { observers: [], clock },
+      ...changes,
+    },
+    checks: {
+      validate: () => undefined,
+      guards: new Map(),
+      limits: { limitsOf: () => [], buckets: { take: () => ({ allowed: true }) }, clock },
+      approval: approvalBy(undefined),
+      recheck: unchanged,
+      ...changes,
+    },
+    attempts: { retry: through, breaker: () => undefined, bulkhead: () => undefined, ...changes },
+    clock: changes.clock ?? clock,
   })
   return { ...pipeline, clock, records: audit.records, ends: () => audit.ends }
 }

@@ -239,56 +239,70 @@ function buildPipeline(parts: PipelineParts, validate: Validate, context: Genera
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
-  const captures = compileCapture(config)
   return createPipeline({
-    view: (caller) => catalog.view(caller),
-    watch: { observers, tracing: tracer, clock },
-    capture:
-      captures &&
-      capture({
-        wants: captures,
-        store: context.captures,
-        json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
-        redact: redactor.text,
-        maxBytesPerCall: config.capture.maxBytesPerCall,
-        clock,
-        log,
-      }),
-    audit: context.audit,
-    refusals: context.refusals,
-    denied: context.metrics.rejected,
-    decide: policy.decide,
-    hideDenied: config.policy.hideDenied,
-    actAs: policy.actAs,
-    validate,
-    guards,
-    limits: { limitsOf: compileLimits(config), buckets: context.buckets, clock },
-    approval: {
-      need: context.approvalNeed,
-      isRevoked: context.isRevoked,
-      approvals: context.approvals,
-      waitMs: config.approvals.wait,
-      redact: redactor.exceptKnown,
+    policy: {
+      view: (caller) => catalog.view(caller),
+      decide: policy.decide,
+      hideDenied: config.policy.hideDenied,
+      actAs: policy.actAs,
     },
-    recheck: {
-      decide({ caller, entry }) {
-        const { current } = generations
-        return current.policy === policy ? undefined : current.policy.decide(caller, entry)
+    records: {
+      watch: { observers, tracing: tracer, clock },
+      capture: captureCalls(parts, context),
+      audit: context.audit,
+      refusals: context.refusals,
+      denied: context.metrics.rejected,
+      log,
+    },
+    checks: {
+      validate,
+      guards,
+      limits: { limitsOf: compileLimits(config), buckets: context.buckets, clock },
+      approval: {
+        need: context.approvalNeed,
+        isRevoked: context.isRevoked,
+        approvals: context.approvals,
+        waitMs: config.approvals.wait,
+        redact: redactor.exceptKnown,
       },
-      unserved: ({ entry }) =>
-        generations.current.policy === policy || !servers.has(entry.server)
-          ? undefined
-          : context.unserved(entry.server),
-      guards: () => (generations.current.policy === policy ? undefined : generations.current.guards),
+      recheck: {
+        decide({ caller, entry }) {
+          const { current } = generations
+          return current.policy === policy ? undefined : current.policy.decide(caller, entry)
+        },
+        unserved: ({ entry }) =>
+          generations.current.policy === policy || !servers.has(entry.server)
+            ? undefined
+            : context.unserved(entry.server),
+        guards: () => (generations.current.policy === policy ? undefined : generations.current.guards),
+      },
     },
-    cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
-    scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
-    retry: retry({ ...config.retry, clock }),
-    breaker: context.breakers.step,
-    bulkhead: context.bulkhead.step,
+    attempts: {
+      cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
+      scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
+      retry: retry({ ...config.retry, clock }),
+      breaker: context.breakers.step,
+      bulkhead: context.bulkhead.step,
+    },
     clock,
-    log,
   })
+}
+
+/** Captures the content of calls; undefined if no server or agent opted in. */
+function captureCalls({ loaded: { config }, redactor }: PipelineParts, context: GenerationContext) {
+  const wants = compileCapture(config)
+  return (
+    wants &&
+    capture({
+      wants,
+      store: context.captures,
+      json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
+      redact: redactor.text,
+      maxBytesPerCall: config.capture.maxBytesPerCall,
+      clock: context.clock,
+      log: context.log,
+    })
+  )
 }
 
 /** Process-lifetime listeners for a generation's events. */
