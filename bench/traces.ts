@@ -8,11 +8,11 @@ import { textResult } from '../src/core/result.ts'
 import { attemptInSteps } from '../src/pipeline/attempt.ts'
 import type { Watch } from '../src/pipeline/observe.ts'
 import { recordedBy } from '../src/pipeline/pipeline.fixture.ts'
+import type { TraceSampling } from '../src/telemetry/traces/call-spans.ts'
 import { createExporter } from '../src/telemetry/traces/exporter.ts'
 import type { OtlpClient } from '../src/telemetry/traces/otlp-client.ts'
-import { createTraceEncoder } from '../src/telemetry/traces/otlp-protobuf.ts'
+import { createTraceEncoder } from '../src/telemetry/traces/otlp-client.ts'
 import { createTracer } from '../src/telemetry/traces/traces.ts'
-import type { TraceSampling } from '../src/telemetry/traces/tracing.ts'
 
 const clock = systemClock
 const calls = 100_000

@@ -1,7 +1,7 @@
 import { type ArchiveHit, type ArchivePage, type ArchiveQuery, isArchiveCursor } from '../core/audit-archive.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { parseRecord } from './record.ts'
-import { isListed, type OperationRow, rowOf } from './search/rows.ts'
+import { isListed, type OperationRow, rowOf } from './search/index-file.ts'
 
 /** A search for one page. With `raw`, it finds records instead of operations. */
 export type AuditPageQuery = ArchiveQuery

@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
 import { ToolwayError } from '../core/errors.ts'
 import { composed, requiredNames, schemasAt } from '../core/schema-keywords.ts'
-import { parseExactly } from '../json/exact-number.ts'
 import { Json } from '../json/json.ts'
+import { parseExactly } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { readNamedFile, type Shell, UsageError } from './kit.ts'
 

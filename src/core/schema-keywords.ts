@@ -1,5 +1,5 @@
-import { ExactNumber } from '../json/exact-number.ts'
 import { resolveReference } from '../json/json-pointer.ts'
+import { ExactNumber } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
 
 type Fields = Readonly<Record<string, unknown>>

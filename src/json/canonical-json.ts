@@ -1,4 +1,4 @@
-import { ExactNumber } from './exact-number.ts'
+import { ExactNumber } from './parse-json.ts'
 
 /** The default limit for nesting, far below the depth at which recursion overflows the stack. */
 export const defaultMaxDepth = 256

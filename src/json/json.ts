@@ -1,6 +1,5 @@
-import { exactValue } from './exact-number.ts'
 import { countMembers, elements, extentOf, maxDepth, members } from './json-text.ts'
-import { jsonValue } from './parse-json.ts'
+import { exactValue, jsonValue } from './parse-json.ts'
 
 /** A JSON value as bytes, as a parsed value, or both. Converted lazily, so pass-through data is never parsed. */
 export class Json<T = unknown> {

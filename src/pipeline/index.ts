@@ -22,8 +22,8 @@ import { metaSource } from '../core/source.ts'
 import { Json } from '../json/json.ts'
 import { type ApproveOptions, approve } from './approve.ts'
 import { type AttemptStep, attemptInSteps } from './attempt.ts'
+import { guards, type RateLimits, rateLimit, type ServerGuards, type Validate, validate } from './checks.ts'
 import type { Watch } from './observe.ts'
-import { type RateLimits, rateLimit } from './rate-limit.ts'
 import {
   auditedView,
   type CountDenial,
@@ -35,7 +35,6 @@ import {
 } from './record-call.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
 import { timeout } from './timeout.ts'
-import { guards, type ServerGuards, type Validate, validate } from './validate.ts'
 
 /** Who may call what. */
 export interface PipelinePolicy {

@@ -7,9 +7,9 @@ import type { Entry, Kind } from '../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { type AuditedEnding, type CallOutcome, endOfError, endOfResult } from '../core/outcome.ts'
 import { metaSource } from '../core/source.ts'
+import type { ServerGuards } from './checks.ts'
 import { beginObserved, endObserved, type Watch } from './observe.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
-import type { ServerGuards } from './validate.ts'
 
 const operations: Readonly<Record<Kind, Operation>> = {
   tool: 'call_tool',

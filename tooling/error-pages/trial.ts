@@ -8,7 +8,6 @@ import { silentLog } from '../../src/core/log.ts'
 import { Json } from '../../src/json/json.ts'
 import { breakerConfigs, createBreakers } from '../../src/pipeline/breaker.ts'
 import { bulkhead } from '../../src/pipeline/bulkhead.ts'
-import type { PipelineOptions } from '../../src/pipeline/index.ts'
 import { approvalBy, openPipeline } from '../../src/pipeline/pipeline.fixture.ts'
 import { retry } from '../../src/pipeline/retry.ts'
 import { createApprovalRules } from '../../src/policy/approvals.ts'
@@ -35,7 +34,7 @@ export interface Trial {
   /** Number of earlier calls, which are not awaited. */
   readonly before?: number
   readonly quarantined?: () => Denial
-  readonly changes?: Partial<PipelineOptions>
+  readonly changes?: Parameters<typeof openPipeline>[0]
 }
 
 /** Runs the call through a real pipeline and returns the error. */

@@ -1,5 +1,5 @@
 import { type AuditPageQuery, searchAudit } from '../../audit/reader.ts'
-import type { OperationRow } from '../../audit/search/rows.ts'
+import type { OperationRow } from '../../audit/search/index-file.ts'
 import type { VerifyProblem } from '../../audit/verify/chain-check.ts'
 import type { KilledProcess } from '../../audit/write/recover.ts'
 import type { Archive } from '../../core/audit-archive.ts'

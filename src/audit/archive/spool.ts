@@ -20,7 +20,7 @@ import {
   readRecords,
 } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
-import { isGap, searchableText } from '../search/rows.ts'
+import { isGap, searchableText } from '../search/index-file.ts'
 import { readHead } from '../write/head.ts'
 
 type NumberedPosition = ReadPosition & { readonly seq: number }

@@ -1,8 +1,7 @@
 import { isAboutSecret, isPath, isSecretName } from '../../core/secret-name.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { matches } from '../../lib/wildcard.ts'
-import { redacted } from './conceal.ts'
-import { characterTable } from './finder.ts'
+import { characterTable, redacted } from './conceal.ts'
 
 /** Names of passwords, also those in connection strings and signed URLs. Their values are always redacted. */
 const always =

@@ -1,5 +1,4 @@
-import { concealSpans, redacted, type Span } from './conceal.ts'
-import { characterTable, createFinder } from './finder.ts'
+import { characterTable, concealSpans, createFinder, redacted, type Span } from './conceal.ts'
 import { type Alphabet, alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 
 /** Whether the range has a digit near its start or changes case often. Neither is true of hyphenated words. */

@@ -2,9 +2,8 @@ import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { parseExactly } from '../../json/exact-number.ts'
 import { maxDepth } from '../../json/json-text.ts'
-import { jsonValue } from '../../json/parse-json.ts'
+import { jsonValue, parseExactly } from '../../json/parse-json.ts'
 import { createRedactor, describeArguments } from './redactor.ts'
 
 const keys = ['*token*', '*password*', '*secret*', '*authorization*', '*api_key*']

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import type { CapturedText } from '../../core/history.ts'
-import { ExactNumber } from '../../json/exact-number.ts'
 import type { Json } from '../../json/json.ts'
 import { maxDepth, repeatsKey } from '../../json/json-text.ts'
-import { parseJson } from '../../json/parse-json.ts'
+import { ExactNumber, parseJson } from '../../json/parse-json.ts'
 import {
   concealAssignments,
   createKeyMatcher,

@@ -9,10 +9,23 @@ import {
 import { ToolwayError } from '../../core/errors.ts'
 import { listLanes, type StoredRecord } from '../log-files.ts'
 import { type AuditPageQuery, type AuditSearchPage, emptyPage } from '../reader.ts'
-import { type CatchUpOptions, catchUp } from './catch-up.ts'
-import { hasWords, isIndexDamaged, openIndex, removeIndex } from './index-file.ts'
-import { isListed, matchesFilter, type OperationRow, rowOf } from './rows.ts'
-import { createSegmentReader, type IndexedPosition, type SegmentReader } from './segment-reader.ts'
+import {
+  type CatchUpOptions,
+  catchUp,
+  createSegmentReader,
+  type IndexedPosition,
+  type SegmentReader,
+} from './catch-up.ts'
+import {
+  hasWords,
+  isIndexDamaged,
+  isListed,
+  matchesFilter,
+  type OperationRow,
+  openIndex,
+  removeIndex,
+  rowOf,
+} from './index-file.ts'
 
 export interface AuditQuery extends AuditFilter {
   /** A cursor. Only rows that follow it in the requested order are returned. */

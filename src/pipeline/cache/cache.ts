@@ -7,9 +7,8 @@ import type { Result } from '../../core/result.ts'
 import type { CacheStore, CacheUsage, Mark } from '../../core/stores.ts'
 import { Json } from '../../json/json.ts'
 import { timeOf, timeout } from '../timeout.ts'
-import { type FindMembers, learn } from './hints.ts'
 import { keyOf, mayBeAsked } from './key.ts'
-import type { CacheRules, Plan } from './rules.ts'
+import { type CacheRules, type FindMembers, learn, type Plan } from './rules.ts'
 
 export interface CacheOptions {
   readonly store: CacheStore

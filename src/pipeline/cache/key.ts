@@ -8,9 +8,8 @@ import {
   ownerKey,
   profileOf,
 } from '../../core/call.ts'
-import { decimalForm, ExactNumber } from '../../json/exact-number.ts'
 import type { Json } from '../../json/json.ts'
-import { jsonValue } from '../../json/parse-json.ts'
+import { decimalForm, ExactNumber, jsonValue } from '../../json/parse-json.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import type { Plan } from './rules.ts'
 

@@ -1,4 +1,4 @@
-import { ExactNumber } from '../../json/exact-number.ts'
+import { ExactNumber } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import {
   budget,

@@ -6,8 +6,8 @@ import {
   requiredNames,
   withNumericBounds,
 } from '../../core/schema-keywords.ts'
-import { ExactNumber } from '../../json/exact-number.ts'
 import { escapeStep, unescapeStep } from '../../json/json-pointer.ts'
+import { ExactNumber } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { decodePercent } from '../../lib/url.ts'

@@ -1,4 +1,4 @@
-import { ExactNumber } from '../../json/exact-number.ts'
+import { ExactNumber } from '../../json/parse-json.ts'
 import { pluralize, quote, shorten } from '../../lib/message-text.ts'
 import { nearMiss } from '../../lib/similar-text.ts'
 import type { Problem } from './check-run.ts'

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { type Decimal, decimalForm, decimalOf, ExactNumber } from '../../json/exact-number.ts'
+import { type Decimal, decimalForm, decimalOf, ExactNumber } from '../../json/parse-json.ts'
 import { charge, chargeForWhole } from './check-run.ts'
 
 /*

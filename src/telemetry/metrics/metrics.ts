@@ -4,25 +4,25 @@ import { errorKinds } from '../../core/errors.ts'
 import { type Observed, type Observer, statisticsOperation } from '../../core/observer.ts'
 import type { CallOutcome } from '../../core/outcome.ts'
 import { builtInSources } from '../../core/source.ts'
-import { type ExpositionPage, pageOf } from './exposition.ts'
 import {
   bucketOf,
   type Counter,
   type CounterFamily,
   counterFamily,
   createLabels,
+  type ExpositionPage,
   type Histogram,
   histogramFamily,
   type Labels,
   type MetricFamily,
   observe,
+  pageOf,
   type ReadFamilyOptions,
   readFamily,
   safeRedact,
   toolError,
 } from './family.ts'
-import { processFamilies } from './process.ts'
-import { type Readings, readingFamilies } from './readings.ts'
+import { processFamilies, type Readings, readingFamilies } from './readings.ts'
 
 export interface MetricsOptions {
   readonly version: string

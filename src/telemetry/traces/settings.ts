@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { decodePercent } from '../../lib/url.ts'
+import { everything, type TraceSampling, type TraceSettings } from './call-spans.ts'
 import type { OtlpDelivery } from './otlp-client.ts'
-import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 
 export interface TraceChoice {
   readonly settings: TraceSettings | undefined

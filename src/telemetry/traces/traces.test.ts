@@ -3,11 +3,11 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { observedOf } from '../metrics/observed.fixture.ts'
+import { everything, type TraceSettings } from './call-spans.ts'
 import { decodeRequest } from './otlp.fixture.ts'
 import { plainDelivery, type Received, type Receiver, startReceiver } from './receiver.fixture.ts'
 import { serverOf } from './server.fixture.ts'
 import { openTraces } from './traces.ts'
-import { everything, type TraceSettings } from './tracing.ts'
 
 const servers = new Map([['files', serverOf({ command: 'files' })]])
 

@@ -4,11 +4,17 @@ import type { Log } from '../../core/log.ts'
 import type { Observer, Tracing } from '../../core/observer.ts'
 import { isSampled } from '../../core/trace-context.ts'
 import { basicAuthOf } from '../../lib/url.ts'
-import { type CallSpansOptions, createCallSpans, serverFacts, type TracedServer } from './call-spans.ts'
+import {
+  type CallSpansOptions,
+  createCallSpans,
+  createTracing,
+  serverFacts,
+  type TracedServer,
+  type TraceSampling,
+  type TraceSettings,
+} from './call-spans.ts'
 import { createExporter, type Exporter } from './exporter.ts'
-import { createOtlpClient } from './otlp-client.ts'
-import { createTraceEncoder } from './otlp-protobuf.ts'
-import { createTracing, type TraceSampling, type TraceSettings } from './tracing.ts'
+import { createOtlpClient, createTraceEncoder } from './otlp-client.ts'
 
 export type Traces = ReturnType<typeof openTraces>
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { ExecutionOutcome } from '../../core/executor.ts'
-import { parseExactly } from '../../json/exact-number.ts'
-import { parseJson } from '../../json/parse-json.ts'
+import { parseExactly, parseJson } from '../../json/parse-json.ts'
 import { shorten } from '../../lib/message-text.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 

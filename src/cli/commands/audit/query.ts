@@ -7,7 +7,7 @@ import {
   searchAudit,
 } from '../../../audit/reader.ts'
 import type { CatchUpOptions } from '../../../audit/search/catch-up.ts'
-import type { OperationRow } from '../../../audit/search/rows.ts'
+import type { OperationRow } from '../../../audit/search/index-file.ts'
 import { searchLog } from '../../../audit/search/search.ts'
 import { harmful, harmlessJson } from '../../../core/audit-export.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'

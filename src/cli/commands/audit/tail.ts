@@ -1,7 +1,7 @@
 import { followArrivals } from '../../../audit/archive/arrivals.ts'
 import type { StoredRecord } from '../../../audit/log-files.ts'
 import { type ArchiveRow, archiveRows } from '../../../audit/reader.ts'
-import { createRecordPairing, matchesFilter, type OperationRow, rowOf } from '../../../audit/search/rows.ts'
+import { createRecordPairing, matchesFilter, type OperationRow, rowOf } from '../../../audit/search/index-file.ts'
 import { followRecords, readRecent } from '../../../audit/search/tail.ts'
 import type { Archive, ArchiveArrival, AuditFilter } from '../../../core/audit-archive.ts'
 import { harmlessJson, jsonLine } from '../../../core/audit-export.ts'

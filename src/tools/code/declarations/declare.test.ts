@@ -1,6 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { expect, test } from 'vitest'
-import { ExactNumber } from '../../../json/exact-number.ts'
+import { ExactNumber } from '../../../json/parse-json.ts'
 import { declare, toolDeclaration } from './schema-type.ts'
 
 const methodOf = (inputSchema: unknown, more: object = {}) =>

@@ -1,5 +1,5 @@
 import { withNumericBounds } from '../../../core/schema-keywords.ts'
-import { ExactNumber } from '../../../json/exact-number.ts'
+import { ExactNumber } from '../../../json/parse-json.ts'
 import { commentText, plainText, quoted } from '../text.ts'
 
 /** The text of a type. `joined` means that it needs parentheses when combined with another type. */

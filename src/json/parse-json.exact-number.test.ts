@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { expectCpuBelow } from '../../tests/fixtures/cpu-time.ts'
-import { decimalForm, ExactNumber, parseExactly } from './exact-number.ts'
 import { Json } from './json.ts'
-import { jsonValue } from './parse-json.ts'
+import { decimalForm, ExactNumber, jsonValue, parseExactly } from './parse-json.ts'
 
 describe('V5: numbers that a double would round', () => {
   test.each(['1326954198812345679', '-9007199254740993', '0.10000000000000000555', '1e400', '123456789012345678.5e-3'])(

@@ -2,8 +2,8 @@ import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { decodeRequest } from './otlp.fixture.ts'
-import { createOtlpClient } from './otlp-client.ts'
 import {
+  createOtlpClient,
   createTraceEncoder,
   fixed32Member,
   fixed64Member,
@@ -12,7 +12,7 @@ import {
   intMember,
   rejectedSpans,
   textMember,
-} from './otlp-protobuf.ts'
+} from './otlp-client.ts'
 import { startReceiver } from './receiver.fixture.ts'
 
 test.each([

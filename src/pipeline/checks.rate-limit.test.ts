@@ -6,8 +6,8 @@ import { textResult } from '../core/result.ts'
 import type { Limit, LimitsOf } from '../core/stores.ts'
 import { compileLimits } from '../policy/limits.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
+import { rateLimit } from './checks.ts'
 import { interceptorOf } from './pipeline.fixture.ts'
-import { rateLimit } from './rate-limit.ts'
 
 const done: Handler = async () => textResult('done')
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { pageOf } from './exposition.ts'
-import { counterFamily, histogramFamily, observe, readFamily } from './family.ts'
+import { counterFamily, histogramFamily, observe, pageOf, readFamily } from './family.ts'
 
 const calls = counterFamily({ name: 'calls_total', help: 'Calls.', labels: ['tool'] })
 calls.of('a').value = 2

@@ -10,8 +10,8 @@ import type { Bucket } from '../core/stores.ts'
 import { matches } from '../lib/wildcard.ts'
 import { compileLimits, type LimitsOptions } from '../policy/limits.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
+import { rateLimit } from './checks.ts'
 import { interceptorOf } from './pipeline.fixture.ts'
-import { rateLimit } from './rate-limit.ts'
 
 const servers = ['a', 'a.b', 'toolway']
 const names = ['x', 'xy', 'b.x', 'execute_tool']

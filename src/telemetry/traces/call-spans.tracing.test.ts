@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Call } from '../../core/call.ts'
 import { isSampled, readTraceContext, spanIdOf, traceIdOf } from '../../core/trace-context.ts'
-import { createTracing, everything, type TraceSampling } from './tracing.ts'
+import { createTracing, everything, type TraceSampling } from './call-spans.ts'
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const unsampled = traceparent.replace(/1$/, '0')
