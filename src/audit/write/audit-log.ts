@@ -187,7 +187,7 @@ const retryIntervalMs = 100
 const maxTimers = 3
 
 /** Owns this process's writer: opens it, reopens it after a failure, and appends to it. */
-export class AuditRecorder implements AsyncDisposable {
+class AuditRecorder implements AsyncDisposable {
   readonly #options: RecorderOptions
   readonly #seen: SeenTime
   readonly #timers = new Map<'sync' | 'checkpoint' | 'retention', Disposable>()

@@ -224,7 +224,7 @@ export interface ChainOptions {
 }
 
 /** The hash chain of one lane. A failed write leaves it unchanged. */
-export class RecordChain {
+class RecordChain {
   readonly #options: ChainOptions
   readonly #folder: string
   readonly #timeOf = isoTime()

@@ -70,8 +70,8 @@ const single =
     read: () => readingOf([], read()),
   })
 
-export const gauge = single('gauge')
-export const counter = single('counter')
+const gauge = single('gauge')
+const counter = single('counter')
 
 const readingOf = (values: readonly string[], value: number | undefined): MetricReading[] =>
   value === undefined ? [] : [[values, value]]

@@ -283,7 +283,7 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
 })
 
 /** The parent span's context: from one of Toolway's own calls, or from the client. */
-export const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? readTraceContext(input.meta)
+const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? readTraceContext(input.meta)
 
 /** The trace flag that marks the whole trace ID as random. */
 const randomFlag = 2
@@ -331,4 +331,4 @@ function random(bytes: number): string {
 
 const traceId = (): string => random(16)
 
-export const spanId = (): string => random(8)
+const spanId = (): string => random(8)
