@@ -3,13 +3,13 @@ import { readStructure } from '../tooling/structure.ts'
 
 /** What the source has now. A change may make a figure smaller, and then the limit with it, never larger. */
 const limits = {
-  lines: 98_400,
+  lines: 98_100,
   files: 596,
   functionsOver80: 5,
   functionsOver120: 0,
   largeOptions: 7,
-  participles: 317,
-  sharedNames: 796,
+  participles: 291,
+  sharedNames: 692,
 }
 
 test('the source keeps its size and shape', () => {

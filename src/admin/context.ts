@@ -20,7 +20,7 @@ export interface AdminContext extends ProcessState, Pick<GatewayParts, 'access' 
 }
 
 /** Runs an operator's action and records it in the audit log (F11). */
-export function audited<T>(
+export function auditOperation<T>(
   audit: Audit,
   { agent, principal, authenticated, address }: Caller,
   action: Pick<AuditBegin, 'operation' | 'server' | 'tool' | 'arguments'>,

@@ -31,13 +31,13 @@ import { createDashboardChat } from './chat/chat.ts'
 import { LiveEvents } from './live-events.ts'
 import {
   type AdminUser,
-  answered,
   createRouter,
   failureEvent,
   parseInput,
   type Route,
   type RouteContext,
   readQuery,
+  responseSent,
 } from './router.ts'
 import { adminRoutes } from './routes.ts'
 import { answerCallback, callbackPath } from './servers/oauth-callback.ts'
@@ -60,7 +60,7 @@ export interface AdminEndpointOptions
   readonly log: Log
 }
 
-const base = '/admin/api'
+const adminApiBase = '/admin/api'
 
 /** Serves the admin API, the metrics, the redirect after a sign-in, and the dashboard's files. */
 export class AdminEndpoint implements HttpEndpoint {
@@ -93,8 +93,8 @@ export class AdminEndpoint implements HttpEndpoint {
       stream: (response, events) =>
         streamAnswer(events, {
           response,
-          encode: (event) => [jsonBytes(event)],
-          failure: (thrown) => jsonBytes(failureEvent(thrown, log)),
+          encode: (event) => [streamEventBytes(event)],
+          failure: (thrown) => streamEventBytes(failureEvent(thrown, log)),
           clock,
         }),
       watch: ({ identity, reauthenticate }, response) =>
@@ -103,8 +103,8 @@ export class AdminEndpoint implements HttpEndpoint {
   }
 
   handle(request: IncomingMessage, response: ServerResponse, path: string): boolean {
-    if (path === base || path.startsWith(`${base}/`)) {
-      const below = path.slice(base.length + 1)
+    if (path === adminApiBase || path.startsWith(`${adminApiBase}/`)) {
+      const below = path.slice(adminApiBase.length + 1)
       this.#serve(request, response, below, () => this.#answer(request, response, below))
     } else if (path === '/metrics') {
       this.#serve(request, response, path, () => this.#answerMetrics(request, response))
@@ -184,7 +184,7 @@ export class AdminEndpoint implements HttpEndpoint {
     const signal = abortOnClose(response)
     const input = { target, query, body, bytes, request, response, signal, user, caller }
     const value = await route.run(input as never, this.#context)
-    if (value === answered || response.destroyed) return
+    if (value === responseSent || response.destroyed) return
     if (value === undefined) response.writeHead(204).end()
     else sendJson(response, value)
   }
@@ -225,7 +225,7 @@ const apiHeaders = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-const jsonBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
+const streamEventBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 
 const forAdmins = 'admin'
 

@@ -11,7 +11,7 @@ import { eventBytes, keepAlive } from '../wire/sse.ts'
 import type { AdminEvents, CallView } from './contract.ts'
 import type { AdminService } from './service.ts'
 
-type Source = Pick<
+type LiveSource = Pick<
   AdminService,
   | 'overview'
   | 'servers'
@@ -25,7 +25,7 @@ type Source = Pick<
   | 'lastReload'
 >
 
-interface Reader {
+interface LiveReader {
   readonly caller: Caller
   readonly response: ServerResponse
   /** Calls that have not been sent yet, by id. */
@@ -40,27 +40,27 @@ interface Reader {
 }
 
 /** Interval at which calls are sent. The overview and changed servers are sent once a second. */
-const tickMs = 250
+const liveTickMs = 250
 const ticksPerOverview = 4
 
 /** Maximum unread bytes per reader. Above this, events are skipped: later events contain the current state. */
-const maxUnread = 256 * 1024
+const maxUnreadLiveBytes = 256 * 1024
 
-const maxCalls = 100
+const maxLiveCalls = 100
 const maxNews = 2_000
-const silentMs = 15_000
+const maxSilenceMs = 15_000
 
 /** Sends events to all open dashboards. Does no work while there are no readers. */
 export class LiveEvents implements Disposable {
-  readonly #admin: Source
+  readonly #admin: LiveSource
   readonly #options: { readonly dashboards: Budget; readonly clock: Clock; readonly log: Log }
-  readonly #readers = new Set<Reader>()
+  readonly #readers = new Set<LiveReader>()
   #watching: DisposableStack | undefined
   #timer: Disposable | undefined
   #ticks = 0
   #inbox: Buffer | undefined
 
-  constructor(admin: Source, options: { readonly dashboards: Budget; readonly clock: Clock; readonly log: Log }) {
+  constructor(admin: LiveSource, options: { readonly dashboards: Budget; readonly clock: Clock; readonly log: Log }) {
     this.#admin = admin
     this.#options = options
   }
@@ -71,11 +71,11 @@ export class LiveEvents implements Disposable {
     // Reject non-admins while half of the streams are open, so that admins can still connect.
     if (!caller.admin && this.#readers.size >= dashboards.limit / 2) throw tooManyReaders(this.#readers.size)
     const unsent = { pending: new Map(), servers: undefined, inbox: undefined, approvalsChanged: true }
-    const reader: Reader = { caller, response, ...unsent, sentAt: clock.monotonic() }
+    const reader: LiveReader = { caller, response, ...unsent, sentAt: clock.monotonic() }
     // Before the stream starts, compute everything that can fail.
-    const overview = jsonBytes(this.#admin.overview(caller))
+    const overview = liveEventBytes(this.#admin.overview(caller))
     const servers = this.#readServers(caller)
-    const calls = jsonBytes(this.#admin.calls(caller, { limit: maxCalls }).toReversed())
+    const calls = liveEventBytes(this.#admin.calls(caller, { limit: maxLiveCalls }).toReversed())
     dashboards.claim(caller.principal)
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
@@ -91,7 +91,7 @@ export class LiveEvents implements Disposable {
     this.#send(reader, 'calls', calls)
     this.#sendApprovals(reader)
     const reload = caller.admin ? this.#admin.lastReload() : undefined
-    if (reload) this.#send(reader, 'reload', jsonBytes(reload))
+    if (reload) this.#send(reader, 'reload', liveEventBytes(reload))
     this.#sendInbox(reader)
   }
 
@@ -100,7 +100,7 @@ export class LiveEvents implements Disposable {
     for (const reader of this.#readers) this.#remove(reader)
   }
 
-  #remove(reader: Reader): void {
+  #remove(reader: LiveReader): void {
     if (this.#readers.delete(reader)) this.#options.dashboards.give(reader.caller.principal)
     if (this.#readers.size > 0) return
     this.#watching?.[Symbol.dispose]()
@@ -117,16 +117,16 @@ export class LiveEvents implements Disposable {
     )
     stack.use(
       this.#admin.onReload((event) => {
-        for (const reader of this.#readers) if (reader.caller.admin) this.#send(reader, 'reload', jsonBytes(event))
+        for (const reader of this.#readers) if (reader.caller.admin) this.#send(reader, 'reload', liveEventBytes(event))
       }),
     )
     stack.use(
       this.#admin.onInbox((view) => {
-        this.#inbox = jsonBytes(view)
+        this.#inbox = liveEventBytes(view)
         for (const reader of this.#readers) this.#sendInbox(reader)
       }),
     )
-    this.#inbox = jsonBytes(this.#admin.inbox())
+    this.#inbox = liveEventBytes(this.#admin.inbox())
     this.#tickLater()
     stack.defer(() => this.#timer?.[Symbol.dispose]())
     return stack
@@ -143,7 +143,7 @@ export class LiveEvents implements Disposable {
 
   #tickLater(): void {
     const { clock, log } = this.#options
-    this.#timer = clock.after(tickMs, () => {
+    this.#timer = clock.after(liveTickMs, () => {
       this.#tickLater()
       try {
         this.#tick()
@@ -156,12 +156,12 @@ export class LiveEvents implements Disposable {
   #tick(): void {
     const { clock } = this.#options
     const overview = ++this.#ticks % ticksPerOverview === 0
-    const overviewOf = sharedByRights((caller) => jsonBytes(this.#admin.overview(caller)))
+    const overviewOf = sharedByRights((caller) => liveEventBytes(this.#admin.overview(caller)))
     const serversOf = sharedByRights((caller) => this.#readServers(caller))
     for (const reader of this.#readers) {
       // Keep unsent calls while the reader is behind: a call shown as running must later be shown as ended.
       const { pending, response } = reader
-      if (pending.size > 0 && this.#send(reader, 'calls', jsonBytes([...pending.values()]))) pending.clear()
+      if (pending.size > 0 && this.#send(reader, 'calls', liveEventBytes([...pending.values()]))) pending.clear()
       if (reader.approvalsChanged) this.#sendApprovals(reader)
       if (overview) {
         this.#send(reader, 'overview', overviewOf(reader))
@@ -170,7 +170,7 @@ export class LiveEvents implements Disposable {
       // Again for readers that were behind when it changed.
       this.#sendInbox(reader)
       // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
-      if (clock.monotonic() - reader.sentAt >= silentMs && response.writableLength === 0) {
+      if (clock.monotonic() - reader.sentAt >= maxSilenceMs && response.writableLength === 0) {
         response.write(keepAlive)
         reader.sentAt = clock.monotonic()
       }
@@ -179,27 +179,27 @@ export class LiveEvents implements Disposable {
 
   #readServers(caller: Caller): ServerState {
     const servers = this.#admin.servers(caller)
-    return { bytes: jsonBytes(servers), state: JSON.stringify(servers, withoutRates) }
+    return { bytes: liveEventBytes(servers), state: JSON.stringify(servers, withoutRates) }
   }
 
-  #sendServers(reader: Reader, { bytes, state }: ServerState): void {
+  #sendServers(reader: LiveReader, { bytes, state }: ServerState): void {
     if (reader.servers !== state && this.#send(reader, 'servers', bytes)) reader.servers = state
   }
 
-  #sendApprovals(reader: Reader): void {
+  #sendApprovals(reader: LiveReader): void {
     const approvals = this.#admin.approvals(reader.caller)
-    if (this.#send(reader, 'approvals', jsonBytes(approvals))) reader.approvalsChanged = false
+    if (this.#send(reader, 'approvals', liveEventBytes(approvals))) reader.approvalsChanged = false
   }
 
-  #sendInbox(reader: Reader): void {
+  #sendInbox(reader: LiveReader): void {
     const inbox = this.#inbox
     if (!inbox || reader.inbox === inbox || !reader.caller.admin) return
     if (this.#send(reader, 'inbox', inbox)) reader.inbox = inbox
   }
 
   /** Sends an event. Returns false if the reader is too far behind. */
-  #send(reader: Reader, event: keyof AdminEvents, data: Buffer): boolean {
-    if (reader.response.writableLength > maxUnread) return false
+  #send(reader: LiveReader, event: keyof AdminEvents, data: Buffer): boolean {
+    if (reader.response.writableLength > maxUnreadLiveBytes) return false
     reader.response.write(eventBytes({ event, data }))
     reader.sentAt = this.#options.clock.monotonic()
     return true
@@ -212,7 +212,7 @@ interface ServerState {
 }
 
 /** Computes a value with `make` once for all readers that have the same rights. */
-function sharedByRights<T>(make: (caller: Caller) => T): (reader: Reader) => T {
+function sharedByRights<T>(make: (caller: Caller) => T): (reader: LiveReader) => T {
   const made = new Map<string, T>()
   return ({ caller }) => {
     const rights = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
@@ -225,7 +225,7 @@ function sharedByRights<T>(make: (caller: Caller) => T): (reader: Reader) => T {
 /** Leaves out rates, which change with the time even if nothing happens. */
 const withoutRates = (key: string, value: unknown): unknown => (key === 'perSecond' ? undefined : value)
 
-const jsonBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const liveEventBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
 const tooManyReaders = (open: number) =>
   HttpError.of('OVERLOADED', `${open} dashboards are already open: close one, or try again later.`, {

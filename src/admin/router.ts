@@ -20,48 +20,48 @@ export interface AdminUser {
 export function createRouter(routes: readonly Route[]) {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
     .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
-    .sort((a, b) => namesIn(a.parts) - namesIn(b.parts))
+    .sort((a, b) => countPathParameters(a.parts) - countPathParameters(b.parts))
 
   return (method: string, path: string): { readonly route: Route; readonly target: string } => {
-    const segments = path.split('/').map(decoded)
+    const segments = path.split('/').map(decodeSegment)
     for (const { parts, sharing } of patterns) {
-      const target = targetOf(parts, segments)
+      const target = matchPath(parts, segments)
       if (target === undefined) continue
-      const route = sharing.find((one) => one.method === method || (method === 'HEAD' && isReadable(one)))
+      const route = sharing.find((one) => one.method === method || (method === 'HEAD' && supportsHead(one)))
       if (route) return { route, target }
       throw methodNotAllowed(method, sharing.map((one) => one.method).join(', '))
     }
-    throw nothing()
+    throw routeNotFound()
   }
 }
 
 /** Whether a route supports HEAD. Streams do not, because they would never end. */
-const isReadable = ({ method, stream }: Route) => method === 'GET' && !stream
+const supportsHead = ({ method, stream }: Route) => method === 'GET' && !stream
 
-const isName = (part: string) => part.startsWith('{')
-const namesIn = (parts: readonly string[]) => parts.filter(isName).length
+const isPathParameter = (part: string) => part.startsWith('{')
+const countPathParameters = (parts: readonly string[]) => parts.filter(isPathParameter).length
 
 /** Returns the path parameter, '' if the route has none, or undefined if the path does not match. */
-function targetOf(parts: readonly string[], segments: readonly string[]): string | undefined {
+function matchPath(parts: readonly string[], segments: readonly string[]): string | undefined {
   if (parts.length !== segments.length) return undefined
   let target = ''
   for (const [index, part] of parts.entries()) {
     const found = segments[index] as string
-    if (isName(part) && found !== '') target = found
+    if (isPathParameter(part) && found !== '') target = found
     else if (part !== found) return undefined
   }
   return target
 }
 
-function decoded(part: string): string {
+function decodeSegment(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    throw nothing()
+    throw routeNotFound()
   }
 }
 
-const nothing = () =>
+const routeNotFound = () =>
   new HttpError(404, rpcCodes.request, 'Not found: GET /admin/api/openapi.json lists the available routes.')
 
 export interface RouteContext {
@@ -74,15 +74,15 @@ export interface RouteContext {
 interface Request<Query, Body> {
   /** The path parameter: a server's or tool's name, or a call's id. */
   readonly target: string
-  readonly query: Output<Query>
-  readonly body: Output<Body>
+  readonly query: SchemaOutput<Query>
+  readonly body: SchemaOutput<Body>
   readonly bytes?: Buffer
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly signal: AbortSignal
 }
 
-type Output<T> = T extends z.ZodType ? z.output<T> : undefined
+type SchemaOutput<T> = T extends z.ZodType ? z.output<T> : undefined
 
 export interface Route extends RouteDetails<z.ZodObject | undefined, z.ZodObject | undefined, never> {
   readonly access: 'anyone' | 'guest' | 'admin'
@@ -125,7 +125,7 @@ export const userRoute = routeFor<Authenticated>('guest')
 export const adminRoute = routeFor<Authenticated>('admin')
 
 /** Returned by a route handler that has already sent the response. */
-export const answered = Symbol('answered')
+export const responseSent = Symbol('answered')
 
 /** The last event of a stream that failed. */
 export function failureEvent(thrown: unknown, log: Log) {
@@ -141,46 +141,47 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
   const values: Record<string, string> = {}
   for (const [name, value] of params) {
     if (value === '') continue
-    if (Object.hasOwn(values, name)) throw bad(`The query parameter ${shown(name)} occurs twice.`)
+    if (Object.hasOwn(values, name)) throw invalidRequest(`The query parameter ${quoteKey(name)} occurs twice.`)
     // Define the property instead of assigning it: an assignment to __proto__ would not create a property.
     Object.defineProperty(values, name, { value, enumerable: true })
   }
-  return checked(schema, values, 'query')
+  return validateInput(schema, values, 'query')
 }
 
-export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
+export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown =>
+  validateInput(schema, parseBody(bytes), 'body')
 
 /** A body's arguments with their original bytes. Throws if the body is ambiguous, for example with duplicate keys. */
-export function argumentsOf(bytes: Buffer | undefined): Json<Record<string, unknown>> {
+export function bodyArguments(bytes: Buffer | undefined): Json<Record<string, unknown>> {
   try {
     const given = bytes && Json.parse(bytes.toString('utf8')).member('arguments')
     return (given ?? Json.of({})) as Json<Record<string, unknown>>
   } catch (error) {
-    throw bad(`Invalid body: ${(error as Error).message}.`)
+    throw invalidRequest(`Invalid body: ${(error as Error).message}.`)
   }
 }
 
-function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
+function validateInput(schema: z.ZodObject, value: unknown, what: string): unknown {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const sentences = result.error.issues.slice(0, 3).map(({ path, message, code, ...issue }) => {
-    const name = path.length === 0 ? `The ${what}` : shown(path.join('.'))
-    const unknown = 'keys' in issue ? (issue.keys as string[]).slice(0, 3).map(shown).join(', ') : undefined
+    const name = path.length === 0 ? `The ${what}` : quoteKey(path.join('.'))
+    const unknown = 'keys' in issue ? (issue.keys as string[]).slice(0, 3).map(quoteKey).join(', ') : undefined
     return unknown === undefined ? `${name}: ${message}` : `${name} has unknown keys: ${unknown}`
   })
-  throw bad(`${sentences.join('; ')}.`)
+  throw invalidRequest(`${sentences.join('; ')}.`)
 }
 
-function parsed(bytes: Buffer): unknown {
+function parseBody(bytes: Buffer): unknown {
   // Limit the depth, because the arguments are later serialized again by a recursive function.
-  if (extentOf(bytes).depth > maxDepth) throw bad(`The body is nested more than ${maxDepth} levels deep.`)
+  if (extentOf(bytes).depth > maxDepth) throw invalidRequest(`The body is nested more than ${maxDepth} levels deep.`)
   try {
     return jsonValue(bytes.toString('utf8'))
   } catch {
-    throw bad('The body is not valid JSON.')
+    throw invalidRequest('The body is not valid JSON.')
   }
 }
 
-const bad = (sentence: string) => new HttpError(400, rpcCodes.params, sentence)
+const invalidRequest = (sentence: string) => new HttpError(400, rpcCodes.params, sentence)
 
-const shown = (text: string) => quote(text, 64)
+const quoteKey = (text: string) => quote(text, 64)

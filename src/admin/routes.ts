@@ -9,11 +9,11 @@ import { inboxRoutes } from './inbox/inbox-service.ts'
 import { keysRoutes } from './keys/keys.ts'
 import type { LiveEvents } from './live-events.ts'
 import { overviewRoutes } from './overview/overview.ts'
-import { namedSchemas } from './overview/schema.ts'
+import { schemaRegistry } from './overview/schema.ts'
 import { pinsRoutes } from './pins/pins.ts'
 import { type PlaygroundStreams, playgroundRoutes } from './playground/playground.ts'
 import { policyRoutes } from './policy/policy.ts'
-import { answered, publicRoute, type Route, userRoute } from './router.ts'
+import { publicRoute, type Route, responseSent, userRoute } from './router.ts'
 import { serversRoutes } from './servers/servers.ts'
 import type { AdminService } from './service.ts'
 import { type Credentials, sessionRoutes } from './session/credentials.ts'
@@ -42,7 +42,7 @@ export function adminRoutes({ admin, version, ...parts }: RouteParts): readonly 
         run({ user, caller, response }, { watch }) {
           parts.events.open(caller, response)
           watch(user, response)
-          return answered
+          return responseSent
         },
       },
     ),
@@ -72,10 +72,10 @@ export function adminRoutes({ admin, version, ...parts }: RouteParts): readonly 
   return routes
 }
 
-const base = '/admin/api'
-const json = 'application/json'
+const openApiBase = '/admin/api'
+const jsonMediaType = 'application/json'
 
-const sentences = {
+const accessSentences = {
   anyone: '',
   guest: 'Users who are not admins see only what their agent may see.',
   admin: 'Admins only.',
@@ -84,10 +84,10 @@ const sentences = {
 function openApi(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) {
-    const path = `${base}/${route.path}`
+    const path = `${openApiBase}/${route.path}`
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
   }
-  const { schemas } = z.toJSONSchema(namedSchemas, { uri: (id) => `#/components/schemas/${id}` })
+  const { schemas } = z.toJSONSchema(schemaRegistry, { uri: (id) => `#/components/schemas/${id}` })
   return {
     openapi: '3.1.0',
     info: {
@@ -122,21 +122,21 @@ function operation(route: Route): object {
   return {
     operationId: operationId(method, path),
     summary,
-    ...(sentences[access] !== '' && { description: sentences[access] }),
+    ...(accessSentences[access] !== '' && { description: accessSentences[access] }),
     ...(access === 'anyone' && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, content: { [json]: { schema: schemaOf(body, 'input') } } } }),
+    ...(body && { requestBody: { required: true, content: { [jsonMediaType]: { schema: schemaOf(body, 'input') } } } }),
     responses: {
-      ...success(route.stream ? streamed(route) : answer && { [json]: { schema: schemaOf(answer) } }),
+      ...success(route.stream ? streamContent(route) : answer && { [jsonMediaType]: { schema: schemaOf(answer) } }),
       default: {
         description: 'Error',
-        content: { [json]: { schema: { $ref: '#/components/schemas/AdminError' } } },
+        content: { [jsonMediaType]: { schema: { $ref: '#/components/schemas/AdminError' } } },
       },
     },
   }
 }
 
-const streamed = ({ mediaTypes = ['text/event-stream'] }: Route) =>
+const streamContent = ({ mediaTypes = ['text/event-stream'] }: Route) =>
   Object.fromEntries(mediaTypes.map((type) => [type, {}]))
 
 const success = (content: object | undefined) =>
@@ -158,7 +158,7 @@ function queryParameters(query: z.ZodObject): object[] {
 
 /** Returns a reference to a named schema; other schemas are inlined. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
-  const id = namedSchemas.get(schema)?.id
+  const id = schemaRegistry.get(schema)?.id
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` }
   if (schema instanceof z.ZodArray) return { type: 'array', items: schemaOf(schema.element as z.ZodType, io) }
   return withoutStandalone(z.toJSONSchema(schema, { io }))

@@ -30,7 +30,7 @@ export class NoGateway extends CommandError {
 }
 
 /** A failure that the gateway reports, with its own code and message. */
-function reportedError({ code, message, data, ...details }: contract.Failure): Error {
+function reportedError({ code, message, data, ...details }: contract.FailureView): Error {
   const [, rpc] = /^rpc (-?\d+)$/.exec(code) ?? []
   if (rpc !== undefined) return new ServerError(Json.of({ code: Number(rpc), message, data }))
   if (Object.hasOwn(errorKinds, code)) return new ToolwayError(code as ErrorCode, message, details)

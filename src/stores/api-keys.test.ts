@@ -6,7 +6,7 @@ import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
 import { createAuthenticate } from '../serve/auth/authenticate.ts'
-import { createApiKey, listKeys, revokeApiKey, rotateApiKey } from './api-keys.ts'
+import { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } from './api-keys.ts'
 import { ApiKeyLookup } from './key-lookup.ts'
 import { KeyUsage, readLastUses } from './key-usage.ts'
 
@@ -26,7 +26,7 @@ afterEach(() => open.disposeAsync())
 
 const configured = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, agents: ['a'], admin: false }]
 const places = () => ({ configured, folder, now: clock.now() })
-const list = () => listKeys(places(), usage.lastUses()).keys
+const list = () => listApiKeys(places(), usage.lastUses()).keys
 const bot = () => list().find(({ id }) => id === 'bot')
 const create = (lifetimeMs?: number) => createApiKey(places(), { id: 'bot', agents: ['a'], admin: false, lifetimeMs })
 

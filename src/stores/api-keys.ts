@@ -31,7 +31,7 @@ interface KeyContext {
   readonly now: number
 }
 
-export function listKeys({ configured, folder, now }: KeyContext, uses: LastUses): KeyList {
+export function listApiKeys({ configured, folder, now }: KeyContext, uses: LastUses): KeyList {
   const inConfiguration = configured.map(
     ({ id, agents, admin }): ListedKey => ({
       ...{ id, agents, admin, created: null, expires: null, expired: false },
@@ -39,14 +39,14 @@ export function listKeys({ configured, folder, now }: KeyContext, uses: LastUses
     }),
   )
   try {
-    return { keys: [...inConfiguration, ...readKeyFile(folder).map((key) => viewOf(key, uses, now))] }
+    return { keys: [...inConfiguration, ...readKeyFile(folder).map((key) => listedKey(key, uses, now))] }
   } catch (error) {
     if (error instanceof KeyFileProblem) return { keys: inConfiguration, problem: error.message }
     throw error
   }
 }
 
-function viewOf({ id, agents, admin, previous, ...key }: StoredKey, uses: LastUses, now: number): ListedKey {
+function listedKey({ id, agents, admin, previous, ...key }: StoredKey, uses: LastUses, now: number): ListedKey {
   const created = Date.parse(key.created)
   const expires = key.expires === undefined ? null : Date.parse(key.expires)
   const until = previous === undefined ? 0 : Date.parse(previous.until)
@@ -81,7 +81,7 @@ export function requireKeyName(id: string, configured: KeyContext['configured'])
       'Invalid key name: use up to 64 letters (A-Z, a-z), digits and . _ -, starting with a letter or digit.',
     )
   }
-  if (configured.some((key) => key.id === id)) throw taken(id, 'in the configuration')
+  if (configured.some((key) => key.id === id)) throw keyNameTaken(id, 'in the configuration')
 }
 
 /** Creates a key in the key file. A running gateway accepts it within a second. */
@@ -89,10 +89,10 @@ export async function createApiKey({ configured, folder, now }: KeyContext, want
   const { id, agents, admin, lifetimeMs } = wanted
   requireKeyName(id, configured)
   const { key, hash } = newApiKey(id)
-  const expires = lifetimeMs === undefined ? undefined : dateOf(now + lifetimeMs)
-  const stored = { id, hash, agents: [...agents], admin, created: dateOf(now), expires }
+  const expires = lifetimeMs === undefined ? undefined : isoDate(now + lifetimeMs)
+  const stored = { id, hash, agents: [...agents], admin, created: isoDate(now), expires }
   await change(folder, (keys) => {
-    if (keys.some((other) => other.id === id)) throw taken(id, 'in the key file')
+    if (keys.some((other) => other.id === id)) throw keyNameTaken(id, 'in the key file')
     return [...keys, stored]
   })
   return { key, stored }
@@ -120,9 +120,9 @@ export async function rotateApiKey(
     const { expires } = old
     const until = Math.min(now + keepOldMs, expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires))
     const stored = {
-      ...{ id, hash, agents: old.agents, admin: old.admin, created: dateOf(now) },
-      expires: expires && dateOf(now + Date.parse(expires) - Date.parse(old.created)),
-      previous: until > now ? { hash: old.hash, until: dateOf(until) } : undefined,
+      ...{ id, hash, agents: old.agents, admin: old.admin, created: isoDate(now) },
+      expires: expires && isoDate(now + Date.parse(expires) - Date.parse(old.created)),
+      previous: until > now ? { hash: old.hash, until: isoDate(until) } : undefined,
     }
     rotated.push(stored)
     return keys.map((other) => (other === old ? stored : other))
@@ -155,7 +155,7 @@ const change = (folder: string, update: Parameters<typeof changeKeyFile>[1]): Pr
     throw error instanceof KeyFileProblem ? invalidArguments(`${error.message}.`) : error
   })
 
-const taken = (id: string, where: string) =>
+const keyNameTaken = (id: string, where: string) =>
   invalidArguments(`A key named ${id} already exists ${where}: choose another name, or revoke that key first.`)
 
-const dateOf = (ms: number): string => new Date(ms).toISOString()
+const isoDate = (ms: number): string => new Date(ms).toISOString()

@@ -2,9 +2,9 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Taken } from '../core/stores.ts'
 
 /** How many buckets each call inspects to find unused ones to evict. */
-const maxInspected = 8
+const maxInspectedBuckets = 8
 
-const allowed: Taken = { allowed: true }
+const callAllowed: Taken = { allowed: true }
 
 /**
  * Buckets in this process (F8). A bucket without a call in the last minute can be dropped: there are two generations of
@@ -20,9 +20,9 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
   const found: CallTimes[] = []
 
   const turn = (now: number) => {
-    if (now - turnedAt < windowMs) return
+    if (now - turnedAt < limitWindowMs) return
     // After two minutes the young generation is unused too: a call in between would have rotated the generations.
-    old = now - turnedAt < 2 * windowMs ? young : new Map()
+    old = now - turnedAt < 2 * limitWindowMs ? young : new Map()
     young = new Map()
     turnedAt = now
   }
@@ -31,7 +31,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
     const among = old.size > 0 ? old : young
     let looked = 0
     for (const [key, times] of among) {
-      if (looked++ === maxInspected) return
+      if (looked++ === maxInspectedBuckets) return
       among.delete(key)
       // Move a bucket that is in use to the end, so that the next call inspects others.
       if (times.count(now) > 0) among.set(key, times)
@@ -43,7 +43,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
     if (known) return known
     const kept = old.get(key)
     if (kept) old.delete(key)
-    else if (young.size + old.size >= most) throw noRoom(turnedAt + windowMs - now)
+    else if (young.size + old.size >= most) throw noRoom(turnedAt + limitWindowMs - now)
     const times = kept ?? new CallTimes()
     young.set(key, times)
     return times
@@ -72,7 +72,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
       }
       if (waitMs > 0) return { allowed: false, key: waitsFor, retryAfterMs: waitMs }
       buckets.forEach(({ perMinute }, index) => void found[index]?.add(perMinute, now))
-      return allowed
+      return callAllowed
     },
   }
 }
@@ -82,14 +82,14 @@ function noRoom(retryAfterMs: number): ToolwayError {
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
 }
 
-export const windowMs = 60_000
+export const limitWindowMs = 60_000
 
 /**
  * For limits up to this one, each call has its own timestamp. For higher limits, all calls within 250 ms share the time
  * of the last one. No call leaves the window too early, so no window exceeds the limit.
  */
 export const maxExact = 240
-export const groupMs = windowMs / maxExact
+export const groupMs = limitWindowMs / maxExact
 
 /** The times of the calls in the last minute: a sliding window of groups, stored in at most 500 numbers. */
 class CallTimes {
@@ -110,7 +110,7 @@ class CallTimes {
     let left = this.#total
     for (let at = this.#head; left >= limit; at += 2) {
       left -= this.#groups[at + 1] as number
-      if (left < limit) return (this.#groups[at] as number) + windowMs - now
+      if (left < limit) return (this.#groups[at] as number) + limitWindowMs - now
     }
     return 0
   }
@@ -129,7 +129,7 @@ class CallTimes {
 
   #expire(now: number): void {
     const groups = this.#groups
-    while (this.#head < groups.length && (groups[this.#head] as number) <= now - windowMs) {
+    while (this.#head < groups.length && (groups[this.#head] as number) <= now - limitWindowMs) {
       this.#total -= groups[this.#head + 1] as number
       this.#head += 2
     }

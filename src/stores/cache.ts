@@ -3,7 +3,7 @@ import { RecentlyUsed } from '../core/limits/recently-used.ts'
 import type { CacheLimits, CacheStore } from '../core/stores.ts'
 
 /** A cached result. */
-interface Item {
+interface CachedItem {
   readonly group: Group
   readonly key: string
   readonly bytes: Buffer
@@ -15,14 +15,14 @@ interface Item {
 
 interface Group {
   mark: number
-  readonly items: Map<string, Item>
+  readonly items: Map<string, CachedItem>
 }
 
 /** The part of the cache that one owner may use: half. */
 const shareOf = (limit: number): number => Math.ceil(limit / 2)
 
 /** Estimated size of an item besides its bytes and key: map slot, object, buffer and the buffer's backing store. */
-const overhead = 512
+const cachedResultOverhead = 512
 
 /** An LRU cache without a timer: expired results are removed on access or to make room. Limits are read on each put. */
 export function memoryCache(limits: CacheLimits): CacheStore {
@@ -33,7 +33,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
   let evicted = 0
   let lastMark = 0
 
-  const kept = new RecentlyUsed<Item>(
+  const kept = new RecentlyUsed<CachedItem>(
     [
       { budget: entries, of: () => 1 },
       { budget: bytes, of: ({ size }) => size },
@@ -53,7 +53,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
     return group
   }
 
-  const remove = (item: Item) => {
+  const remove = (item: CachedItem) => {
     item.group.items.delete(item.key)
     kept.delete(item)
   }
@@ -79,14 +79,14 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       if (group.mark !== answer.mark) return
       const before = group.items.get(key)
       if (before) remove(before)
-      const size = answer.bytes.length + 2 * key.length + overhead
+      const size = answer.bytes.length + 2 * key.length + cachedResultOverhead
       entries.resize(limits.maxEntries, shareOf(limits.maxEntries))
       bytes.resize(limits.maxBytes, shareOf(limits.maxBytes))
       const { owner } = answer
       const maxSize = owner === undefined ? bytes.limit : bytes.perCaller
       if (!(answer.ttlMs > 0) || size > maxSize || entries.limit < 1) return
       const expiresAt = now + answer.ttlMs
-      const item = { group, key, bytes: alone(answer.bytes), size, keptAt: now, expiresAt, owner }
+      const item = { group, key, bytes: ownBytes(answer.bytes), size, keptAt: now, expiresAt, owner }
       group.items.set(key, item)
       putAt = now
       kept.add(item)
@@ -107,10 +107,10 @@ export function memoryCache(limits: CacheLimits): CacheStore {
 }
 
 /** Whether a result may be used. If the clock was set back, a result from the future would expire too late. */
-const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
+const isFresh = ({ keptAt, expiresAt }: CachedItem, now: number): boolean => keptAt <= now && now < expiresAt
 
 /** Copies the bytes if they are a slice, because a slice would keep the server's whole message in memory. */
-function alone(bytes: Buffer): Buffer {
+function ownBytes(bytes: Buffer): Buffer {
   if (bytes.length === bytes.buffer.byteLength) return bytes
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)

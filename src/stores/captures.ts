@@ -3,7 +3,7 @@ import type { CapturedCall, CaptureStore } from '../core/history.ts'
 import { Budget, type BudgetUse } from '../core/limits/budget.ts'
 import { RecentlyUsed } from '../core/limits/recently-used.ts'
 
-interface Kept {
+interface KeptCapture {
   readonly owner: string
   readonly call: CapturedCall
   readonly bytes: number
@@ -18,9 +18,11 @@ export function memoryCaptures(
   limits: () => { readonly keep: number; readonly maxBytes: number },
   clock: Clock,
 ): CaptureStore & Disposable & { use(): Omit<BudgetUse, 'name'> } {
-  const calls = new Map<string, Kept>()
+  const calls = new Map<string, KeptCapture>()
   const budget = new Budget('capture', { what: 'bytes of captured calls', limit: 0, perCaller: 0 })
-  const kept = new RecentlyUsed<Kept>([{ budget, of: ({ bytes }) => bytes }], ({ call }) => calls.delete(call.id))
+  const kept = new RecentlyUsed<KeptCapture>([{ budget, of: ({ bytes }) => bytes }], ({ call }) =>
+    calls.delete(call.id),
+  )
   let timer: Timer | undefined
 
   const remove = (id: string): void => {
@@ -59,7 +61,7 @@ export function memoryCaptures(
       remove(call.id)
       dropExpired()
       applyLimits()
-      const bytes = bytesOf(call)
+      const bytes = captureBytes(call)
       if (bytes > budget.perCaller) return budget.shed()
       const captured = { owner: call.principal, call, bytes, storedAt: clock.monotonic() }
       calls.set(call.id, captured)
@@ -78,13 +80,13 @@ export function memoryCaptures(
   }
 }
 
-const emptyCall = 600
+const emptyCaptureBytes = 600
 const emptyProgress = 100
 
 /** The approximate size of a call in memory. */
-function bytesOf({ name, uri = '', arguments: args, result, error, progress }: CapturedCall): number {
+function captureBytes({ name, uri = '', arguments: args, result, error, progress }: CapturedCall): number {
   const texts = args.text.length + (result?.text.length ?? 0) + (error?.message.length ?? 0)
-  let bytes = emptyCall + 2 * (texts + name.length + uri.length)
+  let bytes = emptyCaptureBytes + 2 * (texts + name.length + uri.length)
   for (const { message } of progress) bytes += emptyProgress + 2 * (message?.length ?? 0)
   return bytes
 }

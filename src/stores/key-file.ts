@@ -13,10 +13,10 @@ const storedKey = z.strictObject({
   created: z.iso.datetime(),
   expires: z.iso.datetime().optional(),
 })
-const content = z.strictObject({ version: z.literal(1), keys: z.array(storedKey) })
-type Entry = z.output<typeof storedKey>
+const keyFileContent = z.strictObject({ version: z.literal(1), keys: z.array(storedKey) })
+type KeyFileEntry = z.output<typeof storedKey>
 
-export interface StoredKey extends Entry {
+export interface StoredKey extends KeyFileEntry {
   /** The secret before the last rotation, which stays valid for a time. */
   readonly previous?: { readonly hash: string; readonly until: string } | undefined
 }
@@ -26,7 +26,7 @@ export class KeyFileProblem extends Error {
   override readonly name = 'KeyFileProblem'
 }
 
-const maxBytes = 4 * 1024 * 1024
+const maxKeyFileBytes = 4 * 1024 * 1024
 
 export const keyFile = (folder: string): string => join(folder, 'keys.json')
 
@@ -41,7 +41,7 @@ export function readKeyFile(folder: string): readonly StoredKey[] {
   const path = keyFile(folder)
   const text = checkedText(path)
   if (text === undefined) return []
-  const parsed = content.safeParse(parseJson(text))
+  const parsed = keyFileContent.safeParse(parseJson(text))
   if (!parsed.success) {
     const where = parsed.error.issues[0]?.path.join('.')
     throw new KeyFileProblem(
@@ -61,7 +61,7 @@ const previousMark = ' previous'
  * A previous secret is an entry of its own, so that 0.1.0, which refuses unknown members, can read the file and accepts
  * that secret too. It belongs to the key that was created with it; without that key, it was revoked.
  */
-function withPrevious(entries: readonly Entry[]): StoredKey[] {
+function withPrevious(entries: readonly KeyFileEntry[]): StoredKey[] {
   const previous = new Map(entries.map((entry) => [entry.id, entry]))
   return entries
     .filter(({ id }) => !id.endsWith(previousMark))
@@ -72,7 +72,7 @@ function withPrevious(entries: readonly Entry[]): StoredKey[] {
     })
 }
 
-function entriesOf({ previous, ...key }: StoredKey): Entry[] {
+function keyFileEntries({ previous, ...key }: StoredKey): KeyFileEntry[] {
   if (!previous) return [key]
   return [key, { ...key, id: previousId(key.id), hash: previous.hash, expires: previous.until }]
 }
@@ -96,7 +96,7 @@ function checkedText(path: string): string | undefined {
       const mode = (found.mode & 0o777).toString(8)
       throw new KeyFileProblem(`${path} is accessible to others (mode ${mode}): check its keys, then run chmod 600`)
     }
-    if (found.size > maxBytes) throw new KeyFileProblem(`${path} is larger than 4 MiB; restore it from a backup`)
+    if (found.size > maxKeyFileBytes) throw new KeyFileProblem(`${path} is larger than 4 MiB; restore it from a backup`)
     return readFileSync(descriptor, 'utf8')
   } finally {
     closeSync(descriptor)
@@ -122,7 +122,7 @@ async function replaceKeys(folder: string, change: KeyChange): Promise<void> {
   makeFolder(folder)
   const path = keyFile(folder)
   await using _lock = await lockFile(`${path}.lock`)
-  const keys = change(readKeyFile(folder)).flatMap(entriesOf)
+  const keys = change(readKeyFile(folder)).flatMap(keyFileEntries)
   await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }
 

@@ -14,7 +14,7 @@ interface KnownKey extends ConfiguredKey {
 }
 
 /** How often the key file is checked. A revoked key is noticed within this time. */
-const lookMs = 1_000
+const keyFileLookMs = 1_000
 
 /**
  * How often the key file is checked for keys that are not known, in addition. A new key is usually accepted at once, and
@@ -100,7 +100,7 @@ export class ApiKeyLookup {
   }
 
   #lookAgain(): void {
-    if (this.#options.clock.monotonic() - this.#lookedAt >= lookMs) this.changed()
+    if (this.#options.clock.monotonic() - this.#lookedAt >= keyFileLookMs) this.changed()
   }
 
   #isConfigured({ id, hash }: Pick<KnownKey, 'id' | 'hash'>): boolean {

@@ -14,7 +14,7 @@ export type LastUses = ReadonlyMap<string, number>
 export const usageName = (id: string, previous = false): string => (previous ? `${id} previous` : id)
 
 /** Times are written at most this often. */
-const writeEveryMs = 60_000
+const usageWriteMs = 60_000
 /** Maximum number of times in the file. The oldest are dropped. */
 const maxTimes = 10_000
 
@@ -40,7 +40,7 @@ export class KeyUsage implements AsyncDisposable {
 
   note(id: string, previous?: boolean): void {
     this.#unwritten.set(usageName(id, previous), this.#clock.now())
-    this.#timer ??= this.#clock.after(writeEveryMs, () => {
+    this.#timer ??= this.#clock.after(usageWriteMs, () => {
       this.#writing = this.#write()
     })
   }

@@ -7,30 +7,30 @@ import { makeFolder, writeAtomic, writeNew } from '../lib/files.ts'
 /** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {
   const file = join(folder, name)
-  const kept = await read(file, made)
+  const kept = await readSecret(file, made)
   if (kept !== undefined) return kept
   makeFolder(folder)
   // If two processes start at the same time, one creates the file and both read it.
   await writeNew(file, `${made}\n`)
-  return (await read(file, made)) as string
+  return (await readSecret(file, made)) as string
 }
 
 const tokenPrefix = 'tw_'
 
 const newSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
 
-const advice: Readonly<Record<string, string>> = {
+const readAdvice: Readonly<Record<string, string>> = {
   EACCES: 'the user that runs Toolway must own it',
   EPERM: 'the user that runs Toolway must own it',
   ENOTDIR: 'a part of this path is a file: check HOME, or set stores.path to a folder',
   EMFILE: 'too many files are open: raise the limit with ulimit -n',
 }
 
-async function read(file: string, made = newSecret()): Promise<string | undefined> {
+async function readSecret(file: string, made = newSecret()): Promise<string | undefined> {
   const text = await readPrivate(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     if (error.code === undefined) throw error
-    const message = `${file} cannot be read (${error.code}); ${advice[error.code] ?? 'check stores.path'}`
+    const message = `${file} cannot be read (${error.code}); ${readAdvice[error.code] ?? 'check stores.path'}`
     throw new Error(message, { cause: error })
   })
   if (text === undefined) return undefined
@@ -40,7 +40,7 @@ async function read(file: string, made = newSecret()): Promise<string | undefine
   const prefix = made.startsWith(tokenPrefix) ? tokenPrefix : ''
   const isCutOff = secret.startsWith(prefix) && secret.length < made.length && !text.endsWith('\n')
   if (/^[\x21-\x7e]{16,}$/.test(secret) && !isCutOff) return secret
-  throw new Error(`${file} does not contain a valid secret; ${renewal(file)}`)
+  throw new Error(`${file} does not contain a valid secret; ${renewalAdvice(file)}`)
 }
 
 /** What is lost with a secret. */
@@ -49,19 +49,19 @@ const losses: Readonly<Record<string, string>> = {
   'vault-key': '; the OAuth grants and captured calls are then lost',
 }
 
-const renewal = (file: string): string =>
+const renewalAdvice = (file: string): string =>
   `remove it and restart Toolway to create a new one${losses[basename(file)] ?? ''}`
 
 async function readPrivate(file: string): Promise<string> {
   await using handle = await open(file)
   const text = await handle.readFile('utf8')
-  const fault = faultOf(await handle.stat())
+  const fault = exposureOf(await handle.stat())
   if (fault === undefined) return text
-  throw new Error(`${file} ${fault}, so others may know the secret; ${renewal(file)}`)
+  throw new Error(`${file} ${fault}, so others may know the secret; ${renewalAdvice(file)}`)
 }
 
 /** Why others may know the secret. The group may have access: Kubernetes grants it to the group of a volume. */
-function faultOf({ uid, mode }: Stats): string | undefined {
+function exposureOf({ uid, mode }: Stats): string | undefined {
   const user = process.geteuid?.()
   if (user === undefined) return undefined
   // Root may read the state of a service that runs as another user.
@@ -87,9 +87,9 @@ export interface ReplicaSecret {
 
 export const replicaSecret = (folder: string): ReplicaSecret => ({
   own: () => keptSecret(folder, 'seal'),
-  read: () => read(join(folder, sharedName)),
+  read: () => readSecret(join(folder, sharedName)),
   async write(secret) {
-    if (secret !== (await read(join(folder, sharedName)))) {
+    if (secret !== (await readSecret(join(folder, sharedName)))) {
       await writeAtomic(join(folder, sharedName), `${secret}\n`, { mode: 0o600 })
     }
   },

@@ -18,21 +18,21 @@ export function fileVault(stateFolder: string): Vault {
   const seal = vaultSeal(stateFolder)
 
   const openedFile = async (name: string): Promise<VaultRecord | undefined> => {
-    const text = await readFile(join(folder, name), 'utf8').catch(absent)
+    const text = await readFile(join(folder, name), 'utf8').catch(undefinedIfAbsent)
     return text === undefined ? undefined : openRecord(await seal(), name, text)
   }
 
   return {
-    read: async (key) => (await openedFile(nameOf(key)))?.text,
+    read: async (key) => (await openedFile(recordName(key)))?.text,
     async write(key, text) {
       makeFolder(folder)
-      const sealed = closeRecord(await seal(), nameOf(key), { key, text })
-      await writeAtomic(join(folder, nameOf(key)), `${sealed}\n`)
+      const sealed = closeRecord(await seal(), recordName(key), { key, text })
+      await writeAtomic(join(folder, recordName(key)), `${sealed}\n`)
     },
-    remove: (key) => rm(join(folder, nameOf(key)), { force: true }),
+    remove: (key) => rm(join(folder, recordName(key)), { force: true }),
     async keys() {
-      const names = (await readdir(folder).catch(absent)) ?? []
-      const kept = await Promise.all(names.filter((name) => isName.test(name)).map(openedFile))
+      const names = (await readdir(folder).catch(undefinedIfAbsent)) ?? []
+      const kept = await Promise.all(names.filter((name) => recordNamePattern.test(name)).map(openedFile))
       return kept.flatMap((one) => one?.key ?? []).sort()
     },
   }
@@ -51,10 +51,10 @@ export function vaultSeal(stateFolder: string): () => Promise<Seal> {
   }
 }
 
-const isName = /^[0-9a-f]{64}$/
-const nameOf = (key: string): string => createHash('sha256').update(key).digest('hex')
+const recordNamePattern = /^[0-9a-f]{64}$/
+const recordName = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-function absent(error: NodeJS.ErrnoException): undefined {
+function undefinedIfAbsent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
@@ -78,7 +78,7 @@ export function openRecord(seal: Seal, name: string, sealed: string): VaultRecor
 }
 
 /** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
-const maxLockWaitMs = 30_000
+const maxFileLockWaitMs = 30_000
 
 export function memoryLocks(): Locks {
   const locks = new FairSemaphore({ perCaller: 1 })
@@ -91,7 +91,7 @@ export function memoryLocks(): Locks {
 }
 
 /** Locks for processes that share a state folder. Within one process, only one waiter at a time polls the file. */
-export function fileLocks(stateFolder: string, maxWaitMs = maxLockWaitMs): Locks {
+export function fileLocks(stateFolder: string, maxWaitMs = maxFileLockWaitMs): Locks {
   const own = memoryLocks()
   const folder = join(stateFolder, 'locks')
   return {

@@ -7,7 +7,7 @@ import { speltOut } from '../../lib/characters.ts'
 import { quote } from '../../lib/message-text.ts'
 import { mayAnswer } from '../../policy/approvals.ts'
 import * as calls from '../calls/schema.ts'
-import { type AdminContext, audited } from '../context.ts'
+import { type AdminContext, auditOperation } from '../context.ts'
 import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../contract.ts'
 import { type Route, userRoute } from '../router.ts'
 
@@ -35,13 +35,14 @@ export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminC
     approvals: (caller: Caller): readonly ApprovalView[] => visible(caller).map((approval) => viewOf(caller, approval)),
     async answerApproval(caller: Caller, id: string, { decision, reason }: AnswerApproval): Promise<AnsweredApproval> {
       const approval = sharedApprovals.list().find((one) => one.id === id)
-      if (!approval) throw gone(id)
+      if (!approval) throw approvalGone(id)
       const { call, server, tool } = approval
       const action = { operation: 'answer_approval', server, tool, arguments: { approval: id, call, decision, reason } }
-      await audited(audit, caller, action, async () => {
+      await auditOperation(audit, caller, action, async () => {
         if (!mayAnswer(approval, caller)) throw notYours(approval, caller)
         const words = reason?.trim() || undefined
-        if (!(await sharedApprovals.answer(id, { decision, by: caller.principal, reason: words }))) throw gone(id)
+        if (!(await sharedApprovals.answer(id, { decision, by: caller.principal, reason: words })))
+          throw approvalGone(id)
       })
       return { id, call, server, tool: viewOf(caller, approval).tool, decision }
     },
@@ -49,7 +50,7 @@ export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminC
   }
 }
 
-const gone = (id: string) =>
+const approvalGone = (id: string) =>
   invalidArguments(`No approval ${quote(id)} is waiting: it was answered or timed out, or its call has ended.`)
 
 function notYours({ principal, by, rule }: PendingApproval, caller: Caller): ToolwayError {

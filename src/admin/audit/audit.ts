@@ -19,7 +19,7 @@ import * as schema from '../calls/schema.ts'
 import type { AdminContext } from '../context.ts'
 import type { AuditListQuery, AuditPage, CallDetail, ChainView } from '../contract.ts'
 import type { InboxEntry, InboxSource } from '../inbox/inbox.ts'
-import { adminRoute, answered, type Route } from '../router.ts'
+import { adminRoute, type Route, responseSent } from '../router.ts'
 import type { ThreadMethods } from '../thread/admin-thread.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 
@@ -53,7 +53,7 @@ export class AuditQueries implements AsyncDisposable {
     this.#options = options
     const methods = { progress: (id: number, done: ReplayProgress) => this.#replays.get(id)?.(done) }
     const prepare = () => this.#flushed()
-    this.#thread = createThreadClient({ name: 'audit', methods, prepare, failure, clock: options.clock })
+    this.#thread = createThreadClient({ name: 'audit', methods, prepare, failure: unreadableLog, clock: options.clock })
   }
 
   async search(query: AuditPageQuery): Promise<AuditPage> {
@@ -122,13 +122,13 @@ export class AuditQueries implements AsyncDisposable {
 const archiveUnreachable =
   'PostgreSQL, where this search began, cannot be reached. Try again later, or start a new search to see only the records on this replica.'
 
-const failure = (cause: Error) =>
+const unreadableLog = (cause: Error) =>
   new ToolwayError('INTERNAL', "The audit log could not be read. See the gateway's log for the cause.", { cause })
 
 /** Delay of the first automatic check. */
 const firstCheckMs = 60_000
 /** How long a result is reused if no check is requested. */
-const recheckMs = 600_000
+const chainRecheckMs = 600_000
 /** The time until the next check, as a multiple of what the last one took: a long log is checked less often. */
 const recheckFactor = 50
 
@@ -178,7 +178,7 @@ export class ChainVerification {
     }
     this.#checking = false
     const end = clock.monotonic()
-    this.#dueAt = end + Math.max(recheckMs, recheckFactor * (end - begin))
+    this.#dueAt = end + Math.max(chainRecheckMs, recheckFactor * (end - begin))
   }
 }
 
@@ -235,14 +235,14 @@ export function uncleanEnd({ audit, log }: Pick<AdminContext, 'audit' | 'log'>, 
   }
 }
 
-const maxNamed = 10
+const maxNamedCalls = 10
 
 function uncleanEndItem({ time }: KilledProcess, calls: readonly OperationRow[]): InboxEntry {
-  const named = calls.slice(0, maxNamed).map(({ time: begun, agent, operation, server, tool, call }) => {
+  const named = calls.slice(0, maxNamedCalls).map(({ time: begun, agent, operation, server, tool, call }) => {
     const target = [server, tool].filter(Boolean).join('.') || operation
     return `${target} by ${agent} at ${begun} (${call})`
   })
-  const more = calls.length > maxNamed ? [`${calls.length - maxNamed} or more others`] : []
+  const more = calls.length > maxNamedCalls ? [`${calls.length - maxNamedCalls} or more others`] : []
   const outcome = calls.length === 0 ? 'Every call has an outcome.' : 'Calls without an outcome, which may have run:'
   return {
     id: 'audit:unclean',
@@ -279,8 +279,8 @@ export const auditRoutes = (admin: AuditService): readonly Route[] => [
     mediaTypes: Object.values(mediaTypes),
     async run({ user, query: { format, ...filter }, response }, { watch }) {
       watch(user, response)
-      for await (const block of exported(admin, filter, format)) {
-        if (response.destroyed) return answered
+      for await (const block of exportLines(admin, filter, format)) {
+        if (response.destroyed) return responseSent
         if (!response.headersSent) {
           response.writeHead(200, {
             'Content-Type': `${mediaTypes[format]}; charset=utf-8`,
@@ -292,7 +292,7 @@ export const auditRoutes = (admin: AuditService): readonly Route[] => [
         await drained(response)
       }
       response.end()
-      return answered
+      return responseSent
     },
   }),
   adminRoute('GET', 'audit/chain', 'Whether the audit log is unchanged, as of the last check', {
@@ -311,7 +311,7 @@ export const auditRoutes = (admin: AuditService): readonly Route[] => [
 ]
 
 /** The lines of an export, a page at a time. The first block is the heading, which is empty in JSON Lines. */
-async function* exported(
+async function* exportLines(
   admin: Pick<AuditService, 'audit'>,
   filter: Omit<AuditListQuery, 'cursor' | 'limit'>,
   format: keyof typeof mediaTypes,

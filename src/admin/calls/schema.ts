@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { callOrders } from '../../core/call-query.ts'
-import { moment, named, namedSchemas, type ViewOf } from '../overview/schema.ts'
+import { namedSchema, schemaRegistry, timeParameter, type ViewOf } from '../overview/schema.ts'
 
-const outcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
+const callOutcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
 
 const callFields = {
   id: z.string(),
@@ -14,49 +14,55 @@ const callFields = {
   operation: z.string(),
   server: z.string(),
   name: z.string(),
-  outcome,
+  outcome: callOutcome,
   code: z.string().nullable(),
   cache: z.enum(['hit', 'miss', 'joined']).nullable(),
 }
 
-export const callView = named('CallView', 'A call.', callFields)
+export const callView = namedSchema('CallView', 'A call.', callFields)
 export type CallView = ViewOf<typeof callView>
 
-export const callPage = named('CallPage', 'A page of calls.', {
+export const callPage = namedSchema('CallPage', 'A page of calls.', {
   calls: z.array(callView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
   nextCursor: z.string().nullable(),
 })
 export type CallPage = ViewOf<typeof callPage>
 
-const choices = z.array(z.string()).describe('Sorted, at most 1,000 of the history.')
+const filterChoices = z.array(z.string()).describe('Sorted, at most 1,000 of the history.')
 
-export const callChoices = named('CallChoices', 'The values that calls have.', {
-  ...{ agent: choices, server: choices, name: choices, operation: choices, code: choices },
+export const callChoices = namedSchema('CallChoices', 'The values that calls have.', {
+  ...{
+    agent: filterChoices,
+    server: filterChoices,
+    name: filterChoices,
+    operation: filterChoices,
+    code: filterChoices,
+  },
 })
 export type CallChoicesView = ViewOf<typeof callChoices>
 
-const auditRow = z.record(z.string(), z.unknown()).register(namedSchemas, {
+const auditRow = z.record(z.string(), z.unknown()).register(schemaRegistry, {
   id: 'AuditRow',
   description: 'An audit log record; docs/audit describes its fields.',
 })
 export type AuditRow = ViewOf<typeof auditRow>
 
-const step = z.strictObject({
+const callStep = z.strictObject({
   name: z.string(),
   startMs: z.number().describe('Time since the start of the call.'),
   ms: z.number().min(0).nullable(),
   error: z.string().nullable(),
 })
 
-const capturedText = named('CapturedText', 'A captured JSON value.', {
+const capturedText = namedSchema('CapturedText', 'A captured JSON value.', {
   text: z.string().describe('JSON, redacted; only its beginning if it was cut.'),
   bytes: z.int().min(0).describe('The size of the original.'),
   truncated: z.boolean(),
   redacted: z.boolean(),
 })
 
-const captured = named('CapturedCall', 'What was sent and received in a call.', {
+const capturedContent = namedSchema('CapturedCall', 'What was sent and received in a call.', {
   arguments: capturedText,
   result: capturedText.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
@@ -77,19 +83,19 @@ const rerun = z.strictObject({
   write: z.boolean().describe('Whether the call may change something, so that a person should confirm it.'),
 })
 
-export const callDetail = named('CallDetail', 'A call, its timeline, its audit records and its content.', {
+export const callDetail = namedSchema('CallDetail', 'A call, its timeline, its audit records and its content.', {
   ...callFields,
-  steps: z.array(step),
+  steps: z.array(callStep),
   children: z.array(callView).describe('The inner calls at any depth, oldest first, at most 500; `parent` links them.'),
   audit: z
     .strictObject({ begin: auditRow.nullable(), end: auditRow.nullable() })
     .describe('The records as written to disk; null until they are written, and for users who are not admins.'),
-  captured: captured.nullable().describe('Null if the call was not captured, and for users who are not admins.'),
+  captured: capturedContent.nullable().describe('Null if the call was not captured, and for users who are not admins.'),
   rerun: rerun.nullable().describe('Whether POST calls/ID/run can make the call again; admins only.'),
 })
 export type CallDetail = ViewOf<typeof callDetail>
 
-export const auditPage = named('AuditPage', 'A page of operations in the audit log, newest first.', {
+export const auditPage = namedSchema('AuditPage', 'A page of operations in the audit log, newest first.', {
   rows: z.array(auditRow),
   nextCursor: z.string().nullable(),
   source: z
@@ -103,7 +109,7 @@ export const auditPage = named('AuditPage', 'A page of operations in the audit l
 })
 export type AuditPage = ViewOf<typeof auditPage>
 
-export const chainView = named('ChainView', 'Whether the audit log is unchanged, as of the last check.', {
+export const chainView = namedSchema('ChainView', 'Whether the audit log is unchanged, as of the last check.', {
   state: z.enum(['unknown', 'checking', 'intact', 'broken']),
   checkedAt: z.number().nullable(),
   records: z.int().min(0).nullable(),
@@ -111,24 +117,24 @@ export const chainView = named('ChainView', 'Whether the audit log is unchanged,
 })
 export type ChainView = ViewOf<typeof chainView>
 
-export const chatView = named('ChatView', 'The chat models.', {
+export const chatView = namedSchema('ChatView', 'The chat models.', {
   models: z.array(z.string()).describe('Model names, the default first; empty if none is configured.'),
   vision: z.array(z.string()).describe('The models that accept images (`models.NAME.vision`).'),
 })
 export type ChatView = ViewOf<typeof chatView>
 
-const maxText = 500
+const maxParameterLength = 500
 
-const text = (description: string) => z.string().max(maxText).optional().describe(description)
+const textParameter = (description: string) => z.string().max(maxParameterLength).optional().describe(description)
 
-const limit = (usual: number, max: number) =>
+const limitParameter = (usual: number, max: number) =>
   z.coerce.number().int().min(1).max(max).default(usual).describe('Maximum number of results.')
 
 const cursor = z.string().max(4_000).optional().describe('The `nextCursor` from the previous page.')
 
 export const callRange = z.strictObject({
-  from: moment('Calls that began at or after this time.'),
-  to: moment('Calls that began before this time.'),
+  from: timeParameter('Calls that began at or after this time.'),
+  to: timeParameter('Calls that began before this time.'),
 })
 export type CallRange = ViewOf<typeof callRange>
 
@@ -137,37 +143,37 @@ const sortBy = <const Key extends string>(keys: readonly Key[]) =>
   z.enum(keys.flatMap((key) => [key, `-${key}` as const]))
 
 export const callsQuery = callRange.extend({
-  agent: text('Calls by this agent.'),
-  server: text('Calls to this server.'),
-  name: text('Calls to this tool, resource or prompt.'),
-  operation: text('Calls with this operation, such as call_tool.'),
-  outcome: outcome.optional().describe('Calls with this outcome.'),
-  code: text('Calls with this error code.'),
-  parent: text('Calls caused by the call or chat with this id.'),
+  agent: textParameter('Calls by this agent.'),
+  server: textParameter('Calls to this server.'),
+  name: textParameter('Calls to this tool, resource or prompt.'),
+  operation: textParameter('Calls with this operation, such as call_tool.'),
+  outcome: callOutcome.optional().describe('Calls with this outcome.'),
+  code: textParameter('Calls with this error code.'),
+  parent: textParameter('Calls caused by the call or chat with this id.'),
   slowerThan: z.coerce.number().min(0).optional().describe('Calls that took at least this many milliseconds.'),
-  text: text('Calls with this text in the id, agent, server, name, principal or code.'),
+  text: textParameter('Calls with this text in the id, agent, server, name, principal or code.'),
   sort: sortBy(callOrders).default('-time').describe('The order; descending with a minus sign.'),
   cursor,
-  limit: limit(100, 10_000),
+  limit: limitParameter(100, 10_000),
 })
 export type CallsQuery = ViewOf<typeof callsQuery>
 
 export const auditListQuery = z.strictObject({
-  agent: text('Operations by this agent; * is a wildcard, here and below.'),
-  principal: text('Operations by this principal.'),
-  server: text('Operations on this server.'),
-  tool: text('Operations on this tool, as tool or server.tool.'),
-  operation: text('Operations of this kind, such as call_tool, list or authenticate.'),
-  decision: text('Operations with this decision: ALLOW, DENY, ERROR or TIMEOUT.'),
-  reason: text('Operations with this reason, such as rate_limited.'),
-  code: text('Operations with this error code, such as TOOL_BLOCKED.'),
-  call: text('Operations that belong to the call with this id.'),
-  parent: text('Operations caused by the chat or call with this id.'),
-  text: text('Operations with this text in the arguments. It may have the form name=value.'),
-  from: moment('Operations at or after this time.'),
-  to: moment('Operations before this time.'),
+  agent: textParameter('Operations by this agent; * is a wildcard, here and below.'),
+  principal: textParameter('Operations by this principal.'),
+  server: textParameter('Operations on this server.'),
+  tool: textParameter('Operations on this tool, as tool or server.tool.'),
+  operation: textParameter('Operations of this kind, such as call_tool, list or authenticate.'),
+  decision: textParameter('Operations with this decision: ALLOW, DENY, ERROR or TIMEOUT.'),
+  reason: textParameter('Operations with this reason, such as rate_limited.'),
+  code: textParameter('Operations with this error code, such as TOOL_BLOCKED.'),
+  call: textParameter('Operations that belong to the call with this id.'),
+  parent: textParameter('Operations caused by the chat or call with this id.'),
+  text: textParameter('Operations with this text in the arguments. It may have the form name=value.'),
+  from: timeParameter('Operations at or after this time.'),
+  to: timeParameter('Operations before this time.'),
   cursor,
-  limit: limit(50, 500),
+  limit: limitParameter(50, 500),
 })
 export type AuditListQuery = ViewOf<typeof auditListQuery>
 
@@ -178,25 +184,29 @@ export const auditExportQuery = auditListQuery.omit({ cursor: true, limit: true 
 const toolOrders = ['tool', 'server', 'access', 'definition', 'tokens'] as const
 
 export const toolsQuery = z.strictObject({
-  query: text('Words that must all occur in the name, title, description or server.'),
-  server: text('Tools on this server.'),
+  query: textParameter('Words that must all occur in the name, title, description or server.'),
+  server: textParameter('Tools on this server.'),
   sort: sortBy(toolOrders)
     .optional()
     .describe('The order; descending with a minus sign. Default: the order in which the tools are served.'),
   cursor,
-  limit: limit(100, 500),
+  limit: limitParameter(100, 500),
 })
 export type ToolsQuery = ViewOf<typeof toolsQuery>
 export type ToolOrder = (typeof toolOrders)[number]
 
 export const whyQuery = z.strictObject({
   anonymous: z.literal('true').optional().describe('For callers without a credential. Admins only.'),
-  agent: text("The agent to check. Default: the credential's agent."),
-  tool: z.string().min(1).max(maxText).describe('The name of the tool, such as server.tool or server__tool.'),
+  agent: textParameter("The agent to check. Default: the credential's agent."),
+  tool: z
+    .string()
+    .min(1)
+    .max(maxParameterLength)
+    .describe('The name of the tool, such as server.tool or server__tool.'),
 })
 export type WhyParams = ViewOf<typeof whyQuery>
 
-export const approvalView = named('ApprovalView', "A call that waits for a person's approval.", {
+export const approvalView = namedSchema('ApprovalView', "A call that waits for a person's approval.", {
   id: z.string(),
   call: z.string().describe('The id of the call.'),
   agent: z.string(),
@@ -222,7 +232,7 @@ export const answerApproval = z.strictObject({
 })
 export type AnswerApproval = ViewOf<typeof answerApproval>
 
-export const answeredApproval = named('AnsweredApproval', 'An approval that has been answered.', {
+export const answeredApproval = namedSchema('AnsweredApproval', 'An approval that has been answered.', {
   id: z.string(),
   call: z.string(),
   server: z.string(),

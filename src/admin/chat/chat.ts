@@ -13,7 +13,7 @@ import { nonInteractivePeer } from '../../serve/calls/operations.ts'
 import { selectModel, streamAnswer } from '../../serve/openai/chat.ts'
 import { chatView } from '../calls/schema.ts'
 import type { ChatStreamEvent, ChatView } from '../contract.ts'
-import { answered, failureEvent, type Route, userRoute } from '../router.ts'
+import { failureEvent, type Route, responseSent, userRoute } from '../router.ts'
 
 export type DashboardChat = ReturnType<typeof createDashboardChat>
 
@@ -44,9 +44,9 @@ export function createDashboardChat(options: {
       })
       await streamAnswer(events, {
         response,
-        opening: [bytesOf({ kind: 'start', id, model })],
-        encode: (event) => [bytesOf(streamEvent(event))],
-        failure: (thrown) => bytesOf(failureEvent(thrown, log)),
+        opening: [chatEventBytes({ kind: 'start', id, model })],
+        encode: (event) => [chatEventBytes(streamEvent(event))],
+        failure: (thrown) => chatEventBytes(failureEvent(thrown, log)),
         clock,
       })
     },
@@ -69,14 +69,14 @@ function streamEvent(event: ChatEvent): ChatStreamEvent {
   return rest
 }
 
-const bytesOf = (event: ChatStreamEvent): Buffer => Buffer.from(JSON.stringify(event))
+const chatEventBytes = (event: ChatStreamEvent): Buffer => Buffer.from(JSON.stringify(event))
 
 /** Maximum length of an image's data URL: 1 MiB of bytes. */
 const maxImage = 1_400_000
-const maxImages = 8
+const maxChatImages = 8
 const maxPatterns = 512
 
-const image = z
+const chatImage = z
   .string()
   .max(maxImage)
   .regex(
@@ -84,28 +84,30 @@ const image = z
     'must be a data URL of a PNG, JPEG, WebP or GIF image',
   )
 
-const part = z.discriminatedUnion('type', [
+const chatContentPart = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), text: z.string() }),
-  z.strictObject({ type: z.literal('image_url'), image_url: z.strictObject({ url: image }) }),
+  z.strictObject({ type: z.literal('image_url'), image_url: z.strictObject({ url: chatImage }) }),
 ])
 
-const message = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('user'), content: z.union([z.string(), z.array(part).min(1)]) }),
+const chatMessage = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('user'), content: z.union([z.string(), z.array(chatContentPart).min(1)]) }),
   z.strictObject({ role: z.enum(['system', 'assistant']), content: z.string() }),
 ])
 
-const messages = z
-  .array(message)
+const chatMessages = z
+  .array(chatMessage)
   .min(1)
-  .refine((all) => countImages(all) <= maxImages, `must contain at most ${maxImages} images`)
+  .refine((all) => countImages(all) <= maxChatImages, `must contain at most ${maxChatImages} images`)
 
-const countImages = (all: readonly z.output<typeof message>[]): number =>
+const countImages = (all: readonly z.output<typeof chatMessage>[]): number =>
   all
-    .flatMap(({ content }): readonly z.output<typeof part>[] => (typeof content === 'string' ? [] : content))
+    .flatMap(({ content }): readonly z.output<typeof chatContentPart>[] => (typeof content === 'string' ? [] : content))
     .filter(({ type }) => type === 'image_url').length
 
 const chatInput = z.strictObject({
-  messages: messages.describe('The conversation, ending with the new message. Images need a model that accepts them.'),
+  messages: chatMessages.describe(
+    'The conversation, ending with the new message. Images need a model that accepts them.',
+  ),
   model: z.string().min(1).optional().describe('The model. Default: the first one that GET chat returns.'),
   mode: z.enum(['staged', 'agent']).optional().describe('Overrides chat.mode.'),
   agent: z.string().optional().describe("The agent to act as. Default: the credential's agent."),
@@ -128,7 +130,7 @@ export const chatRoutes = (chat: DashboardChat): readonly Route[] => [
     async run({ user, caller, body, signal, response }, { watch }) {
       watch(user, response)
       await chat.answer(body, { caller, signal, response })
-      return answered
+      return responseSent
     },
   }),
 ]

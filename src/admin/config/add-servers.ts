@@ -57,7 +57,7 @@ export async function proposeEdit(request: ProposalRequest): Promise<Proposal & 
   const proposal = await editor.propose({ changes: [...wanted, ...allowing] })
   return {
     ...{ ...proposal, notes, present },
-    added: names.map((name) => ({ name, agents: agentsOf(proposal, name) })),
+    added: names.map((name) => ({ name, agents: agentsAllowed(proposal, name) })),
     allowable: names.length === 0 ? [] : Object.keys(asRecord(valueAt(values, ['agents']))).filter(isTop),
   }
 }
@@ -75,7 +75,7 @@ export function allowingChange(agent: string, names: readonly string[], values: 
 }
 
 /** The agents that may use a server, whatever it offers; null if there are no rules, or the configuration is invalid. */
-export function agentsOf({ loaded }: Pick<Proposal | Draft, 'loaded'>, server: string): string[] | null {
+export function agentsAllowed({ loaded }: Pick<Proposal | Draft, 'loaded'>, server: string): string[] | null {
   if (!loaded) return null
   const { agents, policy, mcpServers } = loaded.config
   const rules = new Rules({ agents, policy, servers: Object.keys(mcpServers) })
@@ -93,12 +93,12 @@ export async function additionOf(
   { oauth = [], ...pasted }: NonNullable<ConfigEdit['add']>,
   source: AddSource,
 ): Promise<Additions> {
-  const { path, known } = await target(source)
+  const { path, known } = await targetFile(source)
   if (pasted.name !== undefined && known.has(pasted.name)) {
     throw invalidArguments(`There is already a server named ${pasted.name}.`)
   }
   const found = await readPasted(pasted, source, path)
-  const added = await additions(found.map(renamed(known)), known, source, () => undefined)
+  const added = await additions(found.map(renameIfKnown(known)), known, source, () => undefined)
   const auth = { type: 'oauth' }
   const changes = added.changes.map((change) =>
     oauth.includes(String(change.path[1])) ? { ...change, value: { ...asRecord(change.value), auth } } : change,
@@ -108,8 +108,8 @@ export async function additionOf(
 
 /** The changes that add servers from the files of MCP clients. */
 export async function importOf(choices: NonNullable<ConfigEdit['import']>, source: AddSource): Promise<Additions> {
-  const { path, known } = await target(source)
-  const files = await clientServers(source)
+  const { path, known } = await targetFile(source)
+  const files = await readClientFiles(source)
   const found = choices.map(({ file, name }): FoundServer => {
     const from = files.find((one) => one.path === file)
     const server = from?.content.servers.find((one) => one.name === name)
@@ -123,16 +123,16 @@ export async function importOf(choices: NonNullable<ConfigEdit['import']>, sourc
 }
 
 /** The files of the MCP clients on this machine. */
-export const clientServers = ({ env, cwd }: ConfigSource): Promise<FoundFile[]> =>
+export const readClientFiles = ({ env, cwd }: ConfigSource): Promise<FoundFile[]> =>
   discover({ env, cwd, platform: process.platform })
 
-async function target(source: ConfigSource) {
+async function targetFile(source: ConfigSource) {
   const { path, before } = await openEditedFile(source)
   const servers = before.bytes ? (await readServers(path, homeOf(source.env))).servers : []
   return { path, known: new Map(servers.map(({ name, definition }) => [name, definition])) }
 }
 
-const renamed =
+const renameIfKnown =
   (known: ReadonlyMap<string, ServerDefinition>) =>
   (server: FoundServer): FoundServer => {
     let name = server.name

@@ -15,7 +15,7 @@ import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import type { ReloadAttempt } from '../../runtime/reload.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
-import { type AdminContext, audited } from '../context.ts'
+import { type AdminContext, auditOperation } from '../context.ts'
 import type {
   AppliedEdit,
   ConfigEdit,
@@ -30,8 +30,8 @@ import type {
 } from '../contract.ts'
 import { adminRoute, type Route } from '../router.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
-import { clientServers, type EditSummary } from './add-servers.ts'
-import { redactConfig, reloadEventOf, targetOf } from './config.ts'
+import { type EditSummary, readClientFiles } from './add-servers.ts'
+import { redactConfig, reloadEventOf, serverTarget } from './config.ts'
 import { ConfigEditor, EditConflict, type Proposal } from './config-editor.ts'
 import { createEditHistory, type RecordedEdit } from './edit-history.ts'
 import { createRegistryClient } from './registry.ts'
@@ -67,7 +67,7 @@ export function createConfigEditAdmin(context: AdminContext, edits: ConfigEdits)
       if (!source) return []
       const known = new Set(Object.keys(current().loaded.config.mcpServers))
       const mask = new SecretMask(current().redactor, await context.auditKey())
-      return (await clientServers(source)).flatMap((file) => foundViews(file, mask, known))
+      return (await readClientFiles(source)).flatMap((file) => foundViews(file, mask, known))
     },
     serverForm(): ServerForm {
       const url = registryUrl()
@@ -88,7 +88,7 @@ export class ConfigEdits implements AsyncDisposable {
 
   constructor(context: AdminContext) {
     this.#context = context
-    this.#thread = createThreadClient({ name: 'configuration', failure, timeLimit, clock: context.clock })
+    this.#thread = createThreadClient({ name: 'configuration', failure: editFailure, timeLimit, clock: context.clock })
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -112,7 +112,7 @@ export class ConfigEdits implements AsyncDisposable {
     const { env, ...own } = this.#source
     const { loaded, secrets } = this.#context.current()
     const { audit, stores } = loaded.config
-    return refusing(async () =>
+    return asHttpConflict(async () =>
       this.#thread.request('propose', {
         // `process.env` cannot be copied to a thread.
         source: { ...own, env: { ...env } },
@@ -139,9 +139,9 @@ export class ConfigEdits implements AsyncDisposable {
     const { file, paths } = proposal
     const operation = edit.undo === undefined ? 'edit_config' : 'undo_config'
     const action = { operation, arguments: { file: file.path, paths } } as const
-    const recorded = await refusing(() =>
-      audited(audit, caller, action, () =>
-        coded(() => editor.apply(proposal, hash ?? proposal.hash, caller.principal)),
+    const recorded = await asHttpConflict(() =>
+      auditOperation(audit, caller, action, () =>
+        withConflictCode(() => editor.apply(proposal, hash ?? proposal.hash, caller.principal)),
       ),
     )
     const before = current().servers
@@ -202,7 +202,7 @@ async function testEdit(
   if (names.length === 0)
     throw invalidArguments(`This edit changes no server${twin ? `: it is in the configuration as ${twin.as}` : ''}.`)
   const action = { operation: 'test_server', arguments: { servers: names } } as const
-  return audited(context.audit, caller, action, () => testServers(context, loaded, names, signal))
+  return auditOperation(context.audit, caller, action, () => testServers(context, loaded, names, signal))
 }
 
 async function definitionView(
@@ -227,7 +227,7 @@ async function definitionView(
     : `${name} is not defined in ${path}.`
   return {
     name,
-    target: targetOf(asRecord(definition ?? effective)),
+    target: serverTarget(asRecord(definition ?? effective)),
     file: path,
     editable: definition === null && editable.ok ? { ok: false, reason } : editable,
     definition,
@@ -260,14 +260,14 @@ const foundViews = ({ client, path, content }: FoundFile, mask: SecretMask, know
       client: clientLabels[client],
       file: path,
       name,
-      target: targetOf(asRecord(shown)),
+      target: serverTarget(asRecord(shown)),
       present: known.has(name),
       problem: problems[0]?.message ?? null,
     }
   })
 
 /** Recreates a conflict in the thread that prepares edits. */
-const failure = (cause: Error): Error => (cause.name === 'EditConflict' ? new EditConflict(cause.message) : cause)
+const editFailure = (cause: Error): Error => (cause.name === 'EditConflict' ? new EditConflict(cause.message) : cause)
 
 const timeLimit = {
   ms: 30_000,
@@ -297,13 +297,13 @@ const recordView = ({ id, at, by, file, paths, undoes, diff }: RecordedEdit): Co
 })
 
 /** Reports a conflict with a code of its own in HTTP, and as an invalid request in the audit log. */
-const coded = <T>(work: () => Promise<T>): Promise<T> =>
+const withConflictCode = <T>(work: () => Promise<T>): Promise<T> =>
   work().catch((thrown: unknown) => {
     if (!(thrown instanceof EditConflict)) throw thrown
     throw new ToolwayError('INVALID_ARGUMENTS', thrown.message, { cause: thrown, auditReason: 'conflict' })
   })
 
-async function refusing<T>(work: () => Promise<T>): Promise<T> {
+async function asHttpConflict<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (thrown) {
@@ -354,7 +354,7 @@ export const configEditRoutes = (admin: ConfigEditService): readonly Route[] => 
     run: () => admin.configEdits(),
   }),
   adminRoute('POST', 'config/undo', 'Undoes an edit of the configuration file', {
-    body: schema.undoEdit,
+    body: schema.undoRequest,
     answer: schema.appliedEdit,
     run: ({ caller, body: { id, hash } }) => admin.applyEdit(caller, { undo: id }, hash),
   }),

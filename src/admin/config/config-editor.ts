@@ -97,7 +97,7 @@ export class ConfigEditor {
     const { after, draft } = await inFile(path, () => this.#textAfter(edit, file, mask, files.keep))
     const old: Draft = before.bytes ? await file.load(before.text) : { problems: [], newReferences: [] }
     const next = await file.load(draft)
-    const known = new Set(warningsOf(old.loaded))
+    const known = new Set(reloadWarnings(old.loaded))
     const was = this.#hashOf(before)
     return {
       file: { path, obstacle: file.obstacle },
@@ -110,7 +110,7 @@ export class ConfigEditor {
       warnings: [
         ...(file.obstacle === undefined ? [] : files.files.map(createByHand)),
         ...unusedSecrets(before.text, after, secretsFolder),
-        ...warningsOf(next.loaded).filter((warning) => !known.has(warning)),
+        ...reloadWarnings(next.loaded).filter((warning) => !known.has(warning)),
       ],
       references: 'undo' in edit ? [] : next.newReferences,
       loaded: next.loaded && { config: next.loaded.config, secrets: next.loaded.secrets },
@@ -236,7 +236,7 @@ const changedMeanwhile = (path: string) =>
   )
 
 /** The warnings that a reload would report. */
-const warningsOf = (loaded: LoadedConfig | undefined): readonly string[] =>
+const reloadWarnings = (loaded: LoadedConfig | undefined): readonly string[] =>
   loaded ? [...loaded.warnings, ...policyWarnings(loaded.config)] : []
 
 /** Names the files with secrets that only the old text refers to. They stay, because undoing the edit needs them. */

@@ -9,9 +9,9 @@ import { isRecord } from '../../lib/is-record.ts'
 import { commandLine } from '../../lib/message-text.ts'
 import { replaceSpans } from '../../lib/replace-spans.ts'
 import type { ReloadAttempt } from '../../runtime/reload.ts'
-import { type AdminContext, audited } from '../context.ts'
+import { type AdminContext, auditOperation } from '../context.ts'
 import type { ConfigView, ReloadEvent } from '../contract.ts'
-import { reloadView } from '../overview/overview.ts'
+import { viewReloads } from '../overview/overview.ts'
 import { configView, reloadEvent } from '../overview/schema.ts'
 import { adminRoute, type Route } from '../router.ts'
 
@@ -31,13 +31,13 @@ export function createConfigAdmin(context: AdminContext) {
         files: loaded.files.map(({ path, dialect }) => ({ path, dialect })),
         config: redactConfig(loaded.config, redactor),
         warnings: warnings.map(redactor.text),
-        reload: reloadView(context, true),
+        reload: viewReloads(context, true),
         history: reloads.attempts.map(shown),
       }
     },
     lastReload,
     async reload(caller: Caller): Promise<ReloadEvent> {
-      await audited(audit, caller, { operation: 'reload_config' }, () => cluster.reload())
+      await auditOperation(audit, caller, { operation: 'reload_config' }, () => cluster.reload())
       return lastReload() ?? { at: clock.now(), ok: true, error: null, changes: [] }
     },
     onReload: (listener: (event: ReloadEvent) => void): Disposable =>
@@ -52,15 +52,15 @@ export const reloadEventOf = (
 ): ReloadEvent => ({ at, ok, error: error === null ? null : text(error), changes: changes.map(text) })
 
 /** Special values of `token`, which are not secret. */
-const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
+const tokenKeywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
 /** Makes a configuration safe to display: hides settings marked as secret, and passes other text to the redactor. */
 export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
   const show = (value: unknown, path: Path): unknown => {
     const kind = secretKindAt(path)
-    if ((kind === 'variables' || kind === 'headers') && isRecord(value)) return mapped(value, () => redacted)
+    if ((kind === 'variables' || kind === 'headers') && isRecord(value)) return redactMembers(value, () => redacted)
     if (typeof value === 'string') {
-      if (kind === true || kind === 'digest') return keywords.has(value) ? value : redacted
+      if (kind === true || kind === 'digest') return tokenKeywords.has(value) ? value : redacted
       return redactor.text(
         kind === 'address' || kind === 'publicAddress' ? redactUrl(value, kind === 'publicAddress') : value,
       )
@@ -74,13 +74,13 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
     }
     // Redact the arguments of a sink's tool in the same way as the arguments of any call.
     if (kind === 'payload' && isRecord(value)) return redactor.value(value)
-    return isRecord(value) ? mapped(value, (part, key) => show(part, [...path, key])) : value
+    return isRecord(value) ? redactMembers(value, (part, key) => show(part, [...path, key])) : value
   }
-  return mapped(config, (part, key) => show(part, [key]))
+  return redactMembers(config, (part, key) => show(part, [key]))
 }
 
 /** The command line or URL of a server. */
-export const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
+export const serverTarget = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
   const address = url ?? serverUrl ?? httpUrl
   if (typeof address === 'string') return address
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
@@ -99,7 +99,7 @@ function redactUrl(text: string, isPublic: boolean): string {
   return `${protocol}//${user}${host}${pathname}${search === '' ? '' : `?${redacted}`}${hash === '' ? '' : `#${redacted}`}`
 }
 
-const mapped = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>
+const redactMembers = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, show(value, key)]))
 
 export const configRoutes = (admin: ConfigService): readonly Route[] => [

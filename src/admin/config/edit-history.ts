@@ -24,7 +24,7 @@ export interface RecordedEdit {
 }
 
 const maxEdits = 100
-const maxBytes = 16 * 1024 * 1024
+const maxHistoryBytes = 16 * 1024 * 1024
 
 /**
  * The latest edits, kept in the state folder and shared by all processes that use it. A record contains the old and the
@@ -47,7 +47,7 @@ export function createEditHistory(state: string) {
     let bytes = 0
     for (const [index, name] of (await names()).toReversed().entries()) {
       bytes += (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0
-      if (index > 0 && (index >= maxEdits || bytes > maxBytes)) await rm(join(folder, name), { force: true })
+      if (index > 0 && (index >= maxEdits || bytes > maxHistoryBytes)) await rm(join(folder, name), { force: true })
     }
   }
 

@@ -22,33 +22,39 @@ export function findSecrets(
 ): SecretSpan[] {
   const words = Array.isArray(args) ? args : []
   return [
-    ...named(env, ['env'], (name, value) => joined(name, value, secretsInVariable(name, value), 0)),
-    ...named(headers, ['headers'], (name, value) =>
-      joined(name, value, secretsInHeader(name, value), schemeIn(value).length),
+    ...secretsInSection(env, ['env'], (name, value) => wholeValue(name, value, secretsInVariable(name, value), 0)),
+    ...secretsInSection(headers, ['headers'], (name, value) =>
+      wholeValue(name, value, secretsInHeader(name, value), schemeIn(value).length),
     ),
-    ...named(auth, ['auth'], inAuth),
-    ...at(['url'], url, secretsInUrl),
-    ...words.flatMap((word, index) => at(['args', index], word, () => secretsInArgument(words, index, options))),
+    ...secretsInSection(auth, ['auth'], inAuth),
+    ...secretsAt(['url'], url, secretsInUrl),
+    ...words.flatMap((word, index) => secretsAt(['args', index], word, () => secretsInArgument(words, index, options))),
   ]
 }
 
 export const secretTexts = (definition: ServerDefinition): string[] =>
   findSecrets(definition).map((secret) => textAt(definition, secret))
 
-function named(section: unknown, path: Path, find: (name: string, value: string) => readonly TextSpan[]): SecretSpan[] {
+function secretsInSection(
+  section: unknown,
+  path: Path,
+  find: (name: string, value: string) => readonly TextSpan[],
+): SecretSpan[] {
   if (typeof section !== 'object' || section === null) return []
-  return Object.entries(section).flatMap(([name, value]) => at([...path, name], value, (text) => find(name, text)))
+  return Object.entries(section).flatMap(([name, value]) =>
+    secretsAt([...path, name], value, (text) => find(name, text)),
+  )
 }
 
 /** The secrets in a value. A string with a reference such as `${NAME}` contains none. */
-const at = (path: Path, value: unknown, find: (text: string) => readonly TextSpan[]): SecretSpan[] =>
+const secretsAt = (path: Path, value: unknown, find: (text: string) => readonly TextSpan[]): SecretSpan[] =>
   typeof value !== 'string' || /(?<!\$)\$\{/.test(value)
     ? []
     : find(value)
         .filter(({ start, end }) => end > start)
         .map((span) => ({ path, ...span }))
 
-const joined = (key: string, { length: end }: string, found: readonly TextSpan[], start: number): TextSpan[] =>
+const wholeValue = (key: string, { length: end }: string, found: readonly TextSpan[], start: number): TextSpan[] =>
   found.length === 0 ? [] : [{ key, start, end }]
 
 function inAuth(name: string, value: string): TextSpan[] {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { ConfigEdit } from '../contract.ts'
 import { proposeEdit } from './add-servers.ts'
-import { readPasted, wordsOf } from './pasted-servers.ts'
+import { readPasted, splitCommandLine } from './pasted-servers.ts'
 
 const read = async (input: string, name?: string) => {
   const found = await readPasted(
@@ -57,7 +57,7 @@ describe('V9: servers are read from pasted text', () => {
     expect(await read('A=1 B="2 3" node \'my server.js\' --x="y z"', 'mine')).toEqual({
       mine: { command: 'node', args: ['my server.js', '--x=y z'], env: { A: '1', B: '2 3' } },
     })
-    expect(wordsOf('a\\ b "c\\"d" \'\'')).toEqual(['a b', 'c"d', ''])
+    expect(splitCommandLine('a\\ b "c\\"d" \'\'')).toEqual(['a b', 'c"d', ''])
   })
 
   test.each(['', 'A=1', '"', '{"a": 1}', '{"mcpServers": {}}', '{'])('%s is refused', async (input) => {

@@ -23,9 +23,9 @@ export async function readPasted(
   { env, cwd }: Omit<ConfigSource, 'paths'>,
   into: string,
 ): Promise<readonly FoundServer[]> {
-  const text = bare(input)
+  const text = stripMarkdown(input)
   if (text === '') throw invalidArguments('Enter a command, a URL, or the JSON of an MCP client.')
-  const source = sourceOf(text, name, cwd)
+  const source = pastedFile(text, name, cwd)
   const { servers, problems } = await readServersFrom(source, homeOf(env))
   const [fault] = [...problems, ...servers.flatMap((server) => server.problems)]
   // Problems may quote the text, which may contain secrets; these messages never do.
@@ -49,7 +49,7 @@ function requireName(name: string): string {
 }
 
 /** The text without the Markdown around it and without comments before it. */
-const bare = (text: string): string =>
+const stripMarkdown = (text: string): string =>
   text
     .trim()
     .replace(/^```[^\n]*\n|\r?\n[ \t]*```$/g, '')
@@ -57,13 +57,13 @@ const bare = (text: string): string =>
     .replace(/^(?:\s+|(?:\/\/|#)[^\n]*|\/\*.*?\*\/)+/s, '')
 
 /** The text as a file that contains servers. */
-function sourceOf(text: string, name: string | undefined, cwd: string): { path: string; text: string } {
+function pastedFile(text: string, name: string | undefined, cwd: string): { path: string; text: string } {
   const file = (extension: string, content: string) => ({ path: join(cwd, `pasted.${extension}`), text: content })
   if (/^\[[^\]\n]*\bmcp_servers\b/m.test(text)) return file('toml', text)
   if (/^[{"]/.test(text) && /[:{]/.test(text) && !isQuotedCommand(text)) {
     // Documentation often shows an entry without the braces around it.
     const whole = text.startsWith('"') ? `{${text.replace(/,\s*$/, '')}}` : text
-    return file('json', wrapped(whole, name))
+    return file('json', wrapEntries(whole, name))
   }
   if (/^[\w"'-]+:(?:\s|$)/m.test(text) && !/^\w+:\/\//.test(text) && text.includes('\n')) {
     return file('yaml', text)
@@ -74,10 +74,10 @@ function sourceOf(text: string, name: string | undefined, cwd: string): { path: 
 const isQuotedCommand = (text: string): boolean => /^"[^"]*"\s+[^\s:]/.test(text)
 
 /** Wraps a bare entry, or entries without their section, in `mcpServers`. */
-function wrapped(text: string, name: string | undefined): string {
+function wrapEntries(text: string, name: string | undefined): string {
   const value: unknown = parseJson(text, [], { allowTrailingComma: true })
   if (!isRecord(value)) return text
-  if (isEntry(value)) return JSON.stringify({ mcpServers: { [name ?? nameOf(value)]: value } })
+  if (isEntry(value)) return JSON.stringify({ mcpServers: { [name ?? suggestName(value)]: value } })
   const parts = Object.values(value)
   if (parts.length > 0 && parts.every((part) => isRecord(part) && isEntry(part))) {
     return JSON.stringify({ mcpServers: value })
@@ -89,8 +89,8 @@ const isEntry = (value: Readonly<Record<string, unknown>>): boolean =>
   typeof value.command === 'string' || ['url', 'serverUrl', 'httpUrl'].some((key) => typeof value[key] === 'string')
 
 function commandOrUrl(text: string, name: string | undefined): Record<string, object> {
-  if (/^[a-z][a-z\d+.-]*:\/\/\S+$/i.test(text)) return { [name ?? nameOf({ url: text })]: { url: text } }
-  const words = wordsOf(text.replace(/\\\r?\n/g, ' ').replace(/^\$\s+/, ''))
+  if (/^[a-z][a-z\d+.-]*:\/\/\S+$/i.test(text)) return { [name ?? suggestName({ url: text })]: { url: text } }
+  const words = splitCommandLine(text.replace(/\\\r?\n/g, ' ').replace(/^\$\s+/, ''))
   const start = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word))
   const [command, ...args] = start < 0 ? [] : words.slice(start)
   if (command === undefined) throw invalidArguments('This command line contains no command.')
@@ -98,11 +98,11 @@ function commandOrUrl(text: string, name: string | undefined): Record<string, ob
     words.slice(0, start).map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
   )
   const entry = { command, ...(args.length > 0 && { args }), ...(Object.keys(env).length > 0 && { env }) }
-  return { [name ?? nameOf(entry)]: entry }
+  return { [name ?? suggestName(entry)]: entry }
 }
 
 /** Splits a command line like a shell, but without expanding anything. */
-export function wordsOf(line: string): string[] {
+export function splitCommandLine(line: string): string[] {
   const words = line.match(/(?:[^\s"'\\]|\\.?|"(?:[^"\\]|\\.)*"|'[^']*')+|["']/gs) ?? []
   if (words.some((word) => /^["']$/.test(word))) throw invalidArguments('A quotation mark is not closed.')
   return words.map((word) =>
@@ -113,29 +113,29 @@ export function wordsOf(line: string): string[] {
 }
 
 /** A name for a server that has none: from its package, program, image or host. */
-function nameOf({ command, args, url, serverUrl, httpUrl }: Readonly<Record<string, unknown>>): string {
+function suggestName({ command, args, url, serverUrl, httpUrl }: Readonly<Record<string, unknown>>): string {
   const address = [url, serverUrl, httpUrl].find((one) => typeof one === 'string') as string | undefined
   if (address !== undefined) {
     const labels = URL.canParse(address) ? new URL(address).hostname.split('.') : []
     const own = labels.filter((label) => !/^(?:mcp|api|www|\d+)$/.test(label))
-    return plain(own.length > 1 ? (own.at(-2) ?? '') : (own[0] ?? ''))
+    return plainServerName(own.length > 1 ? (own.at(-2) ?? '') : (own[0] ?? ''))
   }
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
   const secrets = secretTexts({ args: words })
   const mayName = (word: string): boolean =>
-    !/^-|=/.test(word) && !isRandom(stemOf(word)) && !secrets.some((secret) => word.includes(secret))
+    !/^-|=/.test(word) && !isRandom(packageStem(word)) && !secrets.some((secret) => word.includes(secret))
   const ordinary = wordsThatName(words).filter(
     (word) => mayName(word) && !/^(?:run|exec|dlx|tool|x|\/c)$/.test(word) && !/\s/.test(word),
   )
-  const main = ordinary.find((word) => !runners.test(word)) ?? words.slice(0, 1).find(mayName) ?? ''
-  const stem = stemOf(main)
-  return plain(stem.replace(/^(?:mcp-server|server|mcp)[-_]|[-_](?:mcp-server|mcp|server)$/g, '') || stem)
+  const main = ordinary.find((word) => !runnerPrograms.test(word)) ?? words.slice(0, 1).find(mayName) ?? ''
+  const stem = packageStem(main)
+  return plainServerName(stem.replace(/^(?:mcp-server|server|mcp)[-_]|[-_](?:mcp-server|mcp|server)$/g, '') || stem)
 }
 
-const runners =
+const runnerPrograms =
   /(?:^|[/\\])(?:npx|bunx|uvx|uv|pnpm|yarn|npm|node|bun|deno|python3?|docker|podman|cmd|sh|bash)(?:\.\w+)?$/
 
-const stemOf = (word: string): string =>
+const packageStem = (word: string): string =>
   word
     .replace(/(?<=.)@[^@/]*$/, '')
     .replace(/^.*[/\\]/, '')
@@ -154,9 +154,9 @@ function wordsThatName(words: readonly string[]): readonly string[] {
 
 /** Whether an option of `docker run` is followed by its value. Most are, so unknown ones are assumed to be. */
 const takesNextWord = (option: string): boolean =>
-  option.startsWith('--') ? !option.includes('=') && !switches.test(option) : /^-[diPqt]*[^diPqt]$/.test(option)
+  option.startsWith('--') ? !option.includes('=') && !dockerSwitches.test(option) : /^-[diPqt]*[^diPqt]$/.test(option)
 
-const switches =
+const dockerSwitches =
   /^--(?:detach|disable-content-trust|init|interactive|no-healthcheck|oom-kill-disable|privileged|publish-all|quiet|read-only|replace|rm|sig-proxy|tty|use-api-socket)?$/
 
-const plain = (name: string): string => plainName(name) ?? (name === '' ? 'server' : name)
+const plainServerName = (name: string): string => plainName(name) ?? (name === '' ? 'server' : name)

@@ -10,11 +10,11 @@ import type { RegistryServerView } from '../contract.ts'
 
 type RegistryChoice = RegistryServerView['choices'][number]
 
-const timeoutMs = 10_000
-const maxBytes = 4 * 1024 * 1024
+const registryTimeoutMs = 10_000
+const maxRegistryBytes = 4 * 1024 * 1024
 const maxServers = 30
-const maxChoices = 8
-const maxRequests = 4
+const maxRegistryChoices = 8
+const maxRegistryRequests = 4
 
 /**
  * Searches an MCP registry (GET /v0/servers). What it returns is untrusted: only known package types become commands,
@@ -26,11 +26,11 @@ export function createRegistryClient(url: () => string | undefined, clock: Clock
     async search(text: string, signal: AbortSignal): Promise<RegistryServerView[]> {
       const base = url()
       if (base === undefined) throw invalidArguments('No registry is configured (registry.url).')
-      if (requests >= maxRequests)
+      if (requests >= maxRegistryRequests)
         throw new ToolwayError('OVERLOADED', 'Other registry searches are running: try again in a moment.')
       requests++
       try {
-        return serversOf(await fetchList(addressOf(base, text), clock, signal))
+        return readRegistryServers(await fetchList(registryAddress(base, text), clock, signal))
       } finally {
         requests--
       }
@@ -38,7 +38,7 @@ export function createRegistryClient(url: () => string | undefined, clock: Clock
   }
 }
 
-function addressOf(base: string, text: string): URL {
+function registryAddress(base: string, text: string): URL {
   const address = new URL(base)
   const path = address.pathname.replace(/\/+$/, '')
   address.pathname = `${path}${/\/v\d+(?:\.\d+)*$/.test(path) ? '' : '/v0'}/servers`
@@ -51,64 +51,71 @@ function addressOf(base: string, text: string): URL {
 async function fetchList(address: URL, clock: Clock, signal: AbortSignal): Promise<unknown> {
   const failure = (why: string) =>
     new ToolwayError('SERVER_UNAVAILABLE', `The registry ${address.origin} ${why} (registry.url).`)
-  using limit = deadline(clock, timeoutMs, () => failure(`did not answer within ${timeoutMs / 1000} s`), signal)
+  using limit = deadline(
+    clock,
+    registryTimeoutMs,
+    () => failure(`did not answer within ${registryTimeoutMs / 1000} s`),
+    signal,
+  )
   const authorization = basicAuthOf(address)
   const headers = {
     accept: 'application/json',
     'user-agent': 'toolway',
     ...(authorization !== undefined && { authorization }),
   }
-  const tooLarge = () => failure(`sent more than ${maxBytes / 1024 / 1024} MiB`)
+  const tooLarge = () => failure(`sent more than ${maxRegistryBytes / 1024 / 1024} MiB`)
   const { createHttpClient } = await import('../../egress/http-client.ts')
   await using client = createHttpClient(address, { connections: 1 })
   const path = address.pathname + address.search
   const request = { method: 'GET', path, headers, signal: limit.signal } as const
   const accepts = (status: number) => status === 200
-  const { status, text } = await client.fetchText(request, { maxBytes, tooLarge, accepts }).catch((thrown) => {
-    signal.throwIfAborted()
-    if (thrown instanceof ToolwayError) throw thrown
-    throw failure(`cannot be reached (${failureReason(thrown)})`)
-  })
+  const { status, text } = await client
+    .fetchText(request, { maxBytes: maxRegistryBytes, tooLarge, accepts })
+    .catch((thrown) => {
+      signal.throwIfAborted()
+      if (thrown instanceof ToolwayError) throw thrown
+      throw failure(`cannot be reached (${failureReason(thrown)})`)
+    })
   if (text === undefined) throw failure(`answered with HTTP ${status}`)
-  const parsed = listed.safeParse(parseJson(text))
+  const parsed = registryList.safeParse(parseJson(text))
   if (!parsed.success) throw failure('did not answer with a list of servers')
   return parsed.data.servers
 }
 
-const line = z.string().max(4_000)
-const input = z.object({
-  type: line.optional(),
-  name: line.optional(),
-  value: line.optional(),
-  default: line.optional(),
-  description: line.optional(),
-  valueHint: line.optional(),
+const registryText = z.string().max(4_000)
+const registryInput = z.object({
+  type: registryText.optional(),
+  name: registryText.optional(),
+  value: registryText.optional(),
+  default: registryText.optional(),
+  description: registryText.optional(),
+  valueHint: registryText.optional(),
   isRequired: z.boolean().optional(),
 })
-type RegistryInput = z.output<typeof input>
-const inputs = z.array(input).max(100).optional()
+type RegistryInput = z.output<typeof registryInput>
+const registryInputs = z.array(registryInput).max(100).optional()
 
 const packageEntry = z.object({
-  registryType: line,
-  identifier: line,
-  version: line.optional(),
-  transport: z.object({ type: line }).optional(),
-  runtimeArguments: inputs,
-  packageArguments: inputs,
-  environmentVariables: inputs,
+  registryType: registryText,
+  identifier: registryText,
+  version: registryText.optional(),
+  transport: z.object({ type: registryText }).optional(),
+  runtimeArguments: registryInputs,
+  packageArguments: registryInputs,
+  environmentVariables: registryInputs,
 })
-const remoteEntry = z.object({ type: line, url: line, headers: inputs })
+const remoteEntry = z.object({ type: registryText, url: registryText, headers: registryInputs })
 const serverEntry = z.object({
-  name: line,
-  description: line.optional(),
-  version: line.optional(),
+  name: registryText,
+  description: registryText.optional(),
+  version: registryText.optional(),
   packages: z.array(z.unknown()).optional(),
   remotes: z.array(z.unknown()).optional(),
 })
-const listed = z.object({ servers: z.array(z.unknown()) })
+const registryList = z.object({ servers: z.array(z.unknown()) })
 
 /** The servers of a list. Entries in another format are left out. */
-function serversOf(list: unknown): RegistryServerView[] {
+function readRegistryServers(list: unknown): RegistryServerView[] {
   const servers = new Map<string, RegistryServerView>()
   for (const entry of list as readonly unknown[]) {
     const wrapped = z.object({ server: z.unknown() }).safeParse(entry)
@@ -120,19 +127,19 @@ function serversOf(list: unknown): RegistryServerView[] {
     const choices = [...remotes.map(remoteChoice), ...packages.map(packageChoice)]
       .filter((choice) => choice !== undefined)
       .filter(({ definition }) => !JSON.stringify(definition).includes('${'))
-      .slice(0, maxChoices)
+      .slice(0, maxRegistryChoices)
     servers.set(name, { name, description, version, choices: choices.map((choice) => ({ name: id, ...choice })) })
     if (servers.size === maxServers) break
   }
   return [...servers.values()]
 }
 
-type Choice = Omit<RegistryChoice, 'name'>
+type UnnamedChoice = Omit<RegistryChoice, 'name'>
 
-function remoteChoice(entry: unknown): Choice | undefined {
+function remoteChoice(entry: unknown): UnnamedChoice | undefined {
   const { data } = remoteEntry.safeParse(entry)
   if (!data || !/^https?:\/\//.test(data.url) || !URL.canParse(data.url)) return undefined
-  const { values, missing } = named(data.headers)
+  const { values, missing } = readVariables(data.headers)
   const headers = Object.keys(values).length > 0 ? { headers: values } : {}
   const transport = data.type === 'sse' ? { transport: 'sse' } : {}
   const parts = [...data.url.matchAll(/\{(\w+)\}/g)].map(([part]) => `${part} in the URL`)
@@ -140,7 +147,7 @@ function remoteChoice(entry: unknown): Choice | undefined {
 }
 
 /** Packages by the program that runs them. An identifier must not be read as an option of that program. */
-const runners: Readonly<Record<string, { readonly identifier: RegExp; words(pack: Package): string[] }>> = {
+const packageRunners: Readonly<Record<string, { readonly identifier: RegExp; words(pack: Package): string[] }>> = {
   npm: {
     identifier: /^(?:@[\w.-]+\/)?[A-Za-z0-9_][\w.-]*$/,
     words: ({ options, name }) => ['npx', '-y', ...options, name('@')],
@@ -165,16 +172,16 @@ interface Package {
   name(separator: string): string
 }
 
-function packageChoice(entry: unknown): Choice | undefined {
+function packageChoice(entry: unknown): UnnamedChoice | undefined {
   const { data } = packageEntry.safeParse(entry)
   if (!data || (data.transport && data.transport.type !== 'stdio')) return undefined
   const { registryType, identifier, version } = data
-  const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
+  const runner = Object.hasOwn(packageRunners, registryType) ? packageRunners[registryType] : undefined
   if (!runner?.identifier.test(identifier) || (version !== undefined && !/^[\w.+-]{1,100}$/.test(version)))
     return undefined
-  const env = named(data.environmentVariables)
-  const options = words(data.runtimeArguments)
-  const own = words(data.packageArguments)
+  const env = readVariables(data.environmentVariables)
+  const options = packageArguments(data.runtimeArguments)
+  const own = packageArguments(data.packageArguments)
   const hasTag = /[:@][^/]*$/.test(identifier.slice(1))
   const [command, ...args] = runner.words({
     options: options.words,
@@ -192,24 +199,24 @@ function packageChoice(entry: unknown): Choice | undefined {
   }
 }
 
-const describe = (name: string, { description }: RegistryInput): string =>
+const describeInput = (name: string, { description }: RegistryInput): string =>
   description === undefined ? name : `${name}: ${description.slice(0, 200)}`
 
 /** Environment variables or headers that are required or have a value. */
-function named(list: readonly RegistryInput[] = []) {
+function readVariables(list: readonly RegistryInput[] = []) {
   const values: Record<string, string> = {}
   const missing: string[] = []
   for (const one of list) {
     const value = one.value ?? one.default
     if (one.name === undefined || !/^[\w-]+$/.test(one.name) || (value === undefined && !one.isRequired)) continue
     values[one.name] = value ?? ''
-    if (value === undefined || /\{\w+\}/.test(value)) missing.push(describe(one.name, one))
+    if (value === undefined || /\{\w+\}/.test(value)) missing.push(describeInput(one.name, one))
   }
   return { values, missing }
 }
 
 /** Arguments that are required or have a value. */
-function words(list: readonly RegistryInput[] = []) {
+function packageArguments(list: readonly RegistryInput[] = []) {
   const found: string[] = []
   const missing: string[] = []
   for (const one of list) {
@@ -219,7 +226,7 @@ function words(list: readonly RegistryInput[] = []) {
     if (name !== undefined) found.push(name)
     const hint = `<${one.valueHint ?? one.name ?? 'value'}>`
     if (value !== undefined || name === undefined) found.push(value ?? hint)
-    if (value === undefined && name === undefined) missing.push(describe(hint, one))
+    if (value === undefined && name === undefined) missing.push(describeInput(hint, one))
   }
   return { words: found, missing }
 }

@@ -1,38 +1,40 @@
 import * as z from 'zod'
-import { named, reloadEvent, type ViewOf } from '../overview/schema.ts'
+import { namedSchema, reloadEvent, type ViewOf } from '../overview/schema.ts'
 
-const key = z.string().refine((name) => name !== '__proto__', 'not __proto__, which is not a setting')
+const settingKey = z.string().refine((name) => name !== '__proto__', 'not __proto__, which is not a setting')
 
-const path = z
-  .array(z.union([key, z.int().min(0)]))
+const settingPath = z
+  .array(z.union([settingKey, z.int().min(0)]))
   .min(1)
   .max(32)
 
-const hash = z.string().max(100)
+const fileHash = z.string().max(100)
 
-const configChange = named('ConfigChange', 'A change at a path. Without value, yaml and rename, it removes.', {
-  path: path.describe('Keys and list indexes, such as ["mcpServers", "files"].'),
+const configChange = namedSchema('ConfigChange', 'A change at a path. Without value, yaml and rename, it removes.', {
+  path: settingPath.describe('Keys and list indexes, such as ["mcpServers", "files"].'),
   value: z.unknown().optional(),
   yaml: z
     .string()
     .max(1024 * 1024)
     .optional()
     .describe('The value as YAML, instead of `value`.'),
-  rename: key.max(256).optional().describe('The new name of the entry at the path.'),
+  rename: settingKey.max(256).optional().describe('The new name of the entry at the path.'),
   isNew: z.boolean().optional().describe('Whether to refuse the change if there is something at the path.'),
-  was: hash.optional().describe('The hash of what was at the path: if that has changed since, the edit is a conflict.'),
+  was: fileHash
+    .optional()
+    .describe('The hash of what was at the path: if that has changed since, the edit is a conflict.'),
 })
 
-const names = z.array(z.string().max(256)).max(200)
+const serverNames = z.array(z.string().max(256)).max(200)
 
-const fields = {
+const editKinds = {
   changes: z.array(configChange).min(1).max(200).optional(),
   undo: z.string().max(100).optional().describe('The id of an edit in the history.'),
   add: z
     .strictObject({
       input: z.string().max(256 * 1024),
       name: z.string().max(256).optional(),
-      oauth: names.optional().describe('Those of them that use OAuth.'),
+      oauth: serverNames.optional().describe('Those of them that use OAuth.'),
     })
     .optional()
     .describe('Servers to add: a command line, a URL, or the configuration of any MCP client.'),
@@ -51,35 +53,38 @@ const conditions = {
     .max(10_000)
     .optional()
     .describe('References of its preview that a person has confirmed. With others, it is neither tested nor applied.'),
-  copies: names.optional().describe('Servers to add although they are in the configuration under other names.'),
-  allow: names.optional().describe('Agents that are allowed to use the servers that it adds.'),
+  copies: serverNames.optional().describe('Servers to add although they are in the configuration under other names.'),
+  allow: serverNames.optional().describe('Agents that are allowed to use the servers that it adds.'),
 }
 
-const isOne = (edit: Record<string, unknown>): boolean =>
-  Object.keys(fields).filter((key) => edit[key] !== undefined).length === 1
-const one = 'give exactly one of changes, undo, add, import'
+const hasOneKind = (edit: Record<string, unknown>): boolean =>
+  Object.keys(editKinds).filter((key) => edit[key] !== undefined).length === 1
+const oneKindMessage = 'give exactly one of changes, undo, add, import'
 
-export const configEdit = named(
+export const configEdit = namedSchema(
   'ConfigEdit',
   'An edit of the configuration file. In values, placeholders such as <secret 1f3a9c0d> stand for secrets in the file.',
-  { ...fields, ...conditions },
-).refine(isOne, one)
+  { ...editKinds, ...conditions },
+).refine(hasOneKind, oneKindMessage)
 export type ConfigEdit = ViewOf<typeof configEdit>
 
-const reviewed = hash.describe('The hash that the preview of this edit returned.')
+const previewHash = fileHash.describe('The hash that the preview of this edit returned.')
 
-export const applyEdit = named('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
-  ...fields,
+export const applyEdit = namedSchema('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
+  ...editKinds,
   ...conditions,
-  hash: reviewed,
-}).refine(isOne, one)
-export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: reviewed.optional() })
+  hash: previewHash,
+}).refine(hasOneKind, oneKindMessage)
+export const undoRequest = namedSchema('UndoEdit', 'An edit to undo.', {
+  id: z.string().max(100),
+  hash: previewHash.optional(),
+})
 
 export const editable = z
   .strictObject({ ok: z.boolean(), reason: z.string().optional() })
   .describe('Whether the file can be edited here and, if not, why.')
 
-export const configFileView = named('ConfigFileView', 'The configuration file that edits change.', {
+export const configFileView = namedSchema('ConfigFileView', 'The configuration file that edits change.', {
   path: z.string(),
   exists: z.boolean(),
   editable,
@@ -90,9 +95,9 @@ const diffLine = z.strictObject({ mark: z.enum([' ', '+', '-', '…']), text: z.
 export type DiffLine = ViewOf<typeof diffLine>
 const diff = z.array(diffLine).describe('The changed lines with some lines around them, without secrets.')
 
-export const editProposal = named('EditProposal', 'What an edit would change.', {
+export const editProposal = namedSchema('EditProposal', 'What an edit would change.', {
   file: z.string(),
-  hash: hash.describe('Identifies what was reviewed: the old and the new content, and new secrets.'),
+  hash: fileHash.describe('Identifies what was reviewed: the old and the new content, and new secrets.'),
   editable,
   diff,
   paths: z.array(z.string()),
@@ -117,7 +122,7 @@ export const editProposal = named('EditProposal', 'What an edit would change.', 
 })
 export type EditProposal = ViewOf<typeof editProposal>
 
-export const configEditRecord = named('ConfigEditRecord', 'An edit in the history.', {
+export const configEditRecord = namedSchema('ConfigEditRecord', 'An edit in the history.', {
   id: z.string(),
   at: z.number(),
   by: z.string(),
@@ -128,13 +133,13 @@ export const configEditRecord = named('ConfigEditRecord', 'An edit in the histor
 })
 export type ConfigEditRecord = ViewOf<typeof configEditRecord>
 
-export const appliedEdit = named('AppliedEdit', 'An edit that was written, and the reload that followed.', {
+export const appliedEdit = namedSchema('AppliedEdit', 'An edit that was written, and the reload that followed.', {
   edit: configEditRecord,
   reload: reloadEvent,
 })
 export type AppliedEdit = ViewOf<typeof appliedEdit>
 
-export const serverTest = named('ServerTest', 'The result of starting a server once.', {
+export const serverTest = namedSchema('ServerTest', 'The result of starting a server once.', {
   name: z.string(),
   ok: z.boolean(),
   error: z.string().nullable(),
@@ -164,7 +169,7 @@ export const serverTest = named('ServerTest', 'The result of starting a server o
 })
 export type ServerTest = ViewOf<typeof serverTest>
 
-export const foundServer = named('FoundServerView', "A server in an MCP client's file.", {
+export const foundServer = namedSchema('FoundServerView', "A server in an MCP client's file.", {
   client: z.string(),
   file: z.string(),
   name: z.string(),
@@ -174,7 +179,7 @@ export const foundServer = named('FoundServerView', "A server in an MCP client's
 })
 export type FoundServerView = ViewOf<typeof foundServer>
 
-export const serverForm = named('ServerForm', 'What a form for a server needs.', {
+export const serverForm = namedSchema('ServerForm', 'What a form for a server needs.', {
   schema: z.record(z.string(), z.unknown()).describe('The JSON schema of a server in the configuration.'),
   common: z.array(z.string()).describe('The settings that most servers need, in the order of a form.'),
   registry: z.string().nullable().describe('The MCP registry that can be searched; null if none is configured.'),
@@ -183,7 +188,7 @@ export type ServerForm = ViewOf<typeof serverForm>
 
 export const registryQuery = z.strictObject({ search: z.string().min(1).max(200) })
 
-export const registryServer = named('RegistryServerView', 'A server in the MCP registry.', {
+export const registryServer = namedSchema('RegistryServerView', 'A server in the MCP registry.', {
   name: z.string(),
   description: z.string(),
   version: z.string(),
@@ -200,16 +205,20 @@ export const registryServer = named('RegistryServerView', 'A server in the MCP r
 })
 export type RegistryServerView = ViewOf<typeof registryServer>
 
-export const serverDefinitionView = named('ServerDefinitionView', 'A server as the configuration file defines it.', {
-  name: z.string(),
-  target: z.string().describe('Its command line or URL, without secrets.'),
-  file: z.string(),
-  editable,
-  definition: z
-    .record(z.string(), z.unknown())
-    .nullable()
-    .describe('With placeholders for secrets; null if it is not in the file.'),
-  yaml: z.string().describe('The same as YAML.'),
-  hash: hash.describe('Identifies the definition in the file.'),
-})
+export const serverDefinitionView = namedSchema(
+  'ServerDefinitionView',
+  'A server as the configuration file defines it.',
+  {
+    name: z.string(),
+    target: z.string().describe('Its command line or URL, without secrets.'),
+    file: z.string(),
+    editable,
+    definition: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('With placeholders for secrets; null if it is not in the file.'),
+    yaml: z.string().describe('The same as YAML.'),
+    hash: fileHash.describe('Identifies the definition in the file.'),
+  },
+)
 export type ServerDefinitionView = ViewOf<typeof serverDefinitionView>

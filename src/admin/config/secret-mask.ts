@@ -68,7 +68,9 @@ export class SecretMask {
       const masked = replaceSpans(text, secrets, (written, { value, spans }) =>
         this.#maskWritten(written, String(value), spans),
       )
-      return masked.replace(comments[syntax], (token) => (isComment.test(token) ? this.#maskComment(token) : token))
+      return masked.replace(commentPatterns[syntax], (token) =>
+        commentStart.test(token) ? this.#maskComment(token) : token,
+      )
     } catch {
       return undefined
     }
@@ -134,7 +136,7 @@ function secretsInSetting(path: Path, value: unknown, literal: string): readonly
   const text = String(value)
   const whole = [{ start: 0, end: text.length }]
   const kind = secretKindAt(path)
-  if (hasSecretKind(path)) return keywords.has(literal) ? [] : whole
+  if (hasSecretKind(path)) return secretKeywords.has(literal) ? [] : whole
   // The values of variables and headers have user-defined names, so the mark is on the section.
   const section = secretKindAt(path.slice(0, -1))
   if (section === 'variables' || section === 'headers') {
@@ -147,7 +149,7 @@ function secretsInSetting(path: Path, value: unknown, literal: string): readonly
     return /^[^/]*:\/\/[^/]*[^/:]@|[?#]/.test(filled) || secretsInUrl(filled).length > 0 ? whole : []
   }
   const name = path.at(-1)
-  const isNamed = typeof name === 'string' && isSecretName(name) && !keywords.has(literal) && kind !== 'section'
+  const isNamed = typeof name === 'string' && isSecretName(name) && !secretKeywords.has(literal) && kind !== 'section'
   return isNamed && typeof value === 'string' ? whole : undefined
 }
 
@@ -174,11 +176,11 @@ function mapScalars(value: unknown, change: (value: unknown, path: Path) => unkn
 /** Whether a comment contains a setting such as `password: …`, which may have been commented out. */
 const assignsSecret = (text: string): boolean =>
   [...text.matchAll(/([\w-]+)["']?\s*[:=]\s*["']?([^\s"',{}]+)/g)].some(
-    ([, name = '', value = '']) => isSecretName(name) && !keywords.has(value),
+    ([, name = '', value = '']) => isSecretName(name) && !secretKeywords.has(value),
   )
 
 /** Special values of settings for secrets. */
-const keywords: ReadonlySet<string> = new Set(['generated', 'none'])
+const secretKeywords: ReadonlySet<string> = new Set(['generated', 'none'])
 
 /** A reference with the scheme before it. `$${` is not a reference. */
 const references = /(?:\b(?:bearer|basic|token|apikey|digest)\s+)?(?<!\$)\$\{([^}]*)\}/gi
@@ -195,12 +197,12 @@ const literalText = (text: string): string =>
   })
 
 /** Matches comments, and strings if they can contain what looks like a comment. In YAML, also such parts of values. */
-const comments: Readonly<Record<Syntax, RegExp>> = {
+const commentPatterns: Readonly<Record<Syntax, RegExp>> = {
   yaml: /(?:^|(?<=\s))(?:#|\/\/)[^\r\n]*/gm,
   json: /"(?:\\.|[^"\\])*"|\/\/[^\r\n]*|\/\*.*?\*\//gs,
   toml: tomlToken,
 }
-const isComment = /^(?:#|\/[/*])/
+const commentStart = /^(?:#|\/[/*])/
 
 interface WrittenScalar extends ReplacedSpan {
   readonly path: Path

@@ -1,4 +1,4 @@
-const head = `# Toolway: one endpoint in front of all your MCP servers.
+const starterHead = `# Toolway: one endpoint in front of all your MCP servers.
 # Everything here is optional and has a default.
 
 version: 1
@@ -20,7 +20,7 @@ const example = `# The servers to put behind Toolway. Entries from Claude, Curso
 
 `
 
-const tail = `server:
+const starterTail = `server:
   host: 127.0.0.1          # only this machine; other addresses should be behind TLS
   port: 4322
 
@@ -36,8 +36,8 @@ telemetry:
 `
 
 /** The configuration that `init` writes if it finds no servers. It is valid without changes. */
-export const starter = head + example + tail
+export const starter = starterHead + example + starterTail
 
 /** The starter configuration, with these lines under `mcpServers`. */
 export const starterWith = (servers: string): string =>
-  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${tail}`
+  `${starterHead}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${starterTail}`

@@ -13,7 +13,7 @@ import type { Proposal } from './config-editor.ts'
 
 /** How long a test of a server may take. */
 const testMs = 30_000
-const maxShown = 500
+const maxShownItems = 500
 
 /** Starts each of these servers, which need not be in the configuration yet, once. No process is left behind. */
 export async function testServers(
@@ -80,10 +80,10 @@ function testView(
     protocolVersion: found.protocolVersion ?? null,
     reports: found.calls ?? null,
     startMs: found.startMs ?? null,
-    tools: own.slice(0, maxShown),
+    tools: own.slice(0, maxShownItems),
     tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
-    prompts: prompts.slice(0, maxShown).map((prompt) => redact(String(prompt.name))),
-    resources: [...resources, ...templates].slice(0, maxShown).map(addressOf),
+    prompts: prompts.slice(0, maxShownItems).map((prompt) => redact(String(prompt.name))),
+    resources: [...resources, ...templates].slice(0, maxShownItems).map(addressOf),
     findings: all
       .slice(0, 2_000)
       .flatMap((definition) =>

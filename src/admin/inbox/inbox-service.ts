@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { ProcessState } from '../../runtime/process-state.ts'
 import { chatText, postWithRetries } from '../../tools/sinks/webhook.ts'
-import { type AdminContext, audited } from '../context.ts'
+import { type AdminContext, auditOperation } from '../context.ts'
 import type { InboxItem, InboxView } from '../contract.ts'
 import { adminRoute, type Route } from '../router.ts'
 import { Dismissals, Inbox } from './inbox.ts'
@@ -47,7 +47,7 @@ export const createInboxAdmin = ({ inbox, audit }: Pick<AdminContext, 'inbox' | 
   /** Hides an item until it changes. */
   async dismissItem(caller: Caller, id: string): Promise<InboxView> {
     const action = { operation: 'dismiss_inbox_item', arguments: { id } }
-    await audited(audit, caller, action, () => inbox.dismiss(id, caller.principal))
+    await auditOperation(audit, caller, action, () => inbox.dismiss(id, caller.principal))
     return inbox.view()
   },
   onInbox: (listener: (view: InboxView) => void): Disposable => inbox.onChange(listener),
@@ -65,7 +65,7 @@ interface InboxWebhookOptions {
   random?(): number
 }
 
-const maxWaiting = 200
+const maxWaitingItems = 200
 const settings = { headers: {}, attempts: 4, timeout: 10_000 }
 
 /**
@@ -107,7 +107,7 @@ export function createInboxWebhook(options: InboxWebhookOptions): Disposable {
   const add = (items: readonly InboxItem[]) => {
     if (url() === undefined) return
     for (const item of items.filter(isOwn)) waiting.set(item.id, item)
-    for (const id of [...waiting.keys()].slice(0, Math.max(0, waiting.size - maxWaiting))) waiting.delete(id)
+    for (const id of [...waiting.keys()].slice(0, Math.max(0, waiting.size - maxWaitingItems))) waiting.delete(id)
     if (!sending && waiting.size > 0) void send()
   }
 

@@ -39,12 +39,16 @@ export const inboxSources = (context: InboxContext): readonly InboxSource[] => [
   diskSource(context),
 ]
 
-const page = (name: string, item: string) => `/${name}/${encodeURIComponent(item)}`
+const itemPage = (name: string, item: string) => `/${name}/${encodeURIComponent(item)}`
 
-const post = (name: string, path: string, more: Partial<InboxAction> = {}): InboxAction => ({ name, path, ...more })
+const postAction = (name: string, path: string, more: Partial<InboxAction> = {}): InboxAction => ({
+  name,
+  path,
+  ...more,
+})
 
 const turnOff = (server: string): InboxAction =>
-  post('Turn the server off', `servers/${encodeURIComponent(server)}/disable`, {
+  postAction('Turn the server off', `servers/${encodeURIComponent(server)}/disable`, {
     danger: true,
     confirm: `All tools of ${server} disappear, and calls to them are refused, until you turn it on again or Toolway restarts.`,
   })
@@ -57,7 +61,7 @@ const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource
   items: () =>
     sharedApprovals.list().map(({ id, agent, principal, server, tool, rule, askedAt, until }) => {
       const answer = (name: string, decision: ApprovalDecision, more: Partial<InboxAction> = {}) =>
-        post(name, `approvals/${encodeURIComponent(id)}`, { body: { decision }, ...more })
+        postAction(name, `approvals/${encodeURIComponent(id)}`, { body: { decision }, ...more })
       return {
         id: approvalItemId(id),
         kind: 'approval',
@@ -81,7 +85,7 @@ const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource
 export const approvalItemId = (approval: string): string => `approval:${approval}`
 
 /** Max findings that an item quotes. The definition's page shows all of them. */
-const maxFindings = 3
+const maxQuotedFindings = 3
 
 /** Definitions that are new, changed or flagged, until an operator decides about them. */
 function definitionSource({ current, history }: InboxContext): InboxSource {
@@ -128,7 +132,7 @@ function definitionSource({ current, history }: InboxContext): InboxSource {
 
 function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'findingsOf'>): InboxEntry {
   const { label, server, hash, quarantined, changed, flags, seenAt } = pin
-  const findings = flags.length === 0 ? [] : pins.findingsOf(label).filter(isFlag).slice(0, maxFindings)
+  const findings = flags.length === 0 ? [] : pins.findingsOf(label).filter(isFlag).slice(0, maxQuotedFindings)
   const excerpts = findings.map(findingText)
   const found = flags.length === 0 ? '' : `The scanner found: ${excerpts.join('; ') || flags.join(', ')}. `
   const what = changed.length > 0 ? `Changed: ${changed.join(', ')}. ` : ''
@@ -142,8 +146,8 @@ function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'findingsO
     detail: `${what}${found}${effect}`,
     since: seenAt,
     revision: `${hash} ${quarantined} ${flags.join()}`,
-    link: page('pins', label),
-    actions: [post(quarantined ? 'Keep blocked' : 'Block', `${path}/block`, { body: { hash } }), turnOff(server)],
+    link: itemPage('pins', label),
+    actions: [postAction(quarantined ? 'Keep blocked' : 'Block', `${path}/block`, { body: { hash } }), turnOff(server)],
   }
 }
 
@@ -169,7 +173,7 @@ function serverSource({ current, clock, isBusy = loadReading() }: InboxContext):
   const causeOf = ({ id, kind, detail }: InboxEntry): string => {
     if (kind !== 'server') return id
     if (clock.monotonic() < overloadedUntil && slowness.test(detail)) return 'overload'
-    return detail.replaceAll(nameOf(id), '').replace(/\d+/g, '')
+    return detail.replaceAll(serverOfItem(id), '').replace(/\d+/g, '')
   }
   return {
     items() {
@@ -181,7 +185,7 @@ function serverSource({ current, clock, isBusy = loadReading() }: InboxContext):
 }
 
 const serverId = (name: string): string => `server:${name}`
-const nameOf = (id: string): string => id.slice(serverId('').length)
+const serverOfItem = (id: string): string => id.slice(serverId('').length)
 
 function commonItem(cause: string, items: readonly InboxEntry[]): InboxEntry {
   const isOverload = cause === 'overload'
@@ -191,7 +195,7 @@ function commonItem(cause: string, items: readonly InboxEntry[]): InboxEntry {
     id: `servers:${createHash('sha256').update(cause).digest('hex').slice(0, 16)}`,
     ...{ kind: 'server', severity: 'warning', link: '/servers', actions: [] },
     title: `${items.length} servers ${what}`,
-    detail: `${detail} Servers: ${items.map(({ id }) => nameOf(id)).join(', ')}.`,
+    detail: `${detail} Servers: ${items.map(({ id }) => serverOfItem(id)).join(', ')}.`,
     since: Math.min(...items.map(({ since = 0 }) => since)),
     // Show a dismissed item again when twice as many servers have the problem.
     revision: String(Math.floor(Math.log2(items.length))),
@@ -204,10 +208,10 @@ function serverItems({ catalog }: Pick<Generation, 'catalog'>): InboxEntry[] {
     if (!isUnhealthy(health) && breaker !== 'open') return []
     // The item must not change every second.
     const reason = status.reason.replace(/ Next attempt in \d+ s\./, '')
-    const item = { id: serverId(name), since, link: page('servers', name), revision: `${health} ${breaker}` }
+    const item = { id: serverId(name), since, link: itemPage('servers', name), revision: `${health} ${breaker}` }
     const path = `servers/${encodeURIComponent(name)}`
     if (health === 'needs-auth') {
-      const actions = [post('Sign in', `${path}/sign-in`)]
+      const actions = [postAction('Sign in', `${path}/sign-in`)]
       return [
         { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
       ]
@@ -215,7 +219,7 @@ function serverItems({ catalog }: Pick<Generation, 'catalog'>): InboxEntry[] {
     const title = `${name} ${health === 'degraded' ? 'is degraded' : 'is not working'}`
     const effect = breaker === 'open' ? ' Calls fail immediately while its circuit breaker is open.' : ''
     const detail = `${reason || (lastError ?? '')}${effect}`.trim()
-    const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
+    const actions = transport === 'in-process' ? [] : [postAction('Restart', `${path}/restart`), turnOff(name)]
     const severity = health === 'degraded' ? 'info' : 'warning'
     return [{ ...item, kind: 'server', severity, title, detail, actions }]
   })
@@ -240,7 +244,7 @@ function auditItems({ audit }: InboxContext): InboxEntry[] {
       title: 'The audit log was modified while Toolway was not running',
       detail: `Problems found at the start: ${changedBeforeStart}.`,
       revision: String(changedBeforeStart),
-      actions: [post('Verify', 'audit/chain/verify')],
+      actions: [postAction('Verify', 'audit/chain/verify')],
     })
   return items
 }
@@ -291,7 +295,7 @@ function reloadSource({ history }: InboxContext): InboxSource {
           since: last.at,
           revision: last.error ?? '',
           link: '/config',
-          actions: [post('Reload', 'config/reload')],
+          actions: [postAction('Reload', 'config/reload')],
         },
       ]
     },
@@ -345,7 +349,7 @@ function keyItems({ current, clock }: InboxContext): InboxEntry[] {
 }
 
 const revoke = (key: string): InboxAction =>
-  post('Revoke', `keys/${encodeURIComponent(key)}/revoke`, {
+  postAction('Revoke', `keys/${encodeURIComponent(key)}/revoke`, {
     danger: true,
     confirm: `Requests with the key ${key} are refused from now on. This cannot be undone.`,
   })
@@ -381,7 +385,7 @@ const historyItem = (problem = 'unknown'): InboxEntry => ({
 
 /** Below this, audit records and other state may soon not fit. */
 const minFreeBytes = 256 * 1_048_576
-const lookMs = 30_000
+const diskLookMs = 30_000
 
 async function freeDiskBytes(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path)
@@ -405,7 +409,7 @@ function diskSource({ current, clock, freeBytes = freeDiskBytes }: InboxContext)
 
   return {
     items() {
-      if (clock.monotonic() - lookedAt >= lookMs) {
+      if (clock.monotonic() - lookedAt >= diskLookMs) {
         lookedAt = clock.monotonic()
         void look()
       }

@@ -27,7 +27,7 @@ export interface InboxSource {
   onChange?(listener: () => void): Disposable
 }
 
-const pollMs = 1_000
+const inboxPollMs = 1_000
 /** Kinds that come from the state folder: they end in all processes at once. */
 const sharedKinds: ReadonlySet<InboxItem['kind']> = new Set(['definition', 'key'] as const)
 /** How long other items stay dismissed. Processes do not know when an item of another process ends. */
@@ -35,8 +35,8 @@ const maxDismissedMs = 7 * 86_400_000
 const maxItems = 200
 /** The rest is reserved for other kinds: callers who make many calls must not hide what else happens. */
 const maxApprovals = 100
-const maxTitle = 200
-const maxDetail = 1_000
+const maxTitleLength = 200
+const maxDetailLength = 1_000
 const urgency: Readonly<Record<InboxItem['severity'], number>> = { critical: 0, warning: 1, info: 2 }
 
 /** Items that end soon come first, then the most urgent, then the newest. */
@@ -155,7 +155,7 @@ export class Inbox implements Disposable {
   }
 
   #poll(): void {
-    this.#timer = this.#clock.after(pollMs, () => {
+    this.#timer = this.#clock.after(inboxPollMs, () => {
       this.#poll()
       this.view()
     })
@@ -190,8 +190,8 @@ export class Inbox implements Disposable {
     const shown = (part: string, max: number) => shorten(visible(this.#redact(part)), max)
     return {
       ...entry,
-      title: shown(entry.title, maxTitle),
-      detail: shown(entry.detail, maxDetail),
+      title: shown(entry.title, maxTitleLength),
+      detail: shown(entry.detail, maxDetailLength),
       actions,
       since: since ?? this.#firstSeen.get(entry.id)?.at ?? this.#clock.now(),
     }
@@ -219,7 +219,7 @@ const dismissal = z.object({
   /** When the item last ended in a process. It may go on in others. */
   endedAt: z.number().optional(),
 })
-const content = z.object({ version: z.literal(1), dismissed: z.array(dismissal) })
+const dismissalFile = z.object({ version: z.literal(1), dismissed: z.array(dismissal) })
 type Dismissal = Readonly<z.output<typeof dismissal>>
 type DismissedItem = Pick<Dismissal, 'id' | 'revision'>
 
@@ -289,7 +289,7 @@ export class Dismissals {
     const mark = found && `${found.ino} ${found.size} ${found.mtimeNs}`
     if (mark === this.#mark) return
     this.#mark = mark
-    const parsed = found?.isFile() ? content.safeParse(parseJson(readFileSync(this.#path, 'utf8'))) : undefined
+    const parsed = found?.isFile() ? dismissalFile.safeParse(parseJson(readFileSync(this.#path, 'utf8'))) : undefined
     if (parsed?.success === false)
       this.#log.warn({ path: this.#path }, 'the list of dismissed inbox items is damaged; showing all items')
     this.#dismissed = new Map((parsed?.data?.dismissed ?? []).map((one) => [dismissalKey(one), one]))

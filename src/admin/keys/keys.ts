@@ -1,9 +1,9 @@
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
-import { createApiKey, type IssuedKey, listKeys, revokeApiKey, rotateApiKey } from '../../stores/api-keys.ts'
+import { createApiKey, type IssuedKey, listApiKeys, revokeApiKey, rotateApiKey } from '../../stores/api-keys.ts'
 import { keyFile } from '../../stores/key-file.ts'
-import { type AdminContext, audited } from '../context.ts'
+import { type AdminContext, auditOperation } from '../context.ts'
 import type { CreateKey, IssuedKeyView, KeysView, RotateKey } from '../contract.ts'
 import { adminRoute, type Route } from '../router.ts'
 import * as schema from './schema.ts'
@@ -21,12 +21,12 @@ export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: Ad
   }
   const keys = (): KeysView => {
     const { config } = current().loaded
-    const { keys, problem = null } = listKeys(keyContext(), keyUsage.lastUses())
+    const { keys, problem = null } = listApiKeys(keyContext(), keyUsage.lastUses())
     return { keys, problem, file: keyFile(config.stores.path), agents: Object.keys(config.agents) }
   }
   /** Makes an audited change, which applies to the next request. */
-  const change = <T>(caller: Caller, action: Parameters<typeof audited>[2], work: () => Promise<T>) =>
-    audited(audit, caller, action, async () => {
+  const change = <T>(caller: Caller, action: Parameters<typeof auditOperation>[2], work: () => Promise<T>) =>
+    auditOperation(audit, caller, action, async () => {
       const made = await work()
       cluster.keysChanged()
       return made
@@ -70,12 +70,12 @@ export const keysRoutes = (admin: KeysService): readonly Route[] => [
     run: () => admin.keys(),
   }),
   adminRoute('POST', 'keys', 'Creates an API key and returns it once', {
-    body: schema.createKey,
+    body: schema.createKeyRequest,
     answer: schema.issuedKeyView,
     run: ({ caller, body }) => admin.createKey(caller, body),
   }),
   adminRoute('POST', 'keys/{id}/rotate', 'Gives a key a new secret and returns it once; the old one ends later', {
-    body: schema.rotateKey,
+    body: schema.rotateKeyRequest,
     answer: schema.issuedKeyView,
     run: ({ caller, target, body }) => admin.rotateKey(caller, target, body),
   }),

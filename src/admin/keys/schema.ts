@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { dayMs } from '../../lib/duration.ts'
-import { named, type ViewOf } from '../overview/schema.ts'
+import { namedSchema, type ViewOf } from '../overview/schema.ts'
 
 const agents = z.array(z.string().min(1).max(256)).max(100).describe('The agents that it may act as; `*` means all.')
 
-const keyView = named('KeyView', 'An API key, without its secret and hash.', {
+const keyView = namedSchema('KeyView', 'An API key, without its secret and hash.', {
   id: z.string(),
   agents,
   admin: z.boolean(),
@@ -22,7 +22,7 @@ const keyView = named('KeyView', 'An API key, without its secret and hash.', {
 })
 export type KeyView = ViewOf<typeof keyView>
 
-export const keysView = named('KeysView', 'All API keys.', {
+export const keysView = namedSchema('KeysView', 'All API keys.', {
   keys: z.array(keyView),
   file: z.string().describe('The file that contains the hashes of keys that are not in the configuration.'),
   problem: z.string().nullable().describe('Why the keys in the file are not accepted.'),
@@ -30,7 +30,7 @@ export const keysView = named('KeysView', 'All API keys.', {
 })
 export type KeysView = ViewOf<typeof keysView>
 
-export const createKey = z.strictObject({
+export const createKeyRequest = z.strictObject({
   id: z.string().max(256).describe('The name of the key: letters, digits and . _ -. It is shown in the audit log.'),
   agents: agents.default([]),
   admin: z.boolean().default(false).describe('Whether it may use the admin API.'),
@@ -41,9 +41,9 @@ export const createKey = z.strictObject({
     .optional()
     .describe('Its lifetime. Default: unlimited.'),
 })
-export type CreateKey = ViewOf<typeof createKey>
+export type CreateKey = ViewOf<typeof createKeyRequest>
 
-export const rotateKey = z.strictObject({
+export const rotateKeyRequest = z.strictObject({
   keepOldMs: z
     .int()
     .min(0)
@@ -55,9 +55,9 @@ export const rotateKey = z.strictObject({
     .optional()
     .describe('When the secret to replace was created. If the key has been rotated since, the request is a conflict.'),
 })
-export type RotateKey = ViewOf<typeof rotateKey>
+export type RotateKey = ViewOf<typeof rotateKeyRequest>
 
-export const issuedKeyView = named('IssuedKeyView', 'A new secret. It is returned only once.', {
+export const issuedKeyView = namedSchema('IssuedKeyView', 'A new secret. It is returned only once.', {
   secret: z.string().describe('The key to send as a bearer token. Toolway stores only its hash.'),
   key: keyView,
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { call } from '../views.fixture.ts'
-import { figuresOf, seriesOf, statsOf } from './figures.ts'
+import { figuresOfCalls, seriesOfCalls, statsOfCalls } from './figures.ts'
 
 const calls = [
   call({ id: 'a', at: 1_000, ms: 10 }),
@@ -13,21 +13,21 @@ const calls = [
 
 describe('G9: figures of visible calls', () => {
   test('count finished calls, and time those that were neither denied nor answered from the cache', () => {
-    expect(figuresOf(calls, 10_000)).toEqual({
+    expect(figuresOfCalls(calls, 10_000)).toEqual({
       ...{ calls: 5, errors: 2, denials: 1, perSecond: 0.5, averageMs: 20 },
       ...{ p50Ms: expect.closeTo(20, 0), p95Ms: expect.closeTo(30, 0), p99Ms: expect.closeTo(30, 0) },
     })
   })
 
   test('are empty without calls', () => {
-    expect(figuresOf([], 0)).toEqual({
+    expect(figuresOfCalls([], 0)).toEqual({
       ...{ calls: 0, errors: 0, denials: 0, perSecond: 0, averageMs: null },
       ...{ p50Ms: null, p95Ms: null, p99Ms: null },
     })
   })
 
   test('are given in time steps, gaps included', () => {
-    const { stepMs, points } = seriesOf(calls, 0, 4_000, [500, 4_000])
+    const { stepMs, points } = seriesOfCalls(calls, 0, 4_000, [500, 4_000])
     expect(stepMs).toBe(1_000)
     expect(points.map((point) => [point.at, point.calls, point.cacheHits, point.cacheMisses])).toEqual([
       [0, 0, 0, 0],
@@ -35,18 +35,18 @@ describe('G9: figures of visible calls', () => {
       [2_000, 3, 1, 1],
       [3_000, 0, 0, 0],
     ])
-    expect(seriesOf(calls, 0, 1_000_000_000_000, [0, 4_000]).points.length).toBeLessThanOrEqual(201)
+    expect(seriesOfCalls(calls, 0, 1_000_000_000_000, [0, 4_000]).points.length).toBeLessThanOrEqual(201)
   })
 
   test('are grouped by name, most calls first; tools by server and name', () => {
-    expect(statsOf(calls, 'server', 5_000)).toMatchObject({
+    expect(statsOfCalls(calls, 'server', 5_000)).toMatchObject({
       since: 1_000,
       rows: [
         { name: 'files', calls: 4 },
         { name: 'memory', calls: 1 },
       ],
     })
-    expect(statsOf(calls, 'tool', 5_000).rows).toMatchObject([{ name: 'files.read', calls: 4 }])
-    expect(statsOf([], 'agent', 5_000)).toEqual({ by: 'agent', since: 5_000, to: 5_000, rows: [] })
+    expect(statsOfCalls(calls, 'tool', 5_000).rows).toMatchObject([{ name: 'files.read', calls: 4 }])
+    expect(statsOfCalls([], 'agent', 5_000)).toEqual({ by: 'agent', since: 5_000, to: 5_000, rows: [] })
   })
 })

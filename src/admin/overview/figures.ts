@@ -28,7 +28,7 @@ export interface VisibleFigures {
 }
 
 const overviewMs = 60_000
-const keptMs = 500
+const ownCallsMs = 500
 
 export function createFigures(context: AdminContext): VisibleFigures {
   const { stats, calls, current, clock, history, startedAt, worker } = context
@@ -37,7 +37,7 @@ export function createFigures(context: AdminContext): VisibleFigures {
   /** Recent calls by the caller's agent. Cached briefly, because one response may need figures for many servers. */
   const own = ({ agent }: Caller): readonly CallView[] => {
     const at = clock.now()
-    if (latest?.agent === agent && at - latest.at < keptMs) return latest.calls
+    if (latest?.agent === agent && at - latest.at < ownCallsMs) return latest.calls
     latest = { agent, at, calls: calls.list({ agent }, Number.MAX_SAFE_INTEGER) }
     return latest.calls
   }
@@ -47,13 +47,13 @@ export function createFigures(context: AdminContext): VisibleFigures {
       if (all(caller)) return stats.recent(overviewMs)
       const since = clock.now() - overviewMs
       const lately = own(caller).filter(({ at }) => at >= since)
-      return figuresOf(lately, overviewMs)
+      return figuresOfCalls(lately, overviewMs)
     },
     of(caller, by, name) {
       if (all(caller)) return stats.of(by, name)
-      const found = counted(own(caller), by).filter((call) => nameBy[by](call) === name)
+      const found = countedCalls(own(caller), by).filter((call) => nameBy[by](call) === name)
       const since = found.at(-1)?.at ?? clock.now()
-      return figuresOf(found, clock.now() - since)
+      return figuresOfCalls(found, clock.now() - since)
     },
     since: (caller) => (all(caller) ? stats.table('operation').since : (own(caller).at(-1)?.at ?? clock.now())),
     callsOf: (caller) => (caller.admin ? {} : { agent: caller.agent }),
@@ -70,7 +70,7 @@ export function createFigures(context: AdminContext): VisibleFigures {
       const matching = known.filter(
         (call) => (server ?? call.server) === call.server && (name ?? call.name) === call.name,
       )
-      return seriesOf(matching, from, to, [startedAt, clock.now()])
+      return seriesOfCalls(matching, from, to, [startedAt, clock.now()])
     },
     async stats(caller, { by, from, to = clock.now() }) {
       if (from !== undefined) checkRange(from, to)
@@ -79,7 +79,7 @@ export function createFigures(context: AdminContext): VisibleFigures {
       if (past) return past
       if (from === undefined && all(caller)) return stats.table(by)
       const known = agent === undefined ? calls.list({}, Number.MAX_SAFE_INTEGER) : own(caller)
-      return statsOf(
+      return statsOfCalls(
         known.filter(({ at }) => at >= (from ?? 0) && at < to),
         by,
         to,
@@ -104,13 +104,13 @@ function tallyOf(calls: readonly CallView[]) {
 }
 
 /** Computes figures from a list of calls, for callers who may see only their own agent's calls. */
-export const figuresOf = (calls: readonly CallView[], ms: number): Figures => totalOf(...tallyOf(calls), ms)
+export const figuresOfCalls = (calls: readonly CallView[], ms: number): Figures => totalOf(...tallyOf(calls), ms)
 
-const maxPoints = 200
+const maxSeriesPoints = 200
 const minStepMs = 1_000
 
-export function seriesOf(calls: readonly CallView[], from: number, to: number, run: Run): Series {
-  const stepMs = Math.max(minStepMs, Math.ceil((to - from) / maxPoints / minStepMs) * minStepMs)
+export function seriesOfCalls(calls: readonly CallView[], from: number, to: number, run: Run): Series {
+  const stepMs = Math.max(minStepMs, Math.ceil((to - from) / maxSeriesPoints / minStepMs) * minStepMs)
   const steps = Map.groupBy(calls, ({ at }) => Math.floor(at / stepMs) * stepMs)
   return seriesOfPoints({ from, to }, stepMs, [run], (at) => pointOf(at, ...tallyOf(steps.get(at) ?? []), stepMs))
 }
@@ -124,14 +124,14 @@ const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {
 }
 
 /** The calls to count. Statistics by tool count only tool calls; all other statistics count every call. */
-const counted = (calls: readonly CallView[], by: Stats['by']) =>
+const countedCalls = (calls: readonly CallView[], by: Stats['by']) =>
   by === 'tool' ? calls.filter(({ operation }) => operation === 'call_tool') : calls
 
-export function statsOf(calls: readonly CallView[], by: Stats['by'], now: number): Stats {
+export function statsOfCalls(calls: readonly CallView[], by: Stats['by'], now: number): Stats {
   const since = calls.reduce((oldest, { at }) => Math.min(oldest, at), now)
-  const rows = [...Map.groupBy(counted(calls, by), nameBy[by])].map(([name, some]) => ({
+  const rows = [...Map.groupBy(countedCalls(calls, by), nameBy[by])].map(([name, some]) => ({
     name,
-    ...figuresOf(some, now - since),
+    ...figuresOfCalls(some, now - since),
   }))
   return { by, since, to: now, rows: rows.sort((one, another) => another.calls - one.calls) }
 }

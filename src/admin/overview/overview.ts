@@ -45,7 +45,7 @@ export function overviewFor(caller: Caller, context: AdminContext, figures: Visi
       state: status.breaker,
       since: breakers.stateOf(name).since,
     })),
-    reload: reloadView(context, caller.admin),
+    reload: viewReloads(context, caller.admin),
   }
 }
 
@@ -66,7 +66,7 @@ function loadFor(caller: Caller, context: AdminContext): Load {
 }
 
 /** The state of configuration reloads. Only admins see the error, because it may quote the configuration. */
-export function reloadView({ reloads, current }: AdminContext, admin: boolean): ReloadView {
+export function viewReloads({ reloads, current }: AdminContext, admin: boolean): ReloadView {
   const { attempts, successes } = reloads.status()
   const [latest] = reloads.attempts
   const error = latest?.error ?? null
@@ -86,7 +86,7 @@ export const overviewRoutes = (admin: OverviewService): readonly Route[] => [
   }),
   userRoute('GET', 'stats', 'Statistics by agent, server, operation or tool', {
     query: schema.statsQuery,
-    answer: schema.stats,
+    answer: schema.statsSchema,
     run: ({ caller, query }) => admin.stats(caller, query),
   }),
 ]

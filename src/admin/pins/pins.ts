@@ -6,7 +6,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { pluralize } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
-import { type AdminContext, audited } from '../context.ts'
+import { type AdminContext, auditOperation } from '../context.ts'
 import type { ApprovedPins, PinDecisions, PinDetail, PinPage, PinsQuery, PinView } from '../contract.ts'
 import { adminRoute, type Route } from '../router.ts'
 import { pageAfter } from '../tools/visibility.ts'
@@ -21,7 +21,7 @@ export type PinsService = ReturnType<typeof createPinsAdmin>
 export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current' | 'audit'>) {
   const pin = (label: string): PinDetail => {
     const { pins } = current()
-    const { server, pin } = findPin(pins, label)
+    const { server, pin } = requirePin(pins, label)
     const definitions = reviewPin(server, pin, pins.names()).map((definition) => ({
       ...definition,
       findings: definition.findings.map((finding) => ({ ...finding, where: visible(finding.where) })),
@@ -36,10 +36,10 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
     { label, hash }: { readonly label: string; readonly hash: string },
     work: (pins: Pins) => Promise<unknown>,
   ): Promise<PinDetail> => {
-    const { server, pin: found } = findPin(current().pins, label)
+    const { server, pin: found } = requirePin(current().pins, label)
     if (![...found.approved, ...found.pending].some((one) => one.hash === hash))
       throw invalidArguments(`${visible(label)} has no definition ${hash}: reload the page, it may have changed again.`)
-    await audited(audit, caller, { operation, server, arguments: { label, hash } }, () => work(current().pins))
+    await auditOperation(audit, caller, { operation, server, arguments: { label, hash } }, () => work(current().pins))
     return pin(label)
   }
 
@@ -58,7 +58,7 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
       // By label and hash: `b.c` of server `a` and `c` of server `a.b` have the same label.
       const servers = new Map(pins.list().map(({ label, hash, server }) => [`${hash} ${label}`, server]))
       const changed = definitions.filter(({ label, hash }) => !servers.has(`${hash} ${label}`))
-      for (const { label } of changed) findPin(pins, label)
+      for (const { label } of changed) requirePin(pins, label)
       if (changed.length > 0) {
         const names = changed.slice(0, 3).map(({ label }) => visible(label).slice(0, 200))
         const count = `${pluralize(changed.length, 'definition')} changed since they were shown: ${names.join(', ')}`
@@ -67,7 +67,7 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
       const approvals = definitions.map(({ label, hash }) => {
         const server = servers.get(`${hash} ${label}`)
         const action = { operation: 'approve_pins', server, arguments: { label, hash } }
-        return audited(audit, caller, action, () => current().pins.approve({ label, hash, server }))
+        return auditOperation(audit, caller, action, () => current().pins.approve({ label, hash, server }))
       })
       await Promise.all(approvals)
       return { approved: approvals.length }
@@ -75,7 +75,7 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
   }
 }
 
-function findPin(pins: Pins, label: string) {
+function requirePin(pins: Pins, label: string) {
   const found = pins.find(label)
   if (found) return found
   const labels = pins.list().map((state) => state.label)

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { named, type ViewOf } from '../overview/schema.ts'
+import { namedSchema, type ViewOf } from '../overview/schema.ts'
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/)
+const definitionHash = z.string().regex(/^[0-9a-f]{64}$/)
 
 export const pinWord = z.enum(['approved', 'new', 'changed', 'flagged', 'blocked'])
 const state = pinWord.describe('What is known of the definition, and whether an operator decided about it.')
@@ -14,7 +14,7 @@ const pinFields = {
   state,
   quarantined: z.boolean().describe('Whether quarantine or an operator blocks the definition.'),
   open: z.boolean().describe('Whether the definition waits for a decision.'),
-  hash,
+  hash: definitionHash,
   seenAt: z.number(),
   approvedAt: z.number().nullable(),
   approvedBy: z.enum(['first sight', 'operator']).nullable(),
@@ -22,10 +22,10 @@ const pinFields = {
   flags: z.array(z.string()).describe('Kinds of suspicious content in the definition.'),
 }
 
-const pinView = named('PinView', 'The pin of a tool, a prompt or the instructions of a server.', pinFields)
+const pinView = namedSchema('PinView', 'The pin of a tool, a prompt or the instructions of a server.', pinFields)
 export type PinView = ViewOf<typeof pinView>
 
-export const pinPage = named('PinPage', 'Pinned definitions, those that wait for a decision first.', {
+export const pinPage = namedSchema('PinPage', 'Pinned definitions, those that wait for a decision first.', {
   mode: z.enum(['off', 'warn', 'quarantine']).describe('The setting policy.pins.'),
   pins: z.array(pinView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
@@ -43,15 +43,15 @@ export const pinsQuery = z.strictObject({
 })
 export type PinsQuery = ViewOf<typeof pinsQuery>
 
-const scanFinding = named('ScanFinding', 'Something in a definition that a person should check.', {
+const scanFinding = namedSchema('ScanFinding', 'Something in a definition that a person should check.', {
   kind: z.string(),
   severity: z.enum(['high', 'warn', 'info']),
   where: z.string().describe('The path within the definition; empty if it is not known.'),
   excerpt: z.string().describe('The text, with invisible characters spelt out.'),
 })
 
-const reviewedDefinition = named('ReviewedDefinition', 'One definition kept for a pin.', {
-  hash,
+const reviewedDefinition = namedSchema('ReviewedDefinition', 'One definition kept for a pin.', {
+  hash: definitionHash,
   at: z.number().describe('When it was approved or first seen.'),
   state,
   approvedBy: z.enum(['first sight', 'operator']).nullable(),
@@ -69,7 +69,7 @@ const reviewedDefinition = named('ReviewedDefinition', 'One definition kept for 
 })
 export type ReviewedDefinitionView = ViewOf<typeof reviewedDefinition>
 
-export const pinDetail = named('PinDetail', 'A pin and the definitions kept for it.', {
+export const pinDetail = namedSchema('PinDetail', 'A pin and the definitions kept for it.', {
   ...pinFields,
   mode: z.enum(['off', 'warn', 'quarantine']).describe('The setting policy.pins.'),
   definitions: z.array(reviewedDefinition).describe('The current one first, then the newest.'),
@@ -77,19 +77,19 @@ export const pinDetail = named('PinDetail', 'A pin and the definitions kept for 
 export type PinDetail = ViewOf<typeof pinDetail>
 
 export const pinDecision = z.strictObject({
-  hash: hash.describe('The definition that the decision is about, as shown by GET pins/LABEL.'),
+  hash: definitionHash.describe('The definition that the decision is about, as shown by GET pins/LABEL.'),
 })
 
 export const pinDecisions = z.strictObject({
   definitions: z
-    .array(z.strictObject({ label: z.string().min(1).max(2_000), hash }))
+    .array(z.strictObject({ label: z.string().min(1).max(2_000), hash: definitionHash }))
     .min(1)
     .max(500)
     .describe('The definitions to approve, with `label` and `hash` as shown by GET pins.'),
 })
 export type PinDecisions = ViewOf<typeof pinDecisions>
 
-export const approvedPins = named('ApprovedPins', 'The result of approving several definitions.', {
+export const approvedPins = namedSchema('ApprovedPins', 'The result of approving several definitions.', {
   approved: z.int().min(0).describe('How many definitions were approved.'),
 })
 export type ApprovedPins = ViewOf<typeof approvedPins>

@@ -10,7 +10,7 @@ import { progressValues } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
 import { SseStream } from '../../serve/http/sse-stream.ts'
-import { askable, callId, nonInteractive, perform } from '../calls/calls.ts'
+import { askable, nonInteractive, perform, shortCallId } from '../calls/calls.ts'
 import { toolsQuery } from '../calls/schema.ts'
 import type { AdminContext } from '../context.ts'
 import type {
@@ -26,7 +26,7 @@ import type {
   ToolsQuery,
 } from '../contract.ts'
 import { resolveAgent } from '../policy/agents.ts'
-import { answered, argumentsOf, failureEvent, type Route, userRoute } from '../router.ts'
+import { bodyArguments, failureEvent, type Route, responseSent, userRoute } from '../router.ts'
 import { selectTools } from '../tools/visibility.ts'
 import * as schema from './schema.ts'
 
@@ -136,7 +136,7 @@ export function createPlayground({ access, current }: AdminContext, questions: P
     async playground(caller: Caller, given: PlaygroundInput, stream: PlaygroundStream): Promise<void> {
       const who = { ...actAs(caller, given.agent), capabilities: askable }
       const { served, input } = await resolveOperation(access.view(who), given)
-      const id = callId()
+      const id = shortCallId()
       stream.send({ kind: 'start', call: id })
       const peer = quietPeer(
         (...request) => questions.ask(caller.principal, stream, ...request),
@@ -162,7 +162,7 @@ export function createPlayground({ access, current }: AdminContext, questions: P
       const served = await access.view(who).resolve(kind, name, { operation: 'complete' })
       const args = filled === undefined ? { argument } : { argument, context: { arguments: filled } }
       const input = { arguments: Json.of<Record<string, unknown>>(args), uri: served.uri, meta: {} }
-      const call = { id: callId(), caller: who, entry: served.entry, input, signal, peer: nonInteractive }
+      const call = { id: shortCallId(), caller: who, entry: served.entry, input, signal, peer: nonInteractive }
       const { body } = await access.complete(call)
       const { values, hasMore } = (body.value.completion ?? {}) as { values?: unknown; hasMore?: unknown }
       const texts = Array.isArray(values) ? values.filter((value) => typeof value === 'string') : []
@@ -197,15 +197,15 @@ const requestRefused = 'The person at the dashboard refused the request.'
 /** MCP allows no more values in one response. */
 const maxCompletions = 100
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 const viewResource = ({ name, entry, definition }: Served): ResourceView => ({
   uri: name,
   template: entry.kind === 'template',
   server: entry.server,
-  name: textOf(definition.title) || textOf(definition.name),
-  description: textOf(definition.description),
-  mimeType: textOf(definition.mimeType) || null,
+  name: textOrEmpty(definition.title) || textOrEmpty(definition.name),
+  description: textOrEmpty(definition.description),
+  mimeType: textOrEmpty(definition.mimeType) || null,
 })
 
 function viewPrompt({ name, entry, definition }: Served): PromptView {
@@ -213,14 +213,14 @@ function viewPrompt({ name, entry, definition }: Served): PromptView {
   return {
     name,
     server: entry.server,
-    title: textOf(definition.title) || null,
-    description: textOf(definition.description),
+    title: textOrEmpty(definition.title) || null,
+    description: textOrEmpty(definition.description),
     arguments: declared
       .map((one) => (one ?? {}) as { name?: unknown; description?: unknown; required?: unknown })
       .filter((one) => typeof one.name === 'string')
       .map((one) => ({
         name: one.name as string,
-        description: textOf(one.description),
+        description: textOrEmpty(one.description),
         required: one.required === true,
       })),
   }
@@ -266,11 +266,11 @@ export const playgroundRoutes = (admin: PlaygroundService, streams: PlaygroundSt
     body: schema.playgroundInput,
     async run({ user, caller, body, bytes, signal, response }, { watch }) {
       watch(user, response)
-      const given = { ...body, arguments: argumentsOf(bytes) }
+      const given = { ...body, arguments: bodyArguments(bytes) }
       await streamOperation(response, streams, caller.principal, (send) =>
         admin.playground(caller, given, { signal, send }),
       )
-      return answered
+      return responseSent
     },
   }),
   userRoute('POST', 'playground/{ask}/answer', "Answers a server's request that a playground stream reported", {

@@ -9,7 +9,7 @@ import type { AgentView, Matrix, ToolsQuery, WhyParams, WhyView } from '../contr
 import { selectTools, withoutMetaTools } from '../tools/visibility.ts'
 
 /** All configured agents, or only the default agent if none are configured. */
-export const agentsOf = ({ policy }: Pick<Generation, 'policy'>): readonly string[] =>
+export const agentNames = ({ policy }: Pick<Generation, 'policy'>): readonly string[] =>
   policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
 
 export const asAgent = (agent: string): Caller => ({
@@ -31,7 +31,7 @@ export function agentViews({ current, stats }: AdminContext): readonly AgentView
   const { policy, catalog, concurrencyOf, loaded } = generation
   const { agents, defaults, limits } = loaded.config
   const fallback = defaults.agent ?? (defaults.denyOnMissingAgent ? undefined : defaultAgent)
-  return agentsOf(generation).map((name) => {
+  return agentNames(generation).map((name) => {
     const family = lineage(name, policy.agents)
     const view = catalog.view(asAgent(name))
     const perMinute = family.map((one) => agents[one]?.perMinute).find((limit) => limit !== undefined)
@@ -52,7 +52,7 @@ export function agentViews({ current, stats }: AdminContext): readonly AgentView
 
 export function matrixOf({ current }: AdminContext, query: ToolsQuery): Matrix {
   const generation = current()
-  const agents = agentsOf(generation)
+  const agents = agentNames(generation)
   const callers = agents.map(asAgent)
   const { tools, ...page } = selectTools(withoutMetaTools(generation.catalog.everything('tool')), query)
   const rows = tools.map(({ entry }) => ({

@@ -25,11 +25,11 @@ import type {
   ToolsQuery,
   WhyParams,
 } from '../contract.ts'
-import { adminRoute, answered, type Route, userRoute } from '../router.ts'
+import { adminRoute, type Route, responseSent, userRoute } from '../router.ts'
 import * as catalog from '../tools/schema.ts'
 import type { ToolsService } from '../tools/tools.ts'
 import { withoutMetaTools } from '../tools/visibility.ts'
-import { agentsOf, agentViews, asAgent, matrixOf, whyFor } from './agents.ts'
+import { agentNames, agentViews, asAgent, matrixOf, whyFor } from './agents.ts'
 import * as schema from './schema.ts'
 
 export type PolicyService = ReturnType<typeof createPolicyAdmin>
@@ -37,11 +37,11 @@ export type PolicyService = ReturnType<typeof createPolicyAdmin>
 /** Replays at a time in one process. They share the thread that searches the audit log. */
 const maxReplays = 2
 /** More records take longer than an operator waits: about ten seconds for a million. */
-const maxRecords = 5_000_000
+const maxReplayRecords = 5_000_000
 const maxGroups = 200
 const maxRows = 500
 /** How long permissions are compared before other work gets its turn. */
-const sliceMs = 10
+const comparisonSliceMs = 10
 
 /** Shows the effect of a proposed policy, on the permissions of agents and on recorded calls. */
 export function createPolicyAdmin(
@@ -66,7 +66,7 @@ export function createPolicyAdmin(
         .replay(
           { config: { agents, policy, defaults, mcpServers }, serversProposed },
           {
-            ...{ since, maxRecords, signal },
+            ...{ since, maxRecords: maxReplayRecords, signal },
             progress(done) {
               latest = done
               wake.resolve()
@@ -99,7 +99,7 @@ export function createPolicyAdmin(
     async policySettings(): Promise<PolicySettings> {
       const { values, hashAt } = await edits.content()
       const { path: file, editable } = await edits.file()
-      return { file, editable, parts: partsOf(values, hashAt), schemas: formSchemas() }
+      return { file, editable, parts: policyParts(values, hashAt), schemas: formSchemas() }
     },
     async previewPolicy(edit: ConfigEdit): Promise<PolicyPreview> {
       const { config } = await edits.loadedWith(edit)
@@ -108,12 +108,12 @@ export function createPolicyAdmin(
       const quarantined = config.policy.pins === 'quarantine' ? pins.denialOf : undefined
       const policy = new Policy({ config, quarantined })
       const tools = withoutMetaTools(generation.catalog.everything('tool'))
-      const compare = comparison(generation.policy, policy, agentsOf(generation), agentsOf({ policy }))
+      const compare = comparison(generation.policy, policy, agentNames(generation), agentNames({ policy }))
       if (isDeepStrictEqual(config, loaded.config)) return compare.result()
       let started = performance.now()
       for (const { entry } of tools) {
         compare.add(entry)
-        if (performance.now() - started < sliceMs) continue
+        if (performance.now() - started < comparisonSliceMs) continue
         await setImmediate()
         started = performance.now()
       }
@@ -174,7 +174,7 @@ function comparison(before: Policy, after: Policy, oldAgents: readonly string[],
 }
 
 /** The parts of the policy, whether or not the file contains them. */
-function partsOf(content: Readonly<Record<string, unknown>>, hashAt: (path: Path) => string): PolicyPart[] {
+function policyParts(content: Readonly<Record<string, unknown>>, hashAt: (path: Path) => string): PolicyPart[] {
   const part = (kind: PolicyPart['kind'], title: string, path: string[], value: unknown): PolicyPart => ({
     ...{ kind, title, path, value: value ?? null },
     yaml: value === undefined || value === null ? '' : stringify(value, { lineWidth: 0 }),
@@ -239,7 +239,7 @@ export const policyRoutes = (admin: PolicyService & Pick<ToolsService, 'agentToo
       async run({ user, body: { edit, days }, signal, response }, { watch, stream }) {
         watch(user, response)
         await stream(response, admin.replayPolicy(edit, days, signal))
-        return answered
+        return responseSent
       },
     },
   ),

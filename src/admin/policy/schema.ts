@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { configEdit, editable } from '../config/schema.ts'
-import { named, type ViewOf } from '../overview/schema.ts'
+import { namedSchema, type ViewOf } from '../overview/schema.ts'
 
-const count = z.int().min(0)
+const policyCount = z.int().min(0)
 
-const policyPart = named('PolicyPart', 'A part of the policy in the configuration file.', {
+const policyPart = namedSchema('PolicyPart', 'A part of the policy in the configuration file.', {
   path: z.array(z.string()).describe('Where it is, such as ["agents", "coder"].'),
   kind: z.enum(['agent', 'rules', 'limits', 'defaults', 'guards']),
   title: z.string(),
@@ -14,7 +14,7 @@ const policyPart = named('PolicyPart', 'A part of the policy in the configuratio
 })
 export type PolicyPart = ViewOf<typeof policyPart>
 
-export const policySettings = named('PolicySettings', 'The policy as the configuration file defines it.', {
+export const policySettings = namedSchema('PolicySettings', 'The policy as the configuration file defines it.', {
   file: z.string(),
   editable,
   parts: z.array(policyPart),
@@ -24,16 +24,18 @@ export const policySettings = named('PolicySettings', 'The policy as the configu
 })
 export type PolicySettings = ViewOf<typeof policySettings>
 
-const allowed = z
+const permissionsByAgent = z
   .array(z.boolean().nullable())
   .describe('For each agent in `agents`; null if the agent does not exist.')
 
-export const policyPreview = named('PolicyPreview', 'The permissions that an edit would change.', {
+export const policyPreview = namedSchema('PolicyPreview', 'The permissions that an edit would change.', {
   agents: z.array(z.string()).describe('The agents for which something changes.'),
-  rows: z.array(z.strictObject({ server: z.string(), tool: z.string(), before: allowed, after: allowed })),
-  changed: count.describe('How many permissions change.'),
-  total: count.describe('How many permissions there are: agents times tools.'),
-  omitted: count.describe('How many changed tools are not listed.'),
+  rows: z.array(
+    z.strictObject({ server: z.string(), tool: z.string(), before: permissionsByAgent, after: permissionsByAgent }),
+  ),
+  changed: policyCount.describe('How many permissions change.'),
+  total: policyCount.describe('How many permissions there are: agents times tools.'),
+  omitted: policyCount.describe('How many changed tools are not listed.'),
 })
 export type PolicyPreview = ViewOf<typeof policyPreview>
 
@@ -42,11 +44,11 @@ export const replayRequest = z.strictObject({
   days: z.number().positive().max(366).default(7).describe('How many days to look back.'),
 })
 
-const replayChange = named('ReplayChange', 'Recorded calls that would now be decided differently.', {
+const replayChange = namedSchema('ReplayChange', 'Recorded calls that would now be decided differently.', {
   agent: z.string(),
   server: z.string(),
   tool: z.string(),
-  calls: count,
+  calls: policyCount,
   last: z.number().describe('When the last of them was made.'),
   before: z.string().nullable().describe('The rule that decided; null if it was not recorded.'),
   after: z.string().describe('The rule that would decide.'),
@@ -55,15 +57,15 @@ const replayChange = named('ReplayChange', 'Recorded calls that would now be dec
 export type ReplayChange = ViewOf<typeof replayChange>
 
 const replayGroup = z.strictObject({
-  calls: count,
+  calls: policyCount,
   changes: z.array(replayChange).describe('Most calls first.'),
-  omitted: count.describe('How many groups are not listed.'),
+  omitted: policyCount.describe('How many groups are not listed.'),
 })
 
 /** Registered by name, so that the OpenAPI document describes the last event of the stream. */
-export const policyReplay = named('PolicyReplay', 'The effect of a proposed policy on recorded calls.', {
+export const policyReplay = namedSchema('PolicyReplay', 'The effect of a proposed policy on recorded calls.', {
   since: z.number(),
-  calls: count,
+  calls: policyCount,
   complete: z.boolean().describe('False if there were more records than can be replayed.'),
   denied: replayGroup,
   allowed: replayGroup,

@@ -22,29 +22,29 @@ export async function answerCallback(
   if (request.method !== 'GET') throw methodNotAllowed(request.method, 'GET')
   const { searchParams } = new URL(request.url ?? '', 'http://localhost')
   try {
-    redirect(response, `${pageOf(await signedIn(searchParams))}?signIn=done`)
+    redirectTo(response, `${serverPage(await signedIn(searchParams))}?signIn=done`)
   } catch (thrown) {
     const { code, message, details } = ToolwayError.from(thrown)
     const { server, cause } = details
-    if (server !== undefined && isDenial(cause)) return redirect(response, `${pageOf(server)}?signIn=denied`)
+    if (server !== undefined && isDenial(cause)) return redirectTo(response, `${serverPage(server)}?signIn=denied`)
     const link =
       server === undefined
         ? { href: '/servers', text: 'Back to servers' }
-        : { href: pageOf(server), text: `Back to ${server}` }
-    send(response, code === 'INTERNAL' ? 500 : 400, plainPage(`Sign-in failed. ${message}`, link))
+        : { href: serverPage(server), text: `Back to ${server}` }
+    sendPage(response, code === 'INTERNAL' ? 500 : 400, plainPage(`Sign-in failed. ${message}`, link))
   }
 }
 
-const pageOf = (server: string): string => `/servers/${encodeURIComponent(server)}`
+const serverPage = (server: string): string => `/servers/${encodeURIComponent(server)}`
 
 /** Whether the person at the authorization server did not consent. */
 const isDenial = (cause: unknown): boolean => (cause as { code?: unknown } | undefined)?.code === 'access_denied'
 
 /** Leaves this address, which contains an authorization code, for a page of the dashboard. */
-const redirect = (response: ServerResponse, location: string): void => {
+const redirectTo = (response: ServerResponse, location: string): void => {
   response.writeHead(303, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end()
 }
 
-const send = (response: ServerResponse, status: number, { headers, body }: ReturnType<typeof plainPage>): void => {
+const sendPage = (response: ServerResponse, status: number, { headers, body }: ReturnType<typeof plainPage>): void => {
   response.writeHead(status, headers).end(body)
 }

@@ -12,8 +12,8 @@ import { didYouMean } from '../../lib/similar-text.ts'
 import type { ServerAction } from '../../runtime/cluster.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
-import { redactConfig, targetOf } from '../config/config.ts'
-import { type AdminContext, audited } from '../context.ts'
+import { redactConfig, serverTarget } from '../config/config.ts'
+import { type AdminContext, auditOperation } from '../context.ts'
 import type { GrantView, RefreshedServers, ServerDetail, ServerOffer, ServerView, SignInView } from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
 import { adminRoute, type Route, userRoute } from '../router.ts'
@@ -24,7 +24,7 @@ import { callbackOf } from './oauth-callback.ts'
 export type ServersService = ReturnType<typeof createServersAdmin>
 
 /** How long a response waits for an action to finish. After that, clients poll the server's state. */
-const maxWaitMs = 15_000
+const maxActionWaitMs = 15_000
 const maxConnections = 100
 /** How many servers are refreshed at the same time. Refreshing may start a process. */
 const maxRefreshing = 8
@@ -70,7 +70,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
         throw invalidArguments(`${name} is disabled in the configuration: ${remedy}.`)
       }
       const operation = { operation: `${action}_server`, server: name }
-      await audited(audit, caller, operation, () => settleSoon(cluster.control(name, action), context))
+      await auditOperation(audit, caller, operation, () => settleSoon(cluster.control(name, action), context))
       return viewServer(caller, findServer(caller, name, current()))
     },
     /** Refreshes the lists of all servers that are turned on, a few at a time. Resolves as `control` does. */
@@ -86,7 +86,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
         for (let server = waiting.shift(); server; server = waiting.shift()) {
           const { name } = server
           const refresh = () => cluster.control(name, 'refresh')
-          await audited(audit, caller, { operation: 'refresh_server', server: name }, refresh)
+          await auditOperation(audit, caller, { operation: 'refresh_server', server: name }, refresh)
           // A refresh does not reject; the server's state says why it failed.
           const { health } = visibleServers(caller, current()).find((one) => one.name === name)?.status ?? {}
           if (health === 'unhealthy' || health === 'needs-auth') failed.push(name)
@@ -120,14 +120,14 @@ function createSignIns(context: AdminContext) {
       const config = current().loaded.config.mcpServers[name]
       if (!config) throw isBuiltIn(name)
       const action = { operation: 'sign_in_server', server: name }
-      return { url: await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect)) }
+      return { url: await auditOperation(audit, caller, action, () => oauth.beginHere(name, config, redirect)) }
     },
     /** Deletes a server's OAuth grants, or that of one principal. Returns those that are left. */
     async signOut(caller: Caller, name: string, principal?: string): Promise<readonly GrantView[]> {
       findServer(caller, name, current())
       const whose = principal === undefined ? {} : { arguments: { principal } }
       const action = { operation: 'sign_out_server', server: name, ...whose }
-      await audited(audit, caller, action, () => oauth.forget(name, principal))
+      await auditOperation(audit, caller, action, () => oauth.forget(name, principal))
       // Without a grant this fails, and then the server's state says that it needs a sign-in.
       await settleSoon(cluster.control(name, 'refresh'), context).catch(() => {})
       return grants(name)
@@ -143,7 +143,7 @@ function createSignIns(context: AdminContext) {
 }
 
 async function settleSoon(work: Promise<unknown>, { clock }: Pick<AdminContext, 'clock'>): Promise<void> {
-  if (await settles(work, maxWaitMs, clock)) await work
+  if (await settles(work, maxActionWaitMs, clock)) await work
 }
 
 function findServer(caller: Caller, name: string, generation: Generation): ServerSummary {
@@ -186,7 +186,7 @@ function launchOf(name: string, config: Config, redactor: Redactor): string | nu
   const server = config.mcpServers[name]
   if (!server) return null
   const { mcpServers } = redactConfig({ ...config, mcpServers: { [name]: server } }, redactor)
-  return targetOf(asRecord(asRecord(mcpServers)[name]))
+  return serverTarget(asRecord(asRecord(mcpServers)[name]))
 }
 
 /** The resources, resource templates and prompts of a server that the caller may see. */
@@ -237,7 +237,7 @@ export const serversRoutes = (servers: ServersService): readonly Route[] => [
     run: ({ target }) => servers.grants(target),
   }),
   adminRoute('POST', 'servers/{name}/sign-out', "Deletes a server's OAuth grants; returns those that are left", {
-    body: schema.signOut,
+    body: schema.signOutRequest,
     answer: z.array(schema.grantView),
     run: ({ caller, target, body }) => servers.signOut(caller, target, body.principal),
   }),

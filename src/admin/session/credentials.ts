@@ -98,10 +98,10 @@ export function createCredentials(options: {
 const over = () => HttpError.of('AUTH_REQUIRED', 'Your login has expired: log in again.')
 
 /** The cookie's name. It contains the port, because browsers share cookies between ports. */
-const nameOn = (port: number): string => `toolway_admin_${port}`
+const cookieName = (port: number): string => `toolway_admin_${port}`
 
 function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {
-  const name = nameOn(port)
+  const name = cookieName(port)
   for (const pair of (headers.cookie ?? '').split(';')) {
     const [key = '', value = ''] = pair.split('=').map((part) => part.trim())
     if (key === name && value !== '') return value
@@ -115,7 +115,7 @@ function setCookie(request: IncomingMessage, port: number, login?: Login): strin
   const seconds = login ? loginMs / 1000 : 0
   // Mark the cookie as secure if the page was loaded over TLS, so that the browser never sends it unencrypted.
   const secure = request.headers.origin?.startsWith('https://') ? '; Secure' : ''
-  return `${nameOn(port)}=${value}; Path=/admin/api; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
+  return `${cookieName(port)}=${value}; Path=/admin/api; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
 }
 
 /**
@@ -126,7 +126,9 @@ function setCookie(request: IncomingMessage, port: number, login?: Login): strin
 function checkSite({ headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    throw refused('The request came from another site: only the dashboard may use the admin API without a credential.')
+    throw csrfRefusal(
+      'The request came from another site: only the dashboard may use the admin API without a credential.',
+    )
   }
 }
 
@@ -135,11 +137,11 @@ function checkOurPage(request: IncomingMessage): void {
   checkSite(request)
   const { method, headers } = request
   if (method !== 'GET' && method !== 'HEAD' && headers['toolway-admin'] !== '1') {
-    throw refused('With a cookie, requests other than GET need the header "Toolway-Admin: 1".')
+    throw csrfRefusal('With a cookie, requests other than GET need the header "Toolway-Admin: 1".')
   }
 }
 
-const refused = (sentence: string) => HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
+const csrfRefusal = (sentence: string) => HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
 
 /** A browser's login. The credential stays in the gateway; the browser gets only the id. */
 interface Login {
@@ -156,7 +158,7 @@ interface Login {
 export const loginMs = 12 * 3_600_000
 
 /** How soon a login that ended in another process ends in this one. */
-const recheckMs = 5_000
+const loginRecheckMs = 5_000
 
 /**
  * Logins in memory, and in a store if there is one. Stored logins are encrypted with their id, which only the browser
@@ -166,7 +168,7 @@ export function createLogins(clock: Clock, store?: LoginStore) {
   // Logins by the digest of their id, oldest first. Digests ensure that lookup timing reveals nothing about the ids.
   const logins = new Map<string, Login>()
 
-  const forget = ({ id }: Login) => void logins.delete(digest(id))
+  const forget = ({ id }: Login) => void logins.delete(loginDigest(id))
 
   const makeRoom = (principal: string) => {
     for (const login of logins.values()) if (login.until <= clock.monotonic()) forget(login)
@@ -177,22 +179,22 @@ export function createLogins(clock: Clock, store?: LoginStore) {
 
   const remember = (login: Login): Login => {
     makeRoom(login.identity.principal)
-    logins.set(digest(login.id), login)
+    logins.set(loginDigest(login.id), login)
     return login
   }
 
   /** A login that is in memory. */
   const known = (id: string): Login | undefined => {
-    const login = logins.get(digest(id))
+    const login = logins.get(loginDigest(id))
     return login && login.until > clock.monotonic() ? login : undefined
   }
 
   /** Forgets a login that the store no longer has. A login that was never stored lives in this process only. */
   const recheck = async (login: Login, of: LoginStore) => {
     const at = clock.monotonic()
-    if (login.storedAt === undefined || at - login.storedAt < recheckMs) return
+    if (login.storedAt === undefined || at - login.storedAt < loginRecheckMs) return
     login.storedAt = at
-    if ((await of.find(digest(login.id))) === null) forget(login)
+    if ((await of.find(loginDigest(login.id))) === null) forget(login)
   }
 
   return {
@@ -200,9 +202,9 @@ export function createLogins(clock: Clock, store?: LoginStore) {
     async open(authorization: string, identity: AuthIdentity): Promise<Login> {
       const id = randomBytes(32).toString('base64url')
       const login = remember({ id, authorization, identity, until: clock.monotonic() + loginMs, storedAt: undefined })
-      const owner = digest(identity.principal)
+      const owner = loginDigest(identity.principal)
       const until = clock.now() + loginMs
-      const stored = await store?.add({ digest: digest(id), owner, sealed: sealed(login), until })
+      const stored = await store?.add({ digest: loginDigest(id), owner, sealed: sealLogin(login), until })
       if (stored) login.storedAt = clock.monotonic()
       return login
     },
@@ -211,8 +213,8 @@ export function createLogins(clock: Clock, store?: LoginStore) {
       const own = known(id)
       if (own && store) await recheck(own, store)
       if (own || !store || !isId(id)) return known(id)
-      const stored = await store.find(digest(id))
-      const content = stored && unsealed(id, stored.sealed)
+      const stored = await store.find(loginDigest(id))
+      const content = stored && unsealLogin(id, stored.sealed)
       const leftMs = Math.min((stored?.until ?? 0) - clock.now(), loginMs)
       if (!content || leftMs <= 0) return undefined
       // Another request may have restored it in the meantime.
@@ -220,24 +222,24 @@ export function createLogins(clock: Clock, store?: LoginStore) {
     },
     async end(login: Login): Promise<void> {
       forget(login)
-      await store?.remove(digest(login.id))
+      await store?.remove(loginDigest(login.id))
     },
   }
 }
 
-const digest = (text: string): string => hash('sha256', text, 'base64url')
+const loginDigest = (text: string): string => hash('sha256', text, 'base64url')
 
 const isId = (text: string): boolean => /^[\w-]{43}$/.test(text)
 
 const binding = 'login'
 
-function sealed({ id, authorization, identity }: Login): string {
+function sealLogin({ id, authorization, identity }: Login): string {
   const { principal, authenticated, admin, agents } = identity
   const content = { authorization, identity: { principal, authenticated, admin, agents } }
   return createSeal(id).close(JSON.stringify(content), binding)
 }
 
-function unsealed(id: string, text: string): Pick<Login, 'authorization' | 'identity'> | undefined {
+function unsealLogin(id: string, text: string): Pick<Login, 'authorization' | 'identity'> | undefined {
   const content: unknown = jsonValue(createSeal(id).open(text, binding) ?? 'null')
   if (!isRecord(content) || typeof content.authorization !== 'string') return undefined
   return { authorization: content.authorization, identity: content.identity as AuthIdentity }

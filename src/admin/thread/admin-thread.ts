@@ -13,7 +13,7 @@ import type { AuditRow, CallDetail } from '../contract.ts'
 
 // The thread for work of the admin API that is CPU-bound and would delay calls.
 
-export type ThreadMethods = typeof methods
+export type ThreadMethods = typeof threadMethods
 
 /** Methods of the gateway that the thread calls. */
 export type ThreadOwnerMethods = { progress?(replay: number, done: ReplayProgress): void }
@@ -24,7 +24,7 @@ export interface ThreadError {
   readonly message: string
 }
 
-const maxProblems = 100
+const maxChainProblems = 100
 const maxUnended = 1_000
 /** A start of each process; each lane has its own. */
 const maxStarts = 1_000
@@ -37,7 +37,7 @@ export interface ReplayInput extends ReplayedPolicy {
 
 const replays = new Map<number, AbortController>()
 
-const methods = {
+const threadMethods = {
   query: (folder: string, query: AuditPageQuery) => searchLog(folder, query),
   async records(folder: string, call: string): Promise<CallDetail['audit']> {
     if (listLanes(folder).length === 0) return { begin: null, end: null }
@@ -58,7 +58,7 @@ const methods = {
   },
   async verify(options: Pick<Parameters<typeof verifyAudit>[0], 'folder' | 'key' | 'marks'>) {
     const { ok, records, problems, problemCount } = await verifyAudit(options)
-    return { ok, records, problems: problems.slice(0, maxProblems), problemCount }
+    return { ok, records, problems: problems.slice(0, maxChainProblems), problemCount }
   },
   async replay(id: number, { folder, since, maxRecords, ...policy }: ReplayInput) {
     // Only here: it imports the policy, for which the thread would load the whole gateway.
@@ -84,7 +84,7 @@ const owner =
   port &&
   createPortRpc<Required<ThreadOwnerMethods>>({
     port: { send: (message) => port.postMessage(message), onMessage: (listener) => void port.on('message', listener) },
-    methods,
+    methods: threadMethods,
     clock: systemClock,
     errors: {
       encode: (thrown): ThreadError => {

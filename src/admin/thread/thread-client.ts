@@ -20,7 +20,7 @@ interface ThreadClientOptions {
 type ThreadResult<Name extends keyof ThreadMethods> = Awaited<ReturnType<ThreadMethods[Name]>>
 
 /** An idle thread is terminated after this time to free its memory. */
-const idleMs = 60_000
+const threadIdleMs = 60_000
 const longestMs = 2 ** 31 - 1
 
 /** Runs requests of the admin API in a thread of their own, which is started when it is needed. */
@@ -54,7 +54,7 @@ export function createThreadClient({ name, methods = {}, prepare, failure, timeL
     return { worker, peer }
   }
 
-  const end = async (error: () => Error = shuttingDown) => {
+  const end = async (error: () => Error = shutdownError) => {
     const last = thread
     thread = undefined
     idleTimer?.[Symbol.dispose]()
@@ -68,7 +68,7 @@ export function createThreadClient({ name, methods = {}, prepare, failure, timeL
       ...params: Parameters<ThreadMethods[Name]>
     ): Promise<ThreadResult<Name>> {
       await prepare?.()
-      if (disposed) throw shuttingDown()
+      if (disposed) throw shutdownError()
       idleTimer?.[Symbol.dispose]()
       thread ??= startThread()
       const { promise, resolve, reject } = Promise.withResolvers<ThreadResult<Name> | undefined>()
@@ -77,12 +77,12 @@ export function createThreadClient({ name, methods = {}, prepare, failure, timeL
       try {
         const result = await promise
         if (result !== undefined) return result
-        const error = timeLimit?.error ?? shuttingDown
+        const error = timeLimit?.error ?? shutdownError
         await end(error)
         throw error()
       } finally {
         pending.delete(reject)
-        if (thread && pending.size === 0) idleTimer = clock.after(idleMs, () => void end())
+        if (thread && pending.size === 0) idleTimer = clock.after(threadIdleMs, () => void end())
       }
     },
     notify: ((...params) => thread?.peer.notify(...params)) satisfies RpcPeer<ThreadMethods>['notify'],
@@ -93,4 +93,4 @@ export function createThreadClient({ name, methods = {}, prepare, failure, timeL
   }
 }
 
-const shuttingDown = () => new ToolwayError('OVERLOADED', 'This gateway is shutting down.')
+const shutdownError = () => new ToolwayError('OVERLOADED', 'This gateway is shutting down.')

@@ -1,9 +1,17 @@
 import * as z from 'zod'
 import { serverFindingKinds } from '../../core/source-status.ts'
-import { breakerState, failure, figures, health, named, tokenAccount, type ViewOf } from '../overview/schema.ts'
+import {
+  breakerState,
+  failureSchema,
+  figures,
+  health,
+  namedSchema,
+  tokenAccountSchema,
+  type ViewOf,
+} from '../overview/schema.ts'
 import { pinWord } from '../pins/schema.ts'
 
-const serverFinding = named(
+const serverFindingSchema = namedSchema(
   'ServerFinding',
   'Something that a server sent and that was shortened, left out or refused.',
   {
@@ -35,26 +43,26 @@ const serverFields = {
     .nullable()
     .describe('The server process; admins only.'),
   calls: figures,
-  findings: z.array(serverFinding).describe('What was shortened, left out or refused of what the server sent.'),
+  findings: z.array(serverFindingSchema).describe('What was shortened, left out or refused of what the server sent.'),
   paused: z.boolean().describe('Turned off with POST servers/NAME/disable until the next start.'),
 }
 
-export const serverView = named('ServerView', 'A server and its state.', serverFields)
+export const serverView = namedSchema('ServerView', 'A server and its state.', serverFields)
 export type ServerView = ViewOf<typeof serverView>
 
-export const refreshedServers = named('RefreshedServers', 'The result of refreshing all servers.', {
+export const refreshedServers = namedSchema('RefreshedServers', 'The result of refreshing all servers.', {
   servers: z.int().min(0).describe('How many servers are refreshed.'),
   failed: z.array(z.string()).describe('Those that could not be refreshed.'),
   running: z.int().min(0).describe('How many were still being refreshed when the response was sent.'),
 })
 export type RefreshedServers = ViewOf<typeof refreshedServers>
 
-export const signInView = named('SignInView', 'The URL to sign in at.', {
+export const signInView = namedSchema('SignInView', 'The URL to sign in at.', {
   url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),
 })
 export type SignInView = ViewOf<typeof signInView>
 
-export const grantView = named('GrantView', 'What an authorization server has granted for a server. No tokens.', {
+export const grantView = namedSchema('GrantView', 'What an authorization server has granted for a server. No tokens.', {
   principal: z.string().nullable().describe('The principal whose grant it is; null if all callers share it.'),
   issuer: z.string().describe('The authorization server.'),
   scopes: z.array(z.string()),
@@ -64,7 +72,7 @@ export const grantView = named('GrantView', 'What an authorization server has gr
 })
 export type GrantView = ViewOf<typeof grantView>
 
-export const signOut = z.strictObject({
+export const signOutRequest = z.strictObject({
   principal: z.string().max(1_000).optional().describe('Delete only the grant of this principal. Default: all.'),
 })
 
@@ -81,54 +89,54 @@ const toolFields = {
   flags: z.array(z.string()).describe('Kinds of suspicious content in the definition.'),
 }
 
-const anything = z.record(z.string(), z.unknown())
+const anyMembers = z.record(z.string(), z.unknown())
 
-const toolView = named('ToolView', 'A tool.', toolFields)
+const toolView = namedSchema('ToolView', 'A tool.', toolFields)
 export type ToolView = ViewOf<typeof toolView>
 
-export const toolPage = named('ToolPage', 'A page of tools.', {
+export const toolPage = namedSchema('ToolPage', 'A page of tools.', {
   tools: z.array(toolView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
   nextCursor: z.string().nullable(),
 })
 export type ToolPage = ViewOf<typeof toolPage>
 
-const permission = named('Permission', 'Whether an agent may use a tool, and the rule that decides.', {
+const permissionSchema = namedSchema('Permission', 'Whether an agent may use a tool, and the rule that decides.', {
   agent: z.string(),
   allowed: z.boolean(),
   rule: z.string(),
 })
-export type ToolPermission = ViewOf<typeof permission>
+export type ToolPermission = ViewOf<typeof permissionSchema>
 
-export const toolDetail = named('ToolDetail', 'A tool, its definition and the agents that may use it.', {
+export const toolDetail = namedSchema('ToolDetail', 'A tool, its definition and the agents that may use it.', {
   ...toolFields,
-  definition: anything,
-  verbatim: anything.optional().describe('The definition with its hidden characters, if it has any; admins only.'),
-  agents: z.array(permission).describe('All agents for admins, otherwise those that the user may act as.'),
+  definition: anyMembers,
+  verbatim: anyMembers.optional().describe('The definition with its hidden characters, if it has any; admins only.'),
+  agents: z.array(permissionSchema).describe('All agents for admins, otherwise those that the user may act as.'),
   calls: figures,
 })
 export type ToolDetail = ViewOf<typeof toolDetail>
 
-const exposure = z.enum(['direct', 'meta', 'both', 'code'])
+const exposureSchema = z.enum(['direct', 'meta', 'both', 'code'])
 
-export const agentTools = named('AgentTools', 'The tools that an agent may use: `name`, `definition`, `entry`.', {
-  all: z.array(anything),
-  shown: z.record(exposure, z.array(anything)).describe('Those that each exposure mode lists.'),
-  expose: exposure.describe("The agent's mode."),
-  servers: z.array(anything),
-  refusal: failure.nullable().describe('Why the agent may use no tool of `server`.'),
+export const agentTools = namedSchema('AgentTools', 'The tools that an agent may use: `name`, `definition`, `entry`.', {
+  all: z.array(anyMembers),
+  shown: z.record(exposureSchema, z.array(anyMembers)).describe('Those that each exposure mode lists.'),
+  expose: exposureSchema.describe("The agent's mode."),
+  servers: z.array(anyMembers),
+  refusal: failureSchema.nullable().describe('Why the agent may use no tool of `server`.'),
 })
 export type AgentTools = ViewOf<typeof agentTools>
 
-export const tryResult = named('TryResult', 'The result of a tool call, or why it failed.', {
+export const tryResult = namedSchema('TryResult', 'The result of a tool call, or why it failed.', {
   call: z.string().describe('The id of the call, for GET calls/ID.'),
   ms: z.number().min(0),
-  result: anything.nullable(),
-  error: failure.nullable(),
+  result: anyMembers.nullable(),
+  error: failureSchema.nullable(),
 })
 export type TryResult = ViewOf<typeof tryResult>
 
-export const agentView = named(
+export const agentView = namedSchema(
   'AgentView',
   'An agent; `calls` are those since the process started, `stats` has all that are kept.',
   {
@@ -137,7 +145,7 @@ export const agentView = named(
     expose: z.string(),
     isDefault: z.boolean(),
     tools: z.int().min(0).describe('The number of tools that the agent may use.'),
-    tokens: tokenAccount,
+    tokens: tokenAccountSchema,
     perMinute: z.number().nullable(),
     concurrency: z.number().nullable(),
     limitsPer: z.enum(['agent', 'client']).describe('Whether its clients share these limits, or each has its own.'),
@@ -146,7 +154,7 @@ export const agentView = named(
 )
 export type AgentView = ViewOf<typeof agentView>
 
-export const matrix = named('Matrix', 'Which agent may use which tool; the columns are the agents.', {
+export const matrix = namedSchema('Matrix', 'Which agent may use which tool; the columns are the agents.', {
   agents: z.array(z.string()),
   rows: z.array(z.strictObject({ server: z.string(), tool: z.string(), allowed: z.array(z.boolean()) })),
   total: z.int().min(0),
@@ -154,27 +162,27 @@ export const matrix = named('Matrix', 'Which agent may use which tool; the colum
 })
 export type Matrix = ViewOf<typeof matrix>
 
-export const whyView = named('WhyView', 'Whether an agent may use a tool, and the rules that were considered.', {
+export const whyView = namedSchema('WhyView', 'Whether an agent may use a tool, and the rules that were considered.', {
   agent: z.string(),
   server: z.string(),
   tool: z.string(),
   allowed: z.boolean(),
   rule: z.string(),
   sentence: z.string(),
-  decision: anything.describe('With the error code and the reason of a refusal.'),
+  decision: anyMembers.describe('With the error code and the reason of a refusal.'),
   considered: z.array(z.looseObject({ rule: z.string(), text: z.string() })).describe('With step, outcome and note.'),
 })
 export type WhyView = ViewOf<typeof whyView>
 
-const offered = named('ServerOffer', 'A resource, resource template or prompt of a server.', {
+const serverOffer = namedSchema('ServerOffer', 'A resource, resource template or prompt of a server.', {
   kind: z.enum(['resource', 'template', 'prompt']),
   name: z.string(),
   uri: z.string().nullable().describe('The URI or URI template; null for prompts.'),
   description: z.string(),
 })
-export type ServerOffer = ViewOf<typeof offered>
+export type ServerOffer = ViewOf<typeof serverOffer>
 
-const connection = named('ServerConnection', 'An open connection to a server, in this process.', {
+const connection = namedSchema('ServerConnection', 'An open connection to a server, in this process.', {
   scope: z
     .enum(['shared', 'session', 'call', 'spare'])
     .describe('Who uses it: all callers with the same capabilities, one session, one call, or nobody yet.'),
@@ -185,7 +193,7 @@ const connection = named('ServerConnection', 'An open connection to a server, in
   inUse: z.boolean().describe('Whether calls are running on it.'),
 })
 
-const event = named('ServerEvent', "Something that happened to a server's processes or connections.", {
+const event = namedSchema('ServerEvent', "Something that happened to a server's processes or connections.", {
   at: z.number(),
   kind: z
     .enum(['started', 'lost', 'failed', 'idle', 'restarted', 'paused', 'resumed'])
@@ -195,37 +203,43 @@ const event = named('ServerEvent', "Something that happened to a server's proces
   times: z.int().min(1).describe('How many times in a row it happened, of which `at` is the last.'),
 })
 
-export const serverDetail = named('ServerDetail', 'A server, what it offers, its connections, history and output.', {
-  ...serverFields,
-  launch: z.string().nullable().describe('The command line or URL, without secrets; admins only.'),
-  callsSince: z.number().describe('The start of the period that `calls` covers.'),
-  toolTokens: z.int().min(0).describe('Context tokens that the definitions of all its tools use.'),
-  offers: z.array(offered).describe('Its resources, resource templates and prompts; at most 500.'),
-  connections: z
-    .strictObject({ total: z.int().min(0), open: z.array(connection) })
-    .nullable()
-    .describe('The open connections of this process, of which at most 100 are listed; admins only.'),
-  events: z
-    .array(event)
-    .describe('Starts, exits, failures and operator actions in this process, newest first, at most 100; admins only.'),
-  stderr: z
-    .array(z.strictObject({ at: z.number(), text: z.string() }))
-    .describe('The last 200 lines of stderr, oldest first, redacted; admins only.'),
-})
+export const serverDetail = namedSchema(
+  'ServerDetail',
+  'A server, what it offers, its connections, history and output.',
+  {
+    ...serverFields,
+    launch: z.string().nullable().describe('The command line or URL, without secrets; admins only.'),
+    callsSince: z.number().describe('The start of the period that `calls` covers.'),
+    toolTokens: z.int().min(0).describe('Context tokens that the definitions of all its tools use.'),
+    offers: z.array(serverOffer).describe('Its resources, resource templates and prompts; at most 500.'),
+    connections: z
+      .strictObject({ total: z.int().min(0), open: z.array(connection) })
+      .nullable()
+      .describe('The open connections of this process, of which at most 100 are listed; admins only.'),
+    events: z
+      .array(event)
+      .describe(
+        'Starts, exits, failures and operator actions in this process, newest first, at most 100; admins only.',
+      ),
+    stderr: z
+      .array(z.strictObject({ at: z.number(), text: z.string() }))
+      .describe('The last 200 lines of stderr, oldest first, redacted; admins only.'),
+  },
+)
 export type ServerDetail = ViewOf<typeof serverDetail>
 
 export const searchQuery = z.strictObject({
   q: z.string().min(1).max(200).describe('Words that must all occur; their letters may have others between them.'),
 })
 
-const searchHit = named('SearchHit', 'A server, tool, agent or call.', {
+const searchHit = namedSchema('SearchHit', 'A server, tool, agent or call.', {
   kind: z.enum(['server', 'tool', 'agent', 'call']),
   name: z.string().describe("The server's, tool's or agent's name, or the call's id."),
   detail: z.string(),
 })
 export type SearchHit = ViewOf<typeof searchHit>
 
-export const searchResult = named('SearchResult', 'What a search found, best first.', {
+export const searchResult = namedSchema('SearchResult', 'What a search found, best first.', {
   hits: z.array(searchHit).describe('At most 20.'),
 })
 export type SearchResult = ViewOf<typeof searchResult>

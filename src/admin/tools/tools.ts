@@ -22,8 +22,8 @@ import type {
   ToolView,
 } from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
-import { agentsOf, asAgent } from '../policy/agents.ts'
-import { argumentsOf, type Route, userRoute } from '../router.ts'
+import { agentNames, asAgent } from '../policy/agents.ts'
+import { bodyArguments, type Route, userRoute } from '../router.ts'
 import * as schema from './schema.ts'
 import { selectTools, visibleServers, visibleTools } from './visibility.ts'
 
@@ -54,15 +54,15 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
     tools(caller: Caller, query: ToolsQuery): ToolPage {
       const generation = current()
       const all = visibleTools(caller, generation)
-      const { tools, ...page } = selectTools(query.sort ? sorted(all, query.sort, generation) : all, query)
-      return { tools: tools.map((tool) => viewOf(tool, generation)), ...page }
+      const { tools, ...page } = selectTools(query.sort ? sortTools(all, query.sort, generation) : all, query)
+      return { tools: tools.map((tool) => viewTool(tool, generation)), ...page }
     },
     async tool(caller: Caller, name: string): Promise<ToolDetail> {
       const served = await find(caller, name)
       const generation = current()
       const { entry, definition } = served
       return {
-        ...viewOf(served, generation),
+        ...viewTool(served, generation),
         definition,
         verbatim: caller.admin ? entry.verbatim : undefined,
         agents: permissions(caller, entry, generation),
@@ -90,7 +90,7 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
   }
 }
 
-function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
+function viewTool({ name, entry }: Served, { pins }: Generation): ToolView {
   const { title, description = '', annotations } = entry.definition
   const { title: older } = (annotations ?? {}) as { title?: unknown }
   const shown = [title, older].find((text) => typeof text === 'string')
@@ -109,7 +109,7 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
   }
 }
 
-const orders: Readonly<Record<ToolOrder, (tool: Served, generation: Generation) => string | number>> = {
+const toolOrderKeys: Readonly<Record<ToolOrder, (tool: Served, generation: Generation) => string | number>> = {
   tool: ({ name }) => name,
   server: ({ entry }) => entry.server,
   access: ({ entry }) => accessOf(entry),
@@ -118,13 +118,13 @@ const orders: Readonly<Record<ToolOrder, (tool: Served, generation: Generation) 
 }
 
 /** Sorts tools. Equal ones stay in the order in which they are served, so that pages follow one another. */
-function sorted(
+function sortTools(
   tools: readonly Served[],
   sort: ToolOrder | `-${ToolOrder}`,
   generation: Generation,
 ): readonly Served[] {
   const descending = sort.startsWith('-')
-  const valueIn = orders[sort.replace('-', '') as ToolOrder]
+  const valueIn = toolOrderKeys[sort.replace('-', '') as ToolOrder]
   return tools
     .map((tool) => ({ tool, value: valueIn(tool, generation) }))
     .sort(({ value: a }, { value: b }) => (a === b ? 0 : a < b === descending ? 1 : -1))
@@ -141,7 +141,7 @@ function accessOf({ traits, definition }: Entry): ToolView['access'] {
 /** The agents that may use the tool. Admins see all agents; others see the agents that they may act as. */
 function permissions(caller: Caller, entry: Entry, generation: Generation): ToolPermission[] {
   const own = ownAgents(caller)
-  const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))
+  const agents = agentNames(generation).filter((agent) => caller.admin || own.has(agent))
   return agents.map((agent) => {
     const { allowed, rule } = generation.policy.decide(asAgent(agent), entry)
     return { agent, allowed, rule }
@@ -167,7 +167,7 @@ export function createSearch({ current, calls }: AdminContext, mayList: CallsVis
       for (const { name, status } of visibleServers(caller, generation)) offer('server', name, status.description)
       for (const { name, entry } of visibleTools(caller, generation))
         offer('tool', name, entry.definition.description ?? '')
-      for (const agent of caller.admin ? agentsOf(generation) : [caller.agent]) offer('agent', agent, '')
+      for (const agent of caller.admin ? agentNames(generation) : [caller.agent]) offer('agent', agent, '')
       const wanted = text.trim().toLowerCase()
       if (wanted.length >= minIdLength) {
         for (const { id, server, name } of calls.list(mayList(caller), Number.MAX_SAFE_INTEGER))
@@ -207,7 +207,7 @@ export const toolsRoutes = (admin: ToolsService & Pick<CallsService, 'tryTool'>)
     }),
     answer: schema.tryResult,
     run({ caller, target, body, bytes, signal }) {
-      return admin.tryTool(caller, target, { ...body, arguments: argumentsOf(bytes) }, signal)
+      return admin.tryTool(caller, target, { ...body, arguments: bodyArguments(bytes) }, signal)
     },
   }),
 ]

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { agentsOf, allowingChange } from '../../admin/config/add-servers.ts'
+import { agentsAllowed, allowingChange } from '../../admin/config/add-servers.ts'
 import type { Draft } from '../../admin/config/config-file.ts'
 import { disabledReason, prepareImport } from '../../admin/config/prepare-import.ts'
 import { starterWith } from '../../admin/config/starter.ts'
@@ -159,7 +159,7 @@ async function planAddition(
   }
   // The secret files do not exist yet, so check the definition with the secrets inline.
   const draft = await requireValid(file, name, fileWith({ ...found.definition, ...(waits && { disabled: true }) }))
-  return { server, prepared, after: fileWith(server.definition), agents: agentsOf(draft, name) }
+  return { server, prepared, after: fileWith(server.definition), agents: agentsAllowed(draft, name) }
 }
 
 /** The file's text with the server added. A new YAML file starts from the commented starter. */

@@ -6,7 +6,7 @@ import {
   createApiKey,
   type IssuedKey,
   type ListedKey,
-  listKeys as listApiKeys,
+  listApiKeys,
   requireKeyName,
   revokeApiKey,
   rotateApiKey,

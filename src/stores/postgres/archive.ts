@@ -19,12 +19,12 @@ import { epochMs, isoOf, type Postgres, storable } from './connection.ts'
 
 /** Time limit for a search. The server cancels it before the client gives up, which shows that the server is up. */
 const searchTimeoutMs = 4_000
-const travelMs = 1_000
+const searchTravelMs = 1_000
 const readingMs = 60_000
 const recordsAtOnce = 2_000
 
 export const createArchive = (postgres: Postgres, { searchMs = searchTimeoutMs } = {}): Archive => ({
-  search: (query) => search(postgres, query, searchMs),
+  search: (query) => searchArchive(postgres, query, searchMs),
   arrivals: (query) => arrivals(postgres, query),
   async chains() {
     const rows = await postgres.query<ChainRow>(
@@ -72,15 +72,15 @@ interface FoundRow extends ArchiveHit {
   readonly time: string
 }
 
-async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number): Promise<ArchivePage> {
+async function searchArchive(postgres: Postgres, query: ArchiveQuery, searchMs: number): Promise<ArchivePage> {
   const { before, order = 'newest', limit, raw = false, ...filter } = query
   const newestFirst = order === 'newest'
   const cursor = before === undefined ? undefined : parseCursor(before, 'archive')
-  const where = whereOf({ filter, raw, cursor, newestFirst })
+  const where = archiveCondition({ filter, raw, cursor, newestFirst })
   const direction = newestFirst ? 'DESC' : 'ASC'
   const rows = await queryWithin<FoundRow>(
     postgres,
-    `SELECT ${found}, r.chain, r.seq, ${epochMs('r.time')} AS time ${among} WHERE ${where.sql}
+    `SELECT ${hitColumns}, r.chain, r.seq, ${epochMs('r.time')} AS time ${recordTables} WHERE ${where.sql}
      ORDER BY r.time ${direction}, r.chain ${direction}, r.seq ${direction} LIMIT $${where.values.length + 1}`,
     [...where.values, limit + 1],
     searchMs,
@@ -92,11 +92,11 @@ async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number)
 
 async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readonly ArchiveArrival[]> {
   const { after = 0, which, limit, raw = false, ...filter } = query
-  const where = whereOf({ filter, raw })
+  const where = archiveCondition({ filter, raw })
   const count = where.values.length
   const rows = await queryWithin<ArchiveHit & { readonly position: string }>(
     postgres,
-    `SELECT ${found}, r.position ${among} WHERE ${where.sql} AND r.position > $${count + 1}
+    `SELECT ${hitColumns}, r.position ${recordTables} WHERE ${where.sql} AND r.position > $${count + 1}
      ORDER BY r.position ${which === 'first' ? 'ASC' : 'DESC'} LIMIT $${count + 2}`,
     [...where.values, after, limit],
     readingMs,
@@ -106,8 +106,8 @@ async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readon
 }
 
 /** The columns of a record and, if it ends an operation, of the record that began it. */
-const found = 'c.replica, p.host, c.lane, r.line, b.line AS begin'
-const among = `FROM toolway.records r
+const hitColumns = 'c.replica, p.host, c.lane, r.line, b.line AS begin'
+const recordTables = `FROM toolway.records r
   JOIN toolway.chains c ON c.id = r.chain JOIN toolway.replicas p ON p.id = c.replica
   LEFT JOIN toolway.records b ON b.chain = r.chain AND b.seq = r.begin_seq AND b.time = r.begin_time`
 
@@ -122,16 +122,16 @@ async function queryWithin<Row extends object>(
   try {
     return await postgres.transaction(async (client) => {
       await client.query(`SET LOCAL statement_timeout = ${withinMs}`, [], withinMs)
-      return client.query<Row>(sql, values, withinMs + travelMs)
+      return client.query<Row>(sql, values, withinMs + searchTravelMs)
     })
   } catch (error) {
-    throw (error as { code?: string }).code === cancelled ? tooSlow(withinMs, error) : error
+    throw (error as { code?: string }).code === cancelledCode ? searchTimeout(withinMs, error) : error
   }
 }
 
-const cancelled = '57014'
+const cancelledCode = '57014'
 
-const tooSlow = (searchMs: number, cause: unknown) =>
+const searchTimeout = (searchMs: number, cause: unknown) =>
   new ToolwayError(
     'TIMEOUT',
     `The search in PostgreSQL took longer than ${searchMs / 1000} s (a fixed limit). Narrow it down by time, agent or server.`,
@@ -145,7 +145,7 @@ const chainOf = ({ seq, removed_to, ...chain }: ChainRow): ArchiveChain => {
   return { ...chain, seq: Number(seq), removedTo: Number(removed_to) }
 }
 
-function whereOf(options: FilterConditionOptions): { sql: string; values: unknown[] } {
+function archiveCondition(options: FilterConditionOptions): { sql: string; values: unknown[] } {
   const values: unknown[] = []
   const bind = (value: unknown): string => `$${values.push(value)}`
   const conditions = filterConditions(options, {

@@ -5,7 +5,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createSeenTime, type SeenTime } from '../../core/seen-time.ts'
 import { createArchive } from './archive.ts'
-import { connectMs, connectPostgres, type Postgres, postgresErrorReason } from './connection.ts'
+import { connectPostgres, type Postgres, postgresConnectMs, postgresErrorReason } from './connection.ts'
 import { requireTables } from './migrations.ts'
 import { removeExpired } from './retention.ts'
 import { Shipper } from './shipper.ts'
@@ -33,10 +33,10 @@ export interface PostgresAuditOptions {
 }
 
 /** How long a query waits for the latest records to be copied. */
-const freshMs = 500
+const maxCopyWaitMs = 500
 const retentionMs = 60 * 60_000
 /** How often to query PostgreSQL while there is nothing to copy, to detect an outage. */
-const probeMs = 5_000
+const postgresProbeMs = 5_000
 
 /** Starts copying in the background. Calls never wait for PostgreSQL; startup waits two seconds at most. */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
@@ -74,7 +74,7 @@ export class PostgresAudit implements AsyncDisposable {
   async start(): Promise<void> {
     const first = this.#round()
     void first.then(() => this.#again())
-    await settles(first, connectMs, this.#options.clock)
+    await settles(first, postgresConnectMs, this.#options.clock)
   }
 
   status(): PostgresAuditStatus {
@@ -91,7 +91,7 @@ export class PostgresAudit implements AsyncDisposable {
   /** Queries all replicas' records, including the latest; undefined if PostgreSQL is unavailable. */
   async ask<T>(question: (archive: Archive) => Promise<T>): Promise<T | undefined> {
     if (this.#state !== 'up' || this.#ended) return undefined
-    await settles(this.#round(), freshMs, this.#options.clock)
+    await settles(this.#round(), maxCopyWaitMs, this.#options.clock)
     try {
       return await question(this.#archive)
     } catch (thrown) {
@@ -107,8 +107,8 @@ export class PostgresAudit implements AsyncDisposable {
     this.#ended = true
     this.#timer?.[Symbol.dispose]()
     // Copy the last records from the local log. If that takes too long, the next start copies them.
-    await settles(this.#round(), connectMs, clock)
-    await settles(this.#postgres[Symbol.asyncDispose](), connectMs, clock)
+    await settles(this.#round(), postgresConnectMs, clock)
+    await settles(this.#postgres[Symbol.asyncDispose](), postgresConnectMs, clock)
   }
 
   #again(): void {
@@ -141,7 +141,8 @@ export class PostgresAudit implements AsyncDisposable {
         this.#shipper.forget()
       }
       await this.#shipper.ship()
-      if (clock.monotonic() - this.#answeredAt >= probeMs) await this.#postgres.query('SELECT 1', [], connectMs)
+      if (clock.monotonic() - this.#answeredAt >= postgresProbeMs)
+        await this.#postgres.query('SELECT 1', [], postgresConnectMs)
       this.#answeredAt = clock.monotonic()
       this.#settle(true)
       await this.#retire()

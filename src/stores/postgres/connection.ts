@@ -12,10 +12,10 @@ export interface Transaction {
   query<Row extends QueryResultRow>(sql: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
 }
 
-export const connectMs = 2_000
+export const postgresConnectMs = 2_000
 const statementMs = 10_000
 /** How much longer than the server's statement timeout the client waits, to allow for the network. */
-const travelMs = 1_000
+const queryTravelMs = 1_000
 
 export async function connectPostgres(url: string): Promise<Postgres> {
   // Loaded only if PostgreSQL is configured.
@@ -23,14 +23,14 @@ export async function connectPostgres(url: string): Promise<Postgres> {
   const pool: Pool = new pg.Pool({
     connectionString: verifying(url),
     max: 4,
-    connectionTimeoutMillis: connectMs,
+    connectionTimeoutMillis: postgresConnectMs,
     idleTimeoutMillis: 30_000,
     allowExitOnIdle: true,
     keepAlive: true,
     application_name: 'toolway',
     // The server cancels slow statements; the client gives up if the server does not respond.
     statement_timeout: statementMs,
-    query_timeout: statementMs + travelMs,
+    query_timeout: statementMs + queryTravelMs,
   })
   // The pool replaces broken idle connections itself; without a listener, the error event would end the process.
   pool.on('error', () => {})
@@ -45,7 +45,7 @@ export async function connectPostgres(url: string): Promise<Postgres> {
     try {
       return ((await client.query(query)) as QueryResult<Row>).rows
     } catch (error) {
-      throw withLimit(error, withinMs ?? statementMs + travelMs)
+      throw withLimit(error, withinMs ?? statementMs + queryTravelMs)
     }
   }
 
@@ -54,14 +54,14 @@ export async function connectPostgres(url: string): Promise<Postgres> {
     query: (...asked) => ask(pool, ...asked),
     async transaction(run) {
       const client = await pool.connect().catch((error) => {
-        throw withLimit(error, connectMs)
+        throw withLimit(error, postgresConnectMs)
       })
       // Without a listener, a connection that fails between two queries would end the process.
       const broken = () => {}
       client.on('error', broken)
       try {
         // BEGIN is answered immediately, so a short timeout detects a dead connection before longer statements run.
-        await ask(client, 'BEGIN', [], connectMs)
+        await ask(client, 'BEGIN', [], postgresConnectMs)
         const result = await run({ query: (...asked) => ask(client, ...asked) })
         await ask(client, 'COMMIT')
         client.off('error', broken)
@@ -79,12 +79,12 @@ export async function connectPostgres(url: string): Promise<Postgres> {
 
 /** The messages in the driver's timeout errors, which have no code. */
 const noConnection = /^(?:timeout exceeded when trying to connect|Connection terminated due to connection timeout)$/
-const noReply = 'Query read timeout'
+const readTimeoutMessage = 'Query read timeout'
 
 /** Replaces driver timeouts with an error that states the limit. */
 function withLimit(error: unknown, queryMs: number): unknown {
   const { message } = error as Error
-  const ms = noConnection.test(message) ? connectMs : message === noReply ? queryMs : undefined
+  const ms = noConnection.test(message) ? postgresConnectMs : message === readTimeoutMessage ? queryMs : undefined
   if (ms === undefined) return error
   return new Error(`no response within ${ms / 1000} s (a fixed limit)`, { cause: error })
 }
@@ -132,10 +132,10 @@ export const storable = (text: string): string => text.replaceAll('\0', '\ufffd'
 export const epochMs = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::bigint`
 
 /** Advisory locks, held for one transaction. The first number is our namespace: "tool". */
-const ours = 0x746f6f6c
+const lockNamespace = 0x746f6f6c
 
 export const advisoryLocks = {
-  migrate: [ours, 1],
-  partitions: [ours, 2],
-  retention: [ours, 3],
+  migrate: [lockNamespace, 1],
+  partitions: [lockNamespace, 2],
+  retention: [lockNamespace, 3],
 } as const

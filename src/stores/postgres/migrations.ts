@@ -80,15 +80,15 @@ interface MigrateOptions {
   readonly migrations?: readonly Migration[]
 }
 
-const statementTimeoutMs = 10 * 60_000
+const migrationTimeoutMs = 10 * 60_000
 
 /** Migrates the schema in one transaction. Concurrent migrations wait for each other. */
 export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted = migrations }: MigrateOptions = {}) {
   return postgres.transaction(async (client): Promise<MigrationResult> => {
     if (!dryRun) {
       // Allow more time, because another replica may be migrating and large tables take a long time.
-      await client.query(`SET LOCAL statement_timeout = ${statementTimeoutMs}`)
-      await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, statementTimeoutMs)
+      await client.query(`SET LOCAL statement_timeout = ${migrationTimeoutMs}`)
+      await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, migrationTimeoutMs)
       await client.query('CREATE SCHEMA IF NOT EXISTS toolway')
       await client.query(`CREATE TABLE IF NOT EXISTS toolway.migrations (
         number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
@@ -98,14 +98,14 @@ export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted
     const encoding = from === 0 ? await wrongEncoding(client) : undefined
     if (encoding) throw new Error(encoding)
     const missing = wanted.filter(({ number }) => number > from)
-    if (!dryRun) for (const migration of missing) await apply(client, migration)
+    if (!dryRun) for (const migration of missing) await applyMigration(client, migration)
     const applied = missing.map(({ number, name }) => ({ number, name }))
     return { from, to: missing.at(-1)?.number ?? from, applied }
   })
 }
 
-async function apply(client: Transaction, { number, name, sql }: Migration): Promise<void> {
-  await client.query(sql, [], statementTimeoutMs)
+async function applyMigration(client: Transaction, { number, name, sql }: Migration): Promise<void> {
+  await client.query(sql, [], migrationTimeoutMs)
   await client.query('INSERT INTO toolway.migrations (number, name) VALUES ($1, $2)', [number, name])
 }
 

@@ -6,7 +6,7 @@ export interface Removed {
   readonly records: number
 }
 
-const statementTimeoutMs = 10 * 60_000
+const retentionTimeoutMs = 10 * 60_000
 
 /**
  * Removes old records: drops the tables of months that have expired completely, and deletes other old records
@@ -22,7 +22,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
     )
     // Another replica is already removing records.
     if (!lock?.mine) return { partitions: [], records: 0 }
-    await client.query(`SET LOCAL statement_timeout = ${statementTimeoutMs}`)
+    await client.query(`SET LOCAL statement_timeout = ${retentionTimeoutMs}`)
     const beforeMs = seen.before(retainMs, await recordTimes(client, seen.maxGapMs))
     await client.query(
       `CREATE TEMP TABLE kept ON COMMIT DROP AS
@@ -35,7 +35,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
          WHERE r.chain = c.id AND r.time BETWEEN $1::timestamptz AND $2::timestamptz
        ) AS fresh`,
       [beforeMs, nowMs].map((time) => new Date(time).toISOString()),
-      statementTimeoutMs,
+      retentionTimeoutMs,
     )
     const partitions = await droppable(client, beforeMs)
     const rest = (await partitionsOf(client)).filter((table) => !partitions.includes(table))
@@ -64,7 +64,7 @@ async function recordTimes(client: Transaction, gapMs: number): Promise<number[]
        ) FROM times WHERE times.time IS NOT NULL
      ) SELECT extract(epoch FROM time)::double precision * 1000 AS ms FROM times WHERE time IS NOT NULL ORDER BY time DESC`,
     [gapMs],
-    statementTimeoutMs,
+    retentionTimeoutMs,
   )
   return found.map(({ ms }) => ms)
 }
@@ -78,7 +78,7 @@ async function droppable(client: Transaction, beforeMs: number): Promise<string[
     const needed = await client.query(
       `SELECT 1 FROM toolway.${table} r JOIN kept k ON k.chain = r.chain AND r.seq >= k.seq LIMIT 1`,
       [],
-      statementTimeoutMs,
+      retentionTimeoutMs,
     )
     if (needed.length === 0) tables.push(table)
   }
@@ -91,7 +91,7 @@ async function removeFrom(client: Transaction, table: string): Promise<number> {
        DELETE FROM toolway.${table} r USING kept k WHERE r.chain = k.chain AND r.seq < k.seq RETURNING 1
      ) SELECT count(*)::integer AS records FROM gone`,
     [],
-    statementTimeoutMs,
+    retentionTimeoutMs,
   )
   return gone?.records ?? 0
 }

@@ -15,12 +15,12 @@ export interface ShipperOptions {
 }
 
 /** Records per transaction: small enough not to slow down concurrent calls. */
-const batchSize = 250
+const recordsPerBatch = 250
 /** Another process's lane is copied only if that process has not copied it for this long. */
 const abandonedMs = 5_000
 /** Errors that a retry does not fix: permission denied, or records of that month in the default partition. */
 const permanentErrors = ['42501', '23514']
-const maxAgeMs = 3 * 366 * 24 * 60 * 60_000
+const maxRecordAgeMs = 3 * 366 * 24 * 60 * 60_000
 
 /** Copies the local log into the database. Only the database stores how far the copy has progressed. */
 export class Shipper {
@@ -141,7 +141,7 @@ export class Shipper {
     if (end.seq < chain.seq || (end.seq === chain.seq && end.hash !== chain.hash))
       chain = await this.#newChain(lane, chain)
     while (chain.seq < end.seq) {
-      const records = await spool.read(lane, chain.seq, batchSize)
+      const records = await spool.read(lane, chain.seq, recordsPerBatch)
       const [first] = records
       const last = records.at(-1)
       if (!first || !last) return
@@ -167,7 +167,7 @@ export class Shipper {
     for (const { time } of records) {
       const month = monthOf(time)
       // Records with implausible times go to the default partition, so that a wrong clock does not create tables.
-      if (this.#months.has(month.table) || Math.abs(time - clock.now()) > maxAgeMs) continue
+      if (this.#months.has(month.table) || Math.abs(time - clock.now()) > maxRecordAgeMs) continue
       await makePartition(postgres, month).catch((error) => {
         if (!permanentErrors.includes((error as { code?: string }).code ?? '')) throw error
         const facts = { postgres: postgres.where, table: month.table, why: (error as Error).message }

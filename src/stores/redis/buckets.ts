@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis'
 import type { Buckets, Taken } from '../../core/stores.ts'
-import { groupMs, maxExact, windowMs } from '../buckets.ts'
+import { groupMs, limitWindowMs, maxExact } from '../buckets.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
 /** How long Redis keeps a bucket: no bucket is lost if the Redis wall clock steps forward by less than this. */
-const keptMs = 2 * 3_600_000
+const bucketTtlMs = 2 * 3_600_000
 
 /**
  * The sliding window from `stores/buckets.ts`, shared by all replicas, for several buckets in one atomic step. The
@@ -14,7 +14,7 @@ const keptMs = 2 * 3_600_000
  * buckets. ARGV: the shared time as this replica knows it, or '', then the limits. A bucket is a hash: the number of
  * calls (`n`), its first and last group (`h`, `t`), when the last group began (`b`), and `time count` for each group.
  */
-const take = createScript(`
+const takeFromBuckets = createScript(`
   local clock = redis.call('TIME')
   local wall = clock[1] * 1000 + math.floor(clock[2] / 1000)
   local before = redis.call('HMGET', KEYS[1], 'time', 'wall')
@@ -25,7 +25,7 @@ const take = createScript(`
   end
   now = now or wall
   redis.call('HSET', KEYS[1], 'time', string.format('%.0f', now), 'wall', string.format('%.0f', wall))
-  redis.call('PEXPIRE', KEYS[1], ${2 * keptMs})
+  redis.call('PEXPIRE', KEYS[1], ${2 * bucketTtlMs})
   local function group(key, at)
     local time, count = string.match(redis.call('HGET', key, at), '(%d+) (%d+)')
     return tonumber(time), tonumber(count)
@@ -38,7 +38,7 @@ const take = createScript(`
     local gone = {}
     while head <= tail do
       local time, count = group(key, head)
-      if time > now - ${windowMs} then break end
+      if time > now - ${limitWindowMs} then break end
       gone[#gone + 1] = head
       total = total - count
       head = head + 1
@@ -54,7 +54,7 @@ const take = createScript(`
       local time, count = group(key, at)
       left = left - count
       at = at + 1
-      local wait = time + ${windowMs} - now
+      local wait = time + ${limitWindowMs} - now
       if left < limit and wait > longest then longest, waits = wait, i - 1 end
     end
   end
@@ -74,7 +74,7 @@ const take = createScript(`
       redis.call('HSET', key, 't', tail, 'b', string.format('%.0f', begun), tail, value)
       redis.call('HSETNX', key, 'h', tail)
       redis.call('HINCRBY', key, 'n', 1)
-      redis.call('PEXPIRE', key, ${keptMs})
+      redis.call('PEXPIRE', key, ${bucketTtlMs})
     end
   end
   return { waits, longest, string.format('%.0f', now) }
@@ -99,7 +99,7 @@ export function redisBuckets({ redis, local, time = 'shared', monotonic }: Redis
       const keys = ['time', ...buckets.map(({ key }) => `limit:${key}`)].map((key) => `${redis.prefix}{limits}:${key}`)
       const shared = Number.isFinite(ahead) ? String(now + ahead) : ''
       const limits = buckets.map(({ perMinute }) => String(perMinute))
-      const reply = await redis.ask((client: Redis) => take(client, keys, [shared, ...limits]))
+      const reply = await redis.ask((client: Redis) => takeFromBuckets(client, keys, [shared, ...limits]))
       if (reply === undefined) return local.take(buckets, now)
       const [waits, retryAfterMs, sharedNow] = reply as [number, number, string]
       if (time === 'shared') ahead = Math.max(ahead, Number(sharedNow) - monotonic())

@@ -4,11 +4,11 @@ import type { CacheLimits, CacheLookup, CacheStore, CacheUsage } from '../../cor
 import { createScript, type SharedRedis } from './connection.ts'
 
 /** Estimated size of a result besides its bytes: key, position in the LRU order, size. */
-const overhead = 256
+const sharedResultOverhead = 256
 /** Tolerated clock difference between replicas. */
 const skewMs = 5_000
 /** How long Redis keeps expired results, so that the reader's clock alone decides whether a result has expired. */
-const graceMs = 60_000
+const expiredGraceMs = 60_000
 /** The maximum number of results that one put evicts. If that is not enough, later puts evict more. */
 const maxEvicted = 64
 
@@ -16,7 +16,7 @@ const maxEvicted = 64
  * Stores a result unless its group was dropped since the call began; evicts the least recently used results. KEYS: all,
  * group, order, sizes, kept; ARGV: mark, field, bytes, size, now, expires, most entries, most bytes.
  */
-const put = createScript(`
+const putResult = createScript(`
   local mark = (redis.call('GET', KEYS[1]) or '0') .. '.' .. (redis.call('GET', KEYS[2]) or '0')
   if mark ~= ARGV[1] then return false end
   local function remove(field)
@@ -39,7 +39,7 @@ const put = createScript(`
       used = tonumber(redis.call('HGET', KEYS[4], 'bytes') or 0)
       kept = redis.call('ZCARD', KEYS[3])
     end
-    redis.call('SET', KEYS[5] .. field, ARGV[1] .. ' ' .. now .. ' ' .. ARGV[6] .. '\\n' .. ARGV[3], 'PX', lasts + ${graceMs})
+    redis.call('SET', KEYS[5] .. field, ARGV[1] .. ' ' .. now .. ' ' .. ARGV[6] .. '\\n' .. ARGV[3], 'PX', lasts + ${expiredGraceMs})
     redis.call('HSET', KEYS[4], field, size)
     redis.call('HINCRBY', KEYS[4], 'bytes', size)
     redis.call('ZADD', KEYS[3], now, field)
@@ -97,11 +97,14 @@ export function redisCache(
     },
     async put(group, key, { bytes, mark, ttlMs }, monotonic) {
       const now = wallTime(monotonic)
-      const size = bytes.length + key.length + overhead
+      const size = bytes.length + key.length + sharedResultOverhead
       const { maxEntries, maxBytes } = limits
       const values = [mark, fieldOf(group, key), bytes, size, now, now + Math.max(ttlMs, 0), maxEntries, maxBytes]
       const keys = [all, groupKey(group), order, sizes, kept]
-      const reply = (await redis.ask((client) => put(client, keys, values))) as readonly number[] | null | undefined
+      const reply = (await redis.ask((client) => putResult(client, keys, values))) as
+        | readonly number[]
+        | null
+        | undefined
       const [entries, used, evicted] = reply ?? []
       if (entries === undefined) return
       usage = { entries, bytes: used ?? 0, evicted: usage.evicted + (evicted ?? 0) }

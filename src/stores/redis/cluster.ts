@@ -8,22 +8,22 @@ import { setBounded } from '../../lib/memoize.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-const beatMs = 1_000
+const heartbeatMs = 1_000
 /** A replica that has sent no heartbeat for this long is considered gone. */
 const heartbeatTimeoutMs = 4_000
 /** How often to ask for a session's holder while Redis is up but slow. */
-const maxRequests = 3
+const maxTakeOverRequests = 3
 /** How many ended sessions to remember while Redis is down: as many as a replica may hold. */
 const maxEnded = 10_000
 /** How long Redis keeps a session; longer than any session may be idle. */
-const sessionMs = 2 * 3_600_000
+const sessionTtlMs = 2 * 3_600_000
 
 /** Stores a session; returns 0 if another live replica holds it. KEYS: session, replica prefix; ARGV: self, record. */
 const keepSession = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
   redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'record', ARGV[2])
-  redis.call('PEXPIRE', KEYS[1], ${sessionMs})
+  redis.call('PEXPIRE', KEYS[1], ${sessionTtlMs})
   return 1
 `)
 
@@ -40,7 +40,7 @@ const takeOverSession = createScript(`
   if address and address ~= ARGV[3] then return { holder, address } end
   if not stored then return false end
   redis.call('HSET', KEYS[1], 'holder', ARGV[1])
-  redis.call('PEXPIRE', KEYS[1], ${sessionMs})
+  redis.call('PEXPIRE', KEYS[1], ${sessionTtlMs})
   return { redis.call('HGET', KEYS[1], 'record') }
 `)
 
@@ -124,7 +124,8 @@ export class RedisMembership implements Membership, AsyncDisposable {
     const request = () => this.#redis.ask((client) => takeOverSession(client, keys, values))
     let reply = await request()
     // A slow response does not mean that the session is unknown. Taking it over twice changes nothing.
-    for (let sent = 1; reply === undefined && this.#redis.up && sent < maxRequests; sent++) reply = await request()
+    for (let sent = 1; reply === undefined && this.#redis.up && sent < maxTakeOverRequests; sent++)
+      reply = await request()
     const [first, address] = (reply as readonly string[] | null | undefined) ?? []
     if (first === undefined) return undefined
     if (address === undefined) return { record: first }
@@ -174,9 +175,9 @@ export class RedisMembership implements Membership, AsyncDisposable {
           .set(this.#at(`replica:${this.self}`), address, 'PX', heartbeatTimeoutMs)
           .sadd(this.#at('replicas'), this.self)
           // Replicas remove the names of those that are gone, but the last one to be killed has nobody to do that.
-          .pexpire(this.#at('replicas'), sessionMs)
-          .set(this.#at('data'), randomBytes(12).toString('base64url'), 'PX', sessionMs, 'NX')
-          .pexpire(this.#at('data'), sessionMs)
+          .pexpire(this.#at('replicas'), sessionTtlMs)
+          .set(this.#at('data'), randomBytes(12).toString('base64url'), 'PX', sessionTtlMs, 'NX')
+          .pexpire(this.#at('data'), sessionTtlMs)
           .get(this.#at('data'))
         const id = (await line.exec())?.at(-1)?.[1]
         if (this.#dataId !== undefined && id !== this.#dataId) this.#lost()
@@ -187,7 +188,7 @@ export class RedisMembership implements Membership, AsyncDisposable {
     if (names === undefined) this.#lost()
     else if (names.length > 0) await this.#look(names)
     this.#timer?.[Symbol.dispose]()
-    if (!this.#ended) this.#timer = this.#clock.after(beatMs, () => this.#beatAgain(), { promptly: true })
+    if (!this.#ended) this.#timer = this.#clock.after(heartbeatMs, () => this.#beatAgain(), { promptly: true })
   }
 
   /**

@@ -16,18 +16,18 @@ export interface RedisOptions {
 }
 
 /** The timeout for a request. A slower response is of no use to a call. */
-const requestTimeoutMs = 500
+const redisTimeoutMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
-const probeMs = 1_000
+const redisProbeMs = 1_000
 /** How often connections that only receive messages are checked. */
 const subscriberProbeMs = 10_000
 /** After this many probes without a response, the connection is replaced: its packets may be dropped silently. */
 const maxUnansweredProbes = 2
 /** The timeout for the TCP connection, and again for the first commands on it. */
-const connectMs = 2_000
-const startMs = 2_000
-const maxPauseMs = 2_000
+const redisConnectMs = 2_000
+const redisStartMs = 2_000
+const maxReconnectPauseMs = 2_000
 
 /** Connects and reconnects in the background: neither this function nor calls wait for a connection. */
 export async function connectRedis(options: RedisOptions): Promise<SharedRedis> {
@@ -86,10 +86,10 @@ export class SharedRedis implements AsyncDisposable {
       this.#unanswered = 0
       return answer
     } catch (thrown) {
-      const refusal = refusalIn(thrown)
+      const refusal = errorReply(thrown)
       if (refusal !== undefined) void this.#refused(refusal)
       else if (++this.#unanswered >= maxUnanswered && this.up) {
-        this.#settle(false, noResponse)
+        this.#settle(false, noRedisResponse)
         this.#tryAgain()
       }
       return undefined
@@ -114,10 +114,10 @@ export class SharedRedis implements AsyncDisposable {
       timer = clock.after(subscriberProbeMs, () => void keepSubscribed())
       if (subscriber.status !== 'ready') return
       try {
-        await this.#inTime(isSubscribed ? subscriber.ping() : subscriber.subscribe(...channels), connectMs)
+        await this.#inTime(isSubscribed ? subscriber.ping() : subscriber.subscribe(...channels), redisConnectMs)
         isSubscribed = true
       } catch (thrown) {
-        const refusal = refusalIn(thrown)
+        const refusal = errorReply(thrown)
         if (refusal !== undefined) this.#logRejected(refusal)
         else if (subscriber.status === 'ready') subscriber.disconnect(true)
       }
@@ -148,18 +148,18 @@ export class SharedRedis implements AsyncDisposable {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      connectTimeout: connectMs,
+      connectTimeout: redisConnectMs,
       // Do not wait for a peer that may not respond.
       disconnectTimeout: 500,
-      retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
+      retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxReconnectPauseMs }),
       reconnectOnError: null,
     })
-    client.on('error', (error) => failed(refusalIn(error) ?? connectionError(error)))
+    client.on('error', (error) => failed(errorReply(error) ?? connectionErrorReason(error)))
     // ioredis waits without a limit for the responses to its first commands.
     let handshake: Disposable | undefined
     client.on('connect', () => {
-      handshake = this.#options.clock.after(connectMs, () => {
-        failed(`not ready within ${connectMs / 1000} s of connecting`)
+      handshake = this.#options.clock.after(redisConnectMs, () => {
+        failed(`not ready within ${redisConnectMs / 1000} s of connecting`)
         client.disconnect(true)
       })
     })
@@ -182,10 +182,10 @@ export class SharedRedis implements AsyncDisposable {
     } catch (thrown) {
       // If the connection was lost, `close` reports it.
       if (this.#ended || this.#client.status !== 'ready') return
-      const refusal = refusalIn(thrown)
+      const refusal = errorReply(thrown)
       this.#replace =
         refusal === undefined ? ++this.#unansweredProbes >= maxUnansweredProbes : isElsewhere.test(refusal)
-      this.#settle(false, refusal ?? noResponse)
+      this.#settle(false, refusal ?? noRedisResponse)
       this.#tryAgain()
       return
     }
@@ -201,7 +201,7 @@ export class SharedRedis implements AsyncDisposable {
     try {
       await this.#inTime(this.#client.select(db))
     } catch (thrown) {
-      if (thrown instanceof Error && refusalIn(thrown) !== undefined)
+      if (thrown instanceof Error && errorReply(thrown) !== undefined)
         thrown.message = `database ${new URL(this.#options.url).pathname.slice(1)} cannot be used: ${thrown.message}`
       throw thrown
     }
@@ -213,7 +213,7 @@ export class SharedRedis implements AsyncDisposable {
   }
 
   /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
-  async #inTime<T>(response: Promise<T>, ms = requestTimeoutMs): Promise<T> {
+  async #inTime<T>(response: Promise<T>, ms = redisTimeoutMs): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>()
     using _timer = this.#options.clock.after(ms, () => reject(new Error('no response in time')))
     return await Promise.race([response, promise])
@@ -221,7 +221,7 @@ export class SharedRedis implements AsyncDisposable {
 
   /** Probes a connection that cannot be used, or replaces it. */
   #tryAgain(): void {
-    this.#probe ??= this.#options.clock.after(probeMs, () => {
+    this.#probe ??= this.#options.clock.after(redisProbeMs, () => {
       this.#probe = undefined
       if (this.#ended || this.up || this.#client.status !== 'ready') return
       if (!this.#replace) return void this.#check()
@@ -261,7 +261,7 @@ export class SharedRedis implements AsyncDisposable {
   }
 }
 
-const noResponse = `no response within ${requestTimeoutMs / 1000} s (a fixed limit)`
+const noRedisResponse = `no response within ${redisTimeoutMs / 1000} s (a fixed limit)`
 
 /** Refusals after which a new connection may reach another server, or be accepted. Scripts may put words before them. */
 const isElsewhere = /(?:^|-)(?:READONLY|LOADING|MASTERDOWN|NOAUTH) /
@@ -270,13 +270,13 @@ const isElsewhere = /(?:^|-)(?:READONLY|LOADING|MASTERDOWN|NOAUTH) /
 const writeProbe = createScript(`return redis.call('SET', KEYS[1], '1', 'PX', 60000)`)
 
 /** The reason of a failed connection. Messages of Node contain the address, but never a password. */
-function connectionError(thrown: Error): string {
+function connectionErrorReason(thrown: Error): string {
   const error = thrown instanceof AggregateError ? (thrown.errors[0] as Error) : thrown
   return error.message || failureReason(error)
 }
 
 /** The text of an error reply; undefined for other errors. The reply to a transaction does not tell the reason. */
-function refusalIn(thrown: unknown): string | undefined {
+function errorReply(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || thrown.name !== 'ReplyError') return undefined
   const { previousErrors: [cause = thrown] = [] } = thrown as Error & { previousErrors?: readonly Error[] }
   // Redis repeats the arguments of unknown commands, and AUTH may be one.
@@ -294,7 +294,7 @@ export async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {
   if (redis.up) return
   const { promise, resolve } = Promise.withResolvers<void>()
   using _listener = redis.onChange(() => resolve())
-  await settles(promise, startMs, clock)
+  await settles(promise, redisStartMs, clock)
 }
 
 /** Returns a function that runs a script by its hash, and sends its text if Redis does not know that hash. */

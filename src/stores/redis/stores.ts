@@ -127,7 +127,7 @@ async function openSharedSeal(
 }
 
 /** The maximum length of a stored value. A larger value would delay all other commands on the connection. */
-const maxLength = 4 * 1024 * 1024
+const maxTtlTextLength = 4 * 1024 * 1024
 
 /** A TTL store shared by all replicas (B10). Empty while Redis is down. `maxBytes` limits each replica's entries. */
 export function redisTtlStore(redis: SharedRedis, clock: Clock, maxBytes = ttlStoreBytes): TtlStore {
@@ -135,7 +135,7 @@ export function redisTtlStore(redis: SharedRedis, clock: Clock, maxBytes = ttlSt
   const room = createRoom(maxBytes, clock, (key) => void redis.ask((client) => client.del(at(key))))
   return {
     async set(key, text, ttlMs) {
-      if (text.length > Math.min(maxLength, maxBytes)) return
+      if (text.length > Math.min(maxTtlTextLength, maxBytes)) return
       await redis.ask((client) => client.set(at(key), text, 'PX', ttlMs))
       room.take(key, text.length, ttlMs)
     },

@@ -84,12 +84,12 @@ export function redisVault({
 /** How long a lock remains taken after its holder has died. */
 const usualLeaseMs = 10_000
 /** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
-const maxLockWaitMs = 30_000
+const maxRedisLockWaitMs = 30_000
 /** Poll intervals: short at first, because most locks are held for one request. */
 const [firstPollMs, maxPollMs] = [10, 250]
 
 /** Takes a free lock, or renews the lock that this token holds. KEYS: lock; ARGV: token, lease. */
-const take = createScript(`
+const takeLock = createScript(`
   local holder = redis.call('GET', KEYS[1])
   if holder and holder ~= ARGV[1] then return 0 end
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -97,7 +97,7 @@ const take = createScript(`
 `)
 
 /** Releases a lock only if this token still holds it: the lease may have expired. KEYS: lock; ARGV: token. */
-const release = createScript(`
+const releaseLock = createScript(`
   if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   return 0
 `)
@@ -107,7 +107,7 @@ const release = createScript(`
  * Redis is unavailable for as long as the lease. Within one process, only one waiter at a time polls Redis.
  */
 export function redisLocks(
-  { redis, clock, log, maxWaitMs = maxLockWaitMs }: Bounded<'redis' | 'clock' | 'log'>,
+  { redis, clock, log, maxWaitMs = maxRedisLockWaitMs }: Bounded<'redis' | 'clock' | 'log'>,
   leaseMs = usualLeaseMs,
 ): Locks {
   const own = memoryLocks()
@@ -115,10 +115,10 @@ export function redisLocks(
   const taken = async (key: string, token: string): Promise<void> => {
     const end = clock.monotonic() + maxWaitMs
     for (let pauseMs = firstPollMs; ; pauseMs = Math.min(2 * pauseMs, maxPollMs)) {
-      const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
+      const reply = await redis.ask((client) => takeLock(client, [key], [token, leaseMs]))
       if (reply === 1) return
       if (reply === undefined) throw redisAway('the lock for an OAuth grant')
-      if (clock.monotonic() >= end) throw held(maxWaitMs)
+      if (clock.monotonic() >= end) throw lockHeld(maxWaitMs)
       await pause(clock, pauseMs)
     }
   }
@@ -129,7 +129,7 @@ export function redisLocks(
       const key = `${redis.prefix}lock:${hash('sha256', name)}`
       const token = randomBytes(16).toString('base64url')
       const letGo = async () => {
-        await redis.ask((client) => release(client, [key], [token]))
+        await redis.ask((client) => releaseLock(client, [key], [token]))
         await inside[Symbol.asyncDispose]()
       }
       try {
@@ -152,8 +152,8 @@ export function redisLocks(
       function prolong(): Disposable {
         // Renewed after a third of the lease, so that two renewals can fail before the lease expires.
         const renew = async () => {
-          const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
-          if (over) return void redis.ask((client) => release(client, [key], [token]))
+          const reply = await redis.ask((client) => takeLock(client, [key], [token, leaseMs]))
+          if (over) return void redis.ask((client) => releaseLock(client, [key], [token]))
           if (reply === 0)
             return log.warn({}, 'a lock expired while Redis was unavailable; another replica holds it now')
           renewal = prolong()
@@ -164,7 +164,7 @@ export function redisLocks(
   }
 }
 
-function held(maxWaitMs: number): ToolwayError {
+function lockHeld(maxWaitMs: number): ToolwayError {
   const sentence = `Another replica has held this lock for more than ${maxWaitMs / 1000} s; try again in a moment.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })
 }

@@ -46,15 +46,15 @@ export interface HistoryDatabaseOptions extends Pick<SqliteFileOptions, 'path' |
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
-const minute = 60_000
-const hour = 60 * minute
+const minuteMs = 60_000
+const hourStepMs = 60 * minuteMs
 
-const numbers = tallyNumbers.map((name) => `${name} REAL NOT NULL`).join(', ')
+const tallyColumns = tallyNumbers.map((name) => `${name} REAL NOT NULL`).join(', ')
 
-const schema = `
+const historySchema = `
   CREATE TABLE keys (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, server TEXT NOT NULL, operation TEXT NOT NULL,
     name TEXT NOT NULL, UNIQUE (agent, server, operation, name));
-  CREATE TABLE tallies (stepMs INTEGER NOT NULL, at INTEGER NOT NULL, key INTEGER NOT NULL, ${numbers},
+  CREATE TABLE tallies (stepMs INTEGER NOT NULL, at INTEGER NOT NULL, key INTEGER NOT NULL, ${tallyColumns},
     latencies BLOB NOT NULL, PRIMARY KEY (stepMs, at, key)) WITHOUT ROWID;
   CREATE TABLE calls (id TEXT PRIMARY KEY, parent TEXT, at REAL NOT NULL, ms REAL NOT NULL, agent TEXT NOT NULL,
     principal TEXT NOT NULL, operation TEXT NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL, outcome TEXT NOT NULL,
@@ -69,21 +69,26 @@ const addedSchema = `
   CREATE TABLE IF NOT EXISTS runs (startedAt INTEGER PRIMARY KEY, seenAt INTEGER NOT NULL)`
 
 /** Files of another version are moved aside, so change this only together with the tables. */
-const version = 1
+const historyVersion = 1
 
 /** Names of agents, servers and tools that are told apart. Further ones count as `other`. */
 const maxKeys = 20_000
-const other: TallyKey = { agent: 'other', server: 'other', operation: 'other', name: '' }
+const otherKey: TallyKey = { agent: 'other', server: 'other', operation: 'other', name: '' }
 
 /** How often old rows are removed. */
-const pruneEveryMs = minute
+const pruneEveryMs = minuteMs
 
 /** The tables of the history. Synchronous: it runs in a thread of its own, or when the gateway stops. */
 export function openHistoryDatabase(options: HistoryDatabaseOptions) {
   const { keepMs, maxBytes, startedAt, clock } = options
   const { now } = clock
-  const seen = createSeenTime(clock, keepMs, hour)
-  const file = openSqliteFile({ ...options, create: (database) => database.exec(schema), version, prepare })
+  const seen = createSeenTime(clock, keepMs, hourStepMs)
+  const file = openSqliteFile({
+    ...options,
+    create: (database) => database.exec(historySchema),
+    version: historyVersion,
+    prepare: prepareHistory,
+  })
   let prunedAt = Number.NEGATIVE_INFINITY
   let hasWritten = false
   const noteRun = (database: DatabaseSync) => {
@@ -100,7 +105,7 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
           if (calls.length > 0) addCalls(database, calls)
           if (captures.length > 0) addCaptures(database, captures)
           noteRun(database)
-          return { full: bytesOf(database) > maxBytes }
+          return { full: usedPageBytes(database) > maxBytes }
         }),
       )
       if (written && (written.full || clock.monotonic() - prunedAt >= pruneEveryMs)) {
@@ -151,7 +156,7 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
 }
 
 /** Adds what is not in all files of this version, and lets SQL add up latencies. */
-function prepare(database: DatabaseSync): void {
+function prepareHistory(database: DatabaseSync): void {
   database.exec(addedSchema)
   const merged = createLatencies()
   database.function('merge', { deterministic: true }, (one, another) => {
@@ -164,7 +169,7 @@ function prepare(database: DatabaseSync): void {
 
 /** Adds tallies to those that are stored for the same step and key. Other processes may have written them. */
 function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
-  const keyOf = createKeys(database)
+  const keyOf = createTallyKeys(database)
   const columns = tallyNumbers.join(', ')
   const placeholders = tallyNumbers.map(() => '?').join(', ')
   const sums = tallyNumbers.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')
@@ -182,7 +187,7 @@ function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
   }
 }
 
-function createKeys(database: DatabaseSync): (key: TallyKey) => number {
+function createTallyKeys(database: DatabaseSync): (key: TallyKey) => number {
   const find = database.prepare('SELECT id FROM keys WHERE agent = ? AND server = ? AND operation = ? AND name = ?')
   const add = database.prepare('INSERT INTO keys (agent, server, operation, name) VALUES (?, ?, ?, ?)')
   const count = () => database.prepare('SELECT count(*) AS count FROM keys').get()?.count as number
@@ -190,7 +195,7 @@ function createKeys(database: DatabaseSync): (key: TallyKey) => number {
     const values = [agent, server, operation, name]
     const known = find.get(...values)?.id as number | undefined
     if (known !== undefined) return known
-    return hasRoom() ? Number(add.run(...values).lastInsertRowid) : idOf(other, () => true)
+    return hasRoom() ? Number(add.run(...values).lastInsertRowid) : idOf(otherKey, () => true)
   }
   return (key) => idOf(key, () => count() < maxKeys)
 }
@@ -292,7 +297,7 @@ function findCalls(database: DatabaseSync, { order, after, limit, counted, ...fi
 }
 
 /** How many values of each member can be chosen from. */
-const maxChoices = 1_000
+const maxFilterChoices = 1_000
 
 function findChoices(database: DatabaseSync, filter: CallFilter): CallChoices {
   const { where, values } = callCondition(filter)
@@ -300,7 +305,7 @@ function findChoices(database: DatabaseSync, filter: CallFilter): CallChoices {
     const sql = `SELECT DISTINCT ${column} AS value FROM calls WHERE ${where} AND ${column} <> '' ORDER BY 1 LIMIT ?`
     return database
       .prepare(sql)
-      .all(...values, maxChoices)
+      .all(...values, maxFilterChoices)
       .map(({ value }) => value as string)
   })
 }
@@ -342,13 +347,16 @@ function prune(database: DatabaseSync, seen: SeenTime, { keepMs, maxBytes, captu
       const oldest = before(Math.min(keptMs, keepMs))
       database.prepare('DELETE FROM tallies WHERE stepMs = ? AND at < ?').run(stepMs, oldest)
     }
-    database.prepare('DELETE FROM keys WHERE id NOT IN (SELECT key FROM tallies WHERE stepMs = ?)').run(hour)
+    database.prepare('DELETE FROM keys WHERE id NOT IN (SELECT key FROM tallies WHERE stepMs = ?)').run(hourStepMs)
     database.prepare('DELETE FROM calls WHERE at < ?').run(before(keepMs))
     database.prepare('DELETE FROM runs WHERE seenAt < ?').run(before(keepMs))
     database.prepare('DELETE FROM captures WHERE at < ?').run(before(captures.keepMs))
     while (Number(captured.get()?.bytes) > captures.maxBytes && removeOldest(database, 'captures')) {}
     for (const tables of [['calls', 'captures'], ['tallies']]) {
-      while (bytesOf(database) > maxBytes && tables.filter((table) => removeOldest(database, table)).length > 0) {}
+      while (
+        usedPageBytes(database) > maxBytes &&
+        tables.filter((table) => removeOldest(database, table)).length > 0
+      ) {}
     }
   })
   database.exec('PRAGMA incremental_vacuum')
@@ -363,7 +371,7 @@ function* tallyTimes(database: DatabaseSync, gapMs: number): Generator<number> {
   )
   let at: unknown = Number.MAX_SAFE_INTEGER
   while (typeof at === 'number') {
-    at = next.get({ hour, at, gapMs })?.at
+    at = next.get({ hour: hourStepMs, at, gapMs })?.at
     if (typeof at === 'number') yield at
   }
 }
@@ -379,7 +387,7 @@ function removeOldest(database: DatabaseSync, table: string): boolean {
 }
 
 /** The size of the pages in use. Pages that were freed are used again. */
-function bytesOf(database: DatabaseSync): number {
+function usedPageBytes(database: DatabaseSync): number {
   const read = (name: string) => database.prepare(`PRAGMA ${name}`).get()?.[name] as number
   return (read('page_count') - read('freelist_count')) * read('page_size')
 }
