@@ -65,7 +65,6 @@ export type PlaygroundEvent =
       readonly id: string
       readonly method: string
       readonly params: unknown
-      /** Who asks. */
       readonly from: 'server' | 'toolway'
     }
   /** The server no longer waits for the answer to this request. */

@@ -48,10 +48,8 @@ export interface AdminEndpointOptions
   extends Pick<ListeningServer, 'admit' | 'bodies' | 'budgets' | 'hosts' | 'port' | 'chat'>,
     Pick<GatewayParts, 'access' | 'authenticate'> {
   readonly admin: AdminService
-  /** Undefined if metrics are disabled. */
   readonly metrics?: MetricsPages | undefined
   readonly config: Pick<HttpConfig, 'path'>
-  /** The folder that contains the built dashboard. */
   readonly folder: string
   readonly version: string
   /** Where logins outlive the process. */

@@ -6,7 +6,6 @@ import type { Gateway, GatewayOptions } from '../runtime/gateway-api.ts'
 import { version } from '../runtime/package-paths.ts'
 import type { Inbox } from './inbox/inbox.ts'
 
-/** Creates a gateway with the admin API, the dashboard and the inbox. */
 export const openGateway = (first: LoadedConfig, options: GatewayOptions): Promise<Gateway> =>
   createGateway(first, options, createAdminPart)
 

@@ -28,13 +28,10 @@ type LiveSource = Pick<
 interface LiveReader {
   readonly caller: Caller
   readonly response: ServerResponse
-  /** Calls that have not been sent yet, by id. */
   readonly pending: Map<string, CallView>
   /** The server list that was last sent to this reader, without rates. */
   servers: string | undefined
-  /** Whether the approvals have changed since they were last sent. */
   approvalsChanged: boolean
-  /** The inbox that was last sent to this reader. */
   inbox: Buffer | undefined
   sentAt: number
 }

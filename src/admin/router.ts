@@ -100,7 +100,6 @@ interface RouteDetails<Query, Body, Input> {
   /** The schema of the response. A route without one responds with 204. */
   readonly answer?: z.ZodType
   readonly stream?: true
-  /** The media types of a stream. Default: server-sent events. */
   readonly mediaTypes?: readonly string[]
   run(request: Input, context: RouteContext): unknown
 }
@@ -127,7 +126,6 @@ export const adminRoute = routeFor<Authenticated>('admin')
 /** Returned by a route handler that has already sent the response. */
 export const responseSent = Symbol('answered')
 
-/** The last event of a stream that failed. */
 export function failureEvent(thrown: unknown, log: Log) {
   const refusal = toHttpError(thrown, log)
   return { kind: 'error', code: apiCodeOf(refusal), message: refusal.message } as const

@@ -42,7 +42,6 @@ export interface AdminService
     SearchService,
     ServersService,
     ToolsService {
-  /** Calls `listener` when calls begin or end. */
   onCalls(listener: (calls: readonly CallView[]) => void): Disposable
 }
 

@@ -26,7 +26,6 @@ export interface KeyList {
 
 interface KeyContext {
   readonly configured: readonly Pick<StoredKey, 'id' | 'agents' | 'admin'>[]
-  /** The folder of the key file. */
   readonly folder: string
   readonly now: number
 }
@@ -74,7 +73,6 @@ export interface NewKey {
   readonly lifetimeMs?: number | undefined
 }
 
-/** Throws if a name cannot be used for a new key. */
 export function requireKeyName(id: string, configured: KeyContext['configured']): void {
   if (!keyName.test(id)) {
     throw invalidArguments(

@@ -2,7 +2,6 @@ import { Budget } from '../core/limits/budget.ts'
 import { RecentlyUsed } from '../core/limits/recently-used.ts'
 import type { CacheLimits, CacheStore } from '../core/stores.ts'
 
-/** A cached result. */
 interface CachedItem {
   readonly group: Group
   readonly key: string

@@ -83,7 +83,6 @@ export function memoryCaptures(
 const emptyCaptureBytes = 600
 const emptyProgress = 100
 
-/** The approximate size of a call in memory. */
 function captureBytes({ name, uri = '', arguments: args, result, error, progress }: CapturedCall): number {
   const texts = args.text.length + (result?.text.length ?? 0) + (error?.message.length ?? 0)
   let bytes = emptyCaptureBytes + 2 * (texts + name.length + uri.length)

@@ -64,7 +64,6 @@ export class ApiKeyLookup {
     return this.#fromFile.get(hash)
   }
 
-  /** Whether a key with this id exists and has not expired. */
   isValid(id: string): boolean {
     this.#lookAgain()
     const now = this.#options.clock.now()
@@ -73,7 +72,6 @@ export class ApiKeyLookup {
     )
   }
 
-  /** Records that a key was accepted. */
   used({ id, previous }: KnownKey): void {
     this.#options.usage?.note(id, previous)
   }

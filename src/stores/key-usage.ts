@@ -13,7 +13,6 @@ export type LastUses = ReadonlyMap<string, number>
 /** A key, or its previous secret. Ids of stored keys cannot contain a space. */
 export const usageName = (id: string, previous = false): string => (previous ? `${id} previous` : id)
 
-/** Times are written at most this often. */
 const usageWriteMs = 60_000
 /** Maximum number of times in the file. The oldest are dropped. */
 const maxTimes = 10_000

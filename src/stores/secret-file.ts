@@ -43,7 +43,6 @@ async function readSecret(file: string, made = newSecret()): Promise<string | un
   throw new Error(`${file} does not contain a valid secret; ${renewalAdvice(file)}`)
 }
 
-/** What is lost with a secret. */
 const losses: Readonly<Record<string, string>> = {
   'audit-key': '; `audit verify` then rejects the records so far',
   'vault-key': '; the OAuth grants and captured calls are then lost',

@@ -25,7 +25,6 @@ export function memoryTtlStore(clock: Clock, maxBytes = ttlStoreBytes): TtlStore
 
 /** Tracks the size and expiry of entries. Evicts the least recently used ones beyond a total of `maxBytes`. */
 export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) => void) {
-  /** The entries in order of last use. */
   const taken = new Map<string, { readonly size: number; readonly until: number }>()
   let total = 0
 
@@ -35,7 +34,6 @@ export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) 
   }
 
   return {
-    /** Adds or renews an entry. */
     take(key: string, size: number, ttlMs: number): void {
       remove(key)
       taken.set(key, { size, until: clock.monotonic() + ttlMs })

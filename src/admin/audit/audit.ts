@@ -23,7 +23,6 @@ import { adminRoute, type Route, responseSent } from '../router.ts'
 import type { ThreadMethods } from '../thread/admin-thread.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 
-/** A policy replay of the calls recorded since a time. */
 export interface AuditReplayOptions {
   /** In milliseconds since the epoch. */
   readonly since: number
@@ -125,7 +124,6 @@ const archiveUnreachable =
 const unreadableLog = (cause: Error) =>
   new ToolwayError('INTERNAL', "The audit log could not be read. See the gateway's log for the cause.", { cause })
 
-/** Delay of the first automatic check. */
 const firstCheckMs = 60_000
 /** How long a result is reused if no check is requested. */
 const chainRecheckMs = 600_000
@@ -264,7 +262,6 @@ function problemSentence({ lane, file, line, message }: VerifyProblem): string {
 
 const mediaTypes = { jsonl: 'application/jsonl', csv: 'text/csv' } as const
 
-/** Operations that an export reads at a time. */
 const exportPage = 200
 
 export const auditRoutes = (admin: AuditService): readonly Route[] => [

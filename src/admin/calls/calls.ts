@@ -143,7 +143,6 @@ async function rerunOf(
   return { possible: true, reason: null, write: captured.kind === 'tool' && !served.entry.traits.readOnly }
 }
 
-/** Restricts a filter to the calls that a caller may see. */
 const visibleTo = (caller: Caller, filter: CallFilter): CallFilter =>
   caller.admin ? filter : { ...filter, agents: [...ownAgents(caller)] }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { callOrders } from '../../core/call-query.ts'
-import { namedSchema, schemaRegistry, timeParameter, type ViewOf } from '../overview/schema.ts'
+import { schemaRegistry, timeParameter, type ViewOf, view } from '../overview/schema.ts'
 
 const callOutcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
 
@@ -19,26 +19,20 @@ const callFields = {
   cache: z.enum(['hit', 'miss', 'joined']).nullable(),
 }
 
-export const callView = namedSchema('CallView', 'A call.', callFields)
+export const callView = view('CallView', 'A call.', callFields)
 export type CallView = ViewOf<typeof callView>
 
-export const callPage = namedSchema('CallPage', 'A page of calls.', {
+export const callPage = view('CallPage', 'A page of calls.', {
   calls: z.array(callView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
   nextCursor: z.string().nullable(),
 })
 export type CallPage = ViewOf<typeof callPage>
 
-const filterChoices = z.array(z.string()).describe('Sorted, at most 1,000 of the history.')
+const choiceList = z.array(z.string()).describe('Sorted, at most 1,000 of the history.')
 
-export const callChoices = namedSchema('CallChoices', 'The values that calls have.', {
-  ...{
-    agent: filterChoices,
-    server: filterChoices,
-    name: filterChoices,
-    operation: filterChoices,
-    code: filterChoices,
-  },
+export const callChoices = view('CallChoices', 'The values that calls have.', {
+  ...{ agent: choiceList, server: choiceList, name: choiceList, operation: choiceList, code: choiceList },
 })
 export type CallChoicesView = ViewOf<typeof callChoices>
 
@@ -55,14 +49,14 @@ const callStep = z.strictObject({
   error: z.string().nullable(),
 })
 
-const capturedText = namedSchema('CapturedText', 'A captured JSON value.', {
+const capturedText = view('CapturedText', 'A captured JSON value.', {
   text: z.string().describe('JSON, redacted; only its beginning if it was cut.'),
   bytes: z.int().min(0).describe('The size of the original.'),
   truncated: z.boolean(),
   redacted: z.boolean(),
 })
 
-const capturedContent = namedSchema('CapturedCall', 'What was sent and received in a call.', {
+const capturedContent = view('CapturedCall', 'What was sent and received in a call.', {
   arguments: capturedText,
   result: capturedText.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
@@ -83,7 +77,7 @@ const rerun = z.strictObject({
   write: z.boolean().describe('Whether the call may change something, so that a person should confirm it.'),
 })
 
-export const callDetail = namedSchema('CallDetail', 'A call, its timeline, its audit records and its content.', {
+export const callDetail = view('CallDetail', 'A call, its timeline, its audit records and its content.', {
   ...callFields,
   steps: z.array(callStep),
   children: z.array(callView).describe('The inner calls at any depth, oldest first, at most 500; `parent` links them.'),
@@ -95,7 +89,7 @@ export const callDetail = namedSchema('CallDetail', 'A call, its timeline, its a
 })
 export type CallDetail = ViewOf<typeof callDetail>
 
-export const auditPage = namedSchema('AuditPage', 'A page of operations in the audit log, newest first.', {
+export const auditPage = view('AuditPage', 'A page of operations in the audit log, newest first.', {
   rows: z.array(auditRow),
   nextCursor: z.string().nullable(),
   source: z
@@ -109,7 +103,7 @@ export const auditPage = namedSchema('AuditPage', 'A page of operations in the a
 })
 export type AuditPage = ViewOf<typeof auditPage>
 
-export const chainView = namedSchema('ChainView', 'Whether the audit log is unchanged, as of the last check.', {
+export const chainView = view('ChainView', 'Whether the audit log is unchanged, as of the last check.', {
   state: z.enum(['unknown', 'checking', 'intact', 'broken']),
   checkedAt: z.number().nullable(),
   records: z.int().min(0).nullable(),
@@ -117,7 +111,7 @@ export const chainView = namedSchema('ChainView', 'Whether the audit log is unch
 })
 export type ChainView = ViewOf<typeof chainView>
 
-export const chatView = namedSchema('ChatView', 'The chat models.', {
+export const chatView = view('ChatView', 'The chat models.', {
   models: z.array(z.string()).describe('Model names, the default first; empty if none is configured.'),
   vision: z.array(z.string()).describe('The models that accept images (`models.NAME.vision`).'),
 })
@@ -206,7 +200,7 @@ export const whyQuery = z.strictObject({
 })
 export type WhyParams = ViewOf<typeof whyQuery>
 
-export const approvalView = namedSchema('ApprovalView', "A call that waits for a person's approval.", {
+export const approvalView = view('ApprovalView', "A call that waits for a person's approval.", {
   id: z.string(),
   call: z.string().describe('The id of the call.'),
   agent: z.string(),
@@ -232,7 +226,7 @@ export const answerApproval = z.strictObject({
 })
 export type AnswerApproval = ViewOf<typeof answerApproval>
 
-export const answeredApproval = namedSchema('AnsweredApproval', 'An approval that has been answered.', {
+export const answeredApproval = view('AnsweredApproval', 'An approval that has been answered.', {
   id: z.string(),
   call: z.string(),
   server: z.string(),

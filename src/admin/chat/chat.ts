@@ -118,7 +118,6 @@ const chatInput = z.strictObject({
     .describe("Restricts the agent's tools to these (`server.tool`, `*` is a wildcard). Default: all of them."),
 })
 
-/** Chat with the help of tools. */
 export const chatRoutes = (chat: DashboardChat): readonly Route[] => [
   userRoute('GET', 'chat', 'The chat models', {
     answer: chatView,

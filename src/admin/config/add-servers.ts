@@ -26,9 +26,7 @@ import { type asWritten, disabledReason, missingIn, resolveIn } from './prepare-
 export interface ProposalRequest {
   readonly source: ConfigSource
   readonly edit: ConfigEdit
-  /** What is redacted: known secrets, and keys. */
   readonly redacted: { readonly secrets: readonly string[]; readonly keys: readonly string[] }
-  /** The state folder, which contains the history. */
   readonly folder: string
   readonly key: string
 }
@@ -106,7 +104,6 @@ export async function additionOf(
   return { ...added, changes }
 }
 
-/** The changes that add servers from the files of MCP clients. */
 export async function importOf(choices: NonNullable<ConfigEdit['import']>, source: AddSource): Promise<Additions> {
   const { path, known } = await targetFile(source)
   const files = await readClientFiles(source)
@@ -122,7 +119,6 @@ export async function importOf(choices: NonNullable<ConfigEdit['import']>, sourc
   return additions(found, known, source, (server) => `from ${[...new Set(server.origins.map(called))].join(', ')}`)
 }
 
-/** The files of the MCP clients on this machine. */
 export const readClientFiles = ({ env, cwd }: ConfigSource): Promise<FoundFile[]> =>
   discover({ env, cwd, platform: process.platform })
 

@@ -79,7 +79,6 @@ export function createConfigEditAdmin(context: AdminContext, edits: ConfigEdits)
   }
 }
 
-/** The edits of this gateway's configuration file. */
 export class ConfigEdits implements AsyncDisposable {
   readonly #context: AdminContext
   /** Checks edits, so that a long check does not delay calls. */

@@ -35,15 +35,11 @@ import { starterWith } from './starter.ts'
 /** A change that an operator asks for, with a comment to write above what it adds. */
 export type ConfigChange = NonNullable<ConfigEdit['changes']>[number] & { readonly comment?: string | undefined }
 
-export type ResolvedEdit =
-  | { readonly changes: readonly ConfigChange[] }
-  /** The id of the edit to undo. */
-  | { readonly undo: string }
+export type ResolvedEdit = { readonly changes: readonly ConfigChange[] } | { readonly undo: string }
 
 /** An edit that has not been written. Threads exchange it, so it is plain data. */
 export interface Proposal {
   readonly file: Pick<EditedFile, 'path' | 'obstacle'>
-  /** The hash of the file's content before the edit. */
   readonly was: string
   /** Identifies what was reviewed: the old content, the new content, and the secrets to be written. */
   readonly hash: string
@@ -80,7 +76,6 @@ export class EditConflict extends Error {
   override readonly name = 'EditConflict'
 }
 
-/** Proposes and applies edits of the operator's own configuration file. */
 export class ConfigEditor {
   readonly #options: ConfigEditorOptions
 

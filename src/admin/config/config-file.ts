@@ -12,7 +12,6 @@ import { parseDocument } from '../../config/parse/document.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
 
-/** The one file that is edited. */
 export interface EditedFile {
   readonly path: string
   readonly before: FileSnapshot
@@ -74,9 +73,7 @@ async function obstacleTo({ path, target, bytes }: FileSnapshot, env: EnvVars): 
   return `${path} cannot be written (${fault}): it is read-only or managed elsewhere. Edit it at its source.`
 }
 
-/** A configuration as it would be with a draft. */
 export interface Draft {
-  /** Absent if the configuration is invalid. */
   readonly loaded?: LoadedConfig
   readonly problems: readonly ConfigProblem[]
   readonly newReferences: readonly NewReference[]

@@ -79,7 +79,6 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
   return redactMembers(config, (part, key) => show(part, [key]))
 }
 
-/** The command line or URL of a server. */
 export const serverTarget = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
   const address = url ?? serverUrl ?? httpUrl
   if (typeof address === 'string') return address

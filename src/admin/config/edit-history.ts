@@ -14,11 +14,8 @@ export interface RecordedEdit {
   readonly file: string
   /** What was changed, such as `mcpServers.files`. */
   readonly paths: readonly string[]
-  /** The id of the edit that this one has undone. */
   readonly undoes?: string | undefined
-  /** The lines that were changed, without secrets. */
   readonly diff: readonly ShownLine[]
-  /** The old content; null if there was no file. */
   readonly before: string | null
   readonly after: string
 }
@@ -42,7 +39,6 @@ export function createEditHistory(state: string) {
     return text === undefined ? undefined : (parseJson(text) as RecordedEdit | undefined)
   }
 
-  /** Removes the oldest edits beyond the limits. */
   const trim = async (): Promise<void> => {
     let bytes = 0
     for (const [index, name] of (await names()).toReversed().entries()) {

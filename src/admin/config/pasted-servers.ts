@@ -56,7 +56,6 @@ const stripMarkdown = (text: string): string =>
     .replace(/^`([^`]+)`$/, '$1')
     .replace(/^(?:\s+|(?:\/\/|#)[^\n]*|\/\*.*?\*\/)+/s, '')
 
-/** The text as a file that contains servers. */
 function pastedFile(text: string, name: string | undefined, cwd: string): { path: string; text: string } {
   const file = (extension: string, content: string) => ({ path: join(cwd, `pasted.${extension}`), text: content })
   if (/^\[[^\]\n]*\bmcp_servers\b/m.test(text)) return file('toml', text)

@@ -19,17 +19,14 @@ import { findSecrets } from './find-secrets.ts'
 /** Where secrets go: into private files, or into variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
 
-/** A planned import that has not been written yet. */
 export interface PreparedImport extends ImportPlan {
   /** Writes the secret files that the new configuration refers to. */
   writeSecrets(): Promise<void>
   /** The folder for the secret files, as shown to the user. */
   readonly secretsFolder: string
-  /** Variables that the servers require but that are not set. */
   readonly unset: readonly string[]
 }
 
-/** Plans an import: what is added, and where its secrets go. */
 export async function prepareImport(
   { env }: { readonly env: EnvVars },
   found: readonly FoundServer[],

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { namedSchema, reloadEvent, type ViewOf } from '../overview/schema.ts'
+import { reloadEvent, type ViewOf, view } from '../overview/schema.ts'
 
 const settingKey = z.string().refine((name) => name !== '__proto__', 'not __proto__, which is not a setting')
 
@@ -10,7 +10,7 @@ const settingPath = z
 
 const fileHash = z.string().max(100)
 
-const configChange = namedSchema('ConfigChange', 'A change at a path. Without value, yaml and rename, it removes.', {
+const configChange = view('ConfigChange', 'A change at a path. Without value, yaml and rename, it removes.', {
   path: settingPath.describe('Keys and list indexes, such as ["mcpServers", "files"].'),
   value: z.unknown().optional(),
   yaml: z
@@ -61,7 +61,7 @@ const hasOneKind = (edit: Record<string, unknown>): boolean =>
   Object.keys(editKinds).filter((key) => edit[key] !== undefined).length === 1
 const oneKindMessage = 'give exactly one of changes, undo, add, import'
 
-export const configEdit = namedSchema(
+export const configEdit = view(
   'ConfigEdit',
   'An edit of the configuration file. In values, placeholders such as <secret 1f3a9c0d> stand for secrets in the file.',
   { ...editKinds, ...conditions },
@@ -70,12 +70,12 @@ export type ConfigEdit = ViewOf<typeof configEdit>
 
 const previewHash = fileHash.describe('The hash that the preview of this edit returned.')
 
-export const applyEdit = namedSchema('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
+export const applyEdit = view('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
   ...editKinds,
   ...conditions,
   hash: previewHash,
 }).refine(hasOneKind, oneKindMessage)
-export const undoRequest = namedSchema('UndoEdit', 'An edit to undo.', {
+export const undoRequest = view('UndoEdit', 'An edit to undo.', {
   id: z.string().max(100),
   hash: previewHash.optional(),
 })
@@ -84,7 +84,7 @@ export const editable = z
   .strictObject({ ok: z.boolean(), reason: z.string().optional() })
   .describe('Whether the file can be edited here and, if not, why.')
 
-export const configFileView = namedSchema('ConfigFileView', 'The configuration file that edits change.', {
+export const configFileView = view('ConfigFileView', 'The configuration file that edits change.', {
   path: z.string(),
   exists: z.boolean(),
   editable,
@@ -95,7 +95,7 @@ const diffLine = z.strictObject({ mark: z.enum([' ', '+', '-', '…']), text: z.
 export type DiffLine = ViewOf<typeof diffLine>
 const diff = z.array(diffLine).describe('The changed lines with some lines around them, without secrets.')
 
-export const editProposal = namedSchema('EditProposal', 'What an edit would change.', {
+export const editProposal = view('EditProposal', 'What an edit would change.', {
   file: z.string(),
   hash: fileHash.describe('Identifies what was reviewed: the old and the new content, and new secrets.'),
   editable,
@@ -122,7 +122,7 @@ export const editProposal = namedSchema('EditProposal', 'What an edit would chan
 })
 export type EditProposal = ViewOf<typeof editProposal>
 
-export const configEditRecord = namedSchema('ConfigEditRecord', 'An edit in the history.', {
+export const configEditRecord = view('ConfigEditRecord', 'An edit in the history.', {
   id: z.string(),
   at: z.number(),
   by: z.string(),
@@ -133,13 +133,13 @@ export const configEditRecord = namedSchema('ConfigEditRecord', 'An edit in the 
 })
 export type ConfigEditRecord = ViewOf<typeof configEditRecord>
 
-export const appliedEdit = namedSchema('AppliedEdit', 'An edit that was written, and the reload that followed.', {
+export const appliedEdit = view('AppliedEdit', 'An edit that was written, and the reload that followed.', {
   edit: configEditRecord,
   reload: reloadEvent,
 })
 export type AppliedEdit = ViewOf<typeof appliedEdit>
 
-export const serverTest = namedSchema('ServerTest', 'The result of starting a server once.', {
+export const serverTest = view('ServerTest', 'The result of starting a server once.', {
   name: z.string(),
   ok: z.boolean(),
   error: z.string().nullable(),
@@ -169,7 +169,7 @@ export const serverTest = namedSchema('ServerTest', 'The result of starting a se
 })
 export type ServerTest = ViewOf<typeof serverTest>
 
-export const foundServer = namedSchema('FoundServerView', "A server in an MCP client's file.", {
+export const foundServer = view('FoundServerView', "A server in an MCP client's file.", {
   client: z.string(),
   file: z.string(),
   name: z.string(),
@@ -179,7 +179,7 @@ export const foundServer = namedSchema('FoundServerView', "A server in an MCP cl
 })
 export type FoundServerView = ViewOf<typeof foundServer>
 
-export const serverForm = namedSchema('ServerForm', 'What a form for a server needs.', {
+export const serverForm = view('ServerForm', 'What a form for a server needs.', {
   schema: z.record(z.string(), z.unknown()).describe('The JSON schema of a server in the configuration.'),
   common: z.array(z.string()).describe('The settings that most servers need, in the order of a form.'),
   registry: z.string().nullable().describe('The MCP registry that can be searched; null if none is configured.'),
@@ -188,7 +188,7 @@ export type ServerForm = ViewOf<typeof serverForm>
 
 export const registryQuery = z.strictObject({ search: z.string().min(1).max(200) })
 
-export const registryServer = namedSchema('RegistryServerView', 'A server in the MCP registry.', {
+export const registryServer = view('RegistryServerView', 'A server in the MCP registry.', {
   name: z.string(),
   description: z.string(),
   version: z.string(),
@@ -205,20 +205,16 @@ export const registryServer = namedSchema('RegistryServerView', 'A server in the
 })
 export type RegistryServerView = ViewOf<typeof registryServer>
 
-export const serverDefinitionView = namedSchema(
-  'ServerDefinitionView',
-  'A server as the configuration file defines it.',
-  {
-    name: z.string(),
-    target: z.string().describe('Its command line or URL, without secrets.'),
-    file: z.string(),
-    editable,
-    definition: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .describe('With placeholders for secrets; null if it is not in the file.'),
-    yaml: z.string().describe('The same as YAML.'),
-    hash: fileHash.describe('Identifies the definition in the file.'),
-  },
-)
+export const serverDefinitionView = view('ServerDefinitionView', 'A server as the configuration file defines it.', {
+  name: z.string(),
+  target: z.string().describe('Its command line or URL, without secrets.'),
+  file: z.string(),
+  editable,
+  definition: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('With placeholders for secrets; null if it is not in the file.'),
+  yaml: z.string().describe('The same as YAML.'),
+  hash: fileHash.describe('Identifies the definition in the file.'),
+})
 export type ServerDefinitionView = ViewOf<typeof serverDefinitionView>

@@ -33,7 +33,6 @@ export class SecretMask {
     this.#key = key
   }
 
-  /** The values of a configuration without their secrets. */
   maskValues(content: unknown): unknown {
     const found = secretsInServers(content)
     return mapScalars(content, (value, path) => {

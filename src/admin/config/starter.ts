@@ -38,6 +38,5 @@ telemetry:
 /** The configuration that `init` writes if it finds no servers. It is valid without changes. */
 export const starter = starterHead + example + starterTail
 
-/** The starter configuration, with these lines under `mcpServers`. */
 export const starterWith = (servers: string): string =>
   `${starterHead}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${starterTail}`

@@ -11,7 +11,6 @@ import type { AdminContext } from '../context.ts'
 import type { ServerTest } from '../contract.ts'
 import type { Proposal } from './config-editor.ts'
 
-/** How long a test of a server may take. */
 const testMs = 30_000
 const maxShownItems = 500
 

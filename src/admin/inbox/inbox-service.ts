@@ -44,7 +44,6 @@ export type InboxService = ReturnType<typeof createInboxAdmin>
 
 export const createInboxAdmin = ({ inbox, audit }: Pick<AdminContext, 'inbox' | 'audit'>) => ({
   inbox: () => inbox.view(),
-  /** Hides an item until it changes. */
   async dismissItem(caller: Caller, id: string): Promise<InboxView> {
     const action = { operation: 'dismiss_inbox_item', arguments: { id } }
     await auditOperation(audit, caller, action, () => inbox.dismiss(id, caller.principal))

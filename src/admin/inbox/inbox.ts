@@ -45,7 +45,6 @@ function compareItems(a: InboxItem, b: InboxItem): number {
   return endA - endB || urgency[a.severity] - urgency[b.severity] || b.since - a.since || (a.id < b.id ? -1 : 1)
 }
 
-/** Leaves out items if there are too many. */
 function boundItems(items: readonly InboxItem[]): InboxItem[] {
   const approvals = items.filter(({ kind }) => kind === 'approval').slice(0, maxApprovals)
   return [...approvals, ...items.filter(({ kind }) => kind !== 'approval')].slice(0, maxItems)
@@ -57,7 +56,6 @@ function boundItems(items: readonly InboxItem[]): InboxItem[] {
  * all workers and replicas.
  */
 export class Inbox implements Disposable {
-  /** What ends with the inbox. */
   readonly resources = new DisposableStack()
   readonly #dismissals: Dismissals
   readonly #redact: (text: string) => string
@@ -85,7 +83,6 @@ export class Inbox implements Disposable {
     this.#log = log
   }
 
-  /** Adds a source until the returned object is disposed of. */
   add(source: InboxSource): Disposable {
     this.#sources.set(source, source.onChange?.(this.#refreshSoon))
     this.#refreshSoon()
@@ -121,7 +118,6 @@ export class Inbox implements Disposable {
     return this.#latest
   }
 
-  /** Hides an item until its revision changes. */
   async dismiss(id: string, by: string): Promise<void> {
     this.view()
     const revision = this.#known.get(id)?.revision
@@ -225,7 +221,6 @@ type DismissedItem = Pick<Dismissal, 'id' | 'revision'>
 
 const dismissalKey = ({ id, revision }: DismissedItem): string => JSON.stringify([id, revision])
 
-/** Max dismissals kept; the oldest are dropped. */
 const maxDismissed = 500
 
 /** Which inbox items an operator has hidden, in a file that all processes with the same state folder share. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { namedSchema, type ViewOf } from '../overview/schema.ts'
+import { type ViewOf, view } from '../overview/schema.ts'
 
 const inboxKinds = [
   'approval',
@@ -13,7 +13,7 @@ const inboxKinds = [
   'store',
 ] as const
 
-const inboxAction = namedSchema('InboxAction', 'A POST request of this API that deals with an item.', {
+const inboxAction = view('InboxAction', 'A POST request of this API that deals with an item.', {
   name: z.string().describe('What a button for it says.'),
   path: z.string().describe('The path below /admin/api/.'),
   body: z.record(z.string(), z.unknown()).optional(),
@@ -22,7 +22,7 @@ const inboxAction = namedSchema('InboxAction', 'A POST request of this API that 
 })
 export type InboxAction = ViewOf<typeof inboxAction>
 
-const inboxItem = namedSchema('InboxItem', 'Something that needs a person.', {
+const inboxItem = view('InboxItem', 'Something that needs a person.', {
   id: z.string().describe('Stable for the same subject.'),
   kind: z.enum(inboxKinds),
   severity: z.enum(['critical', 'warning', 'info']),
@@ -35,7 +35,7 @@ const inboxItem = namedSchema('InboxItem', 'Something that needs a person.', {
 })
 export type InboxItem = ViewOf<typeof inboxItem>
 
-export const inboxView = namedSchema('InboxView', 'Everything that needs a person, the most urgent first.', {
+export const inboxView = view('InboxView', 'Everything that needs a person, the most urgent first.', {
   items: z.array(inboxItem),
   dismissed: z.int().min(0).describe('How many items are hidden until they change.'),
   left: z.int().min(0).describe('How many items are left out because there are too many.'),

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { dayMs } from '../../lib/duration.ts'
-import { namedSchema, type ViewOf } from '../overview/schema.ts'
+import { type ViewOf, view } from '../overview/schema.ts'
 
 const agents = z.array(z.string().min(1).max(256)).max(100).describe('The agents that it may act as; `*` means all.')
 
-const keyView = namedSchema('KeyView', 'An API key, without its secret and hash.', {
+const keyView = view('KeyView', 'An API key, without its secret and hash.', {
   id: z.string(),
   agents,
   admin: z.boolean(),
@@ -22,7 +22,7 @@ const keyView = namedSchema('KeyView', 'An API key, without its secret and hash.
 })
 export type KeyView = ViewOf<typeof keyView>
 
-export const keysView = namedSchema('KeysView', 'All API keys.', {
+export const keysView = view('KeysView', 'All API keys.', {
   keys: z.array(keyView),
   file: z.string().describe('The file that contains the hashes of keys that are not in the configuration.'),
   problem: z.string().nullable().describe('Why the keys in the file are not accepted.'),
@@ -57,7 +57,7 @@ export const rotateKeyRequest = z.strictObject({
 })
 export type RotateKey = ViewOf<typeof rotateKeyRequest>
 
-export const issuedKeyView = namedSchema('IssuedKeyView', 'A new secret. It is returned only once.', {
+export const issuedKeyView = view('IssuedKeyView', 'A new secret. It is returned only once.', {
   secret: z.string().describe('The key to send as a bearer token. Toolway stores only its hash.'),
   key: keyView,
 })

@@ -3,7 +3,7 @@ import * as z from 'zod'
 /** Schemas that the OpenAPI document refers to by name. */
 export const schemaRegistry = z.registry<{ id: string; description?: string }>()
 
-export const namedSchema = <Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape) =>
+export const view = <Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape) =>
   z.strictObject(shape).register(schemaRegistry, { id, description })
 
 /** Derives a read-only type from a schema, so that no admin API type is declared twice. */
@@ -15,7 +15,6 @@ type Frozen<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: Frozen<T[Key]> }
     : T
 
-/** A query parameter with a time. */
 export const timeParameter = (description: string) =>
   z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe(description)
 
@@ -35,7 +34,7 @@ const figureFields = {
   p99Ms: milliseconds.nullable(),
 }
 
-export const figures = namedSchema(
+export const figures = view(
   'Figures',
   'Call counts and latencies for a period. Latencies cover neither denials nor cache hits; null if there were no other calls.',
   figureFields,
@@ -48,7 +47,7 @@ export type ServerHealth = ViewOf<typeof health>
 export const breakerState = z.enum(['closed', 'open', 'half-open'])
 export type BreakerView = ViewOf<typeof breakerState>
 
-const reloadViewSchema = namedSchema('ReloadView', 'Configuration reloads so far.', {
+const reloadViewSchema = view('ReloadView', 'Configuration reloads so far.', {
   attempts: countSchema,
   successes: countSchema,
   lastAt: z.number().nullable(),
@@ -61,7 +60,7 @@ export const tokenAccountSchema = z
   .describe('Context tokens used by all tool definitions, by the exposed ones, and the difference.')
 export type TokenAccount = ViewOf<typeof tokenAccountSchema>
 
-const budgetSchema = namedSchema('Budget', 'One kind of thing that waits or is kept, with its bounds.', {
+const budgetSchema = view('Budget', 'One kind of thing that waits or is kept, with its bounds.', {
   name: z.string(),
   used: countSchema,
   limit: countSchema.describe('The bound for all callers together.'),
@@ -71,7 +70,7 @@ const budgetSchema = namedSchema('Budget', 'One kind of thing that waits or is k
 })
 export type BudgetView = ViewOf<typeof budgetSchema>
 
-export const overview = namedSchema('Overview', 'Summary of the gateway.', {
+export const overview = view('Overview', 'Summary of the gateway.', {
   version: z.string(),
   startedAt: z.number(),
   endpoint: z.string().describe('The URL of the MCP endpoint.'),
@@ -109,7 +108,7 @@ export const overview = namedSchema('Overview', 'Summary of the gateway.', {
 })
 export type Overview = ViewOf<typeof overview>
 
-export const series = namedSchema('Series', 'Statistics over time, oldest first. Steps without calls are included.', {
+export const series = view('Series', 'Statistics over time, oldest first. Steps without calls are included.', {
   from: z.number(),
   to: z.number(),
   stepMs: z.number().min(1),
@@ -137,7 +136,7 @@ export type SeriesQuery = ViewOf<typeof seriesQuery>
 
 const statsBy = z.enum(['agent', 'server', 'operation', 'agent-operation', 'tool'])
 
-export const statsSchema = namedSchema(
+export const statsSchema = view(
   'Stats',
   'Statistics by agent, server, operation, agent and operation, or tool. Meta-tools are operations of their own.',
   {
@@ -158,7 +157,7 @@ export const statsQuery = z.strictObject({
 })
 export type StatsQuery = ViewOf<typeof statsQuery>
 
-export const sessionView = namedSchema('SessionView', 'The authenticated user and their rights.', {
+export const sessionView = view('SessionView', 'The authenticated user and their rights.', {
   principal: z.string(),
   agent: z.string(),
   authenticated: z.boolean(),
@@ -169,7 +168,7 @@ export const sessionView = namedSchema('SessionView', 'The authenticated user an
 })
 export type SessionView = ViewOf<typeof sessionView>
 
-export const reloadEvent = namedSchema('ReloadEvent', 'One attempt to reload the configuration.', {
+export const reloadEvent = view('ReloadEvent', 'One attempt to reload the configuration.', {
   at: z.number(),
   ok: z.boolean(),
   error: z.string().nullable(),
@@ -177,7 +176,7 @@ export const reloadEvent = namedSchema('ReloadEvent', 'One attempt to reload the
 })
 export type ReloadEvent = ViewOf<typeof reloadEvent>
 
-export const configView = namedSchema('ConfigView', 'The effective configuration without secrets.', {
+export const configView = view('ConfigView', 'The effective configuration without secrets.', {
   files: z.array(z.strictObject({ path: z.string(), dialect: z.string() })),
   config: z.record(z.string(), z.unknown()),
   warnings: z.array(z.string()),
@@ -191,5 +190,5 @@ export const failureSchema = z
   .describe('Why something failed. May have the `rule` and the `server`, and `retryAfterMs`.')
 export type FailureView = ViewOf<typeof failureSchema>
 
-export const adminError = namedSchema('AdminError', 'Why a request failed.', { error: failureSchema })
+export const adminError = view('AdminError', 'Why a request failed.', { error: failureSchema })
 export type AdminError = ViewOf<typeof adminError>

@@ -29,7 +29,6 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
     return { ...viewPin(stateOf(server, pin, pins.mode)), mode: pins.mode, definitions }
   }
 
-  /** Runs a decision about one definition that is kept for a pin. */
   const decide = async (
     caller: Caller,
     operation: 'approve_pins' | 'block_pin',

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { namedSchema, type ViewOf } from '../overview/schema.ts'
+import { type ViewOf, view } from '../overview/schema.ts'
 
 const definitionHash = z.string().regex(/^[0-9a-f]{64}$/)
 
@@ -22,10 +22,10 @@ const pinFields = {
   flags: z.array(z.string()).describe('Kinds of suspicious content in the definition.'),
 }
 
-const pinView = namedSchema('PinView', 'The pin of a tool, a prompt or the instructions of a server.', pinFields)
+const pinView = view('PinView', 'The pin of a tool, a prompt or the instructions of a server.', pinFields)
 export type PinView = ViewOf<typeof pinView>
 
-export const pinPage = namedSchema('PinPage', 'Pinned definitions, those that wait for a decision first.', {
+export const pinPage = view('PinPage', 'Pinned definitions, those that wait for a decision first.', {
   mode: z.enum(['off', 'warn', 'quarantine']).describe('The setting policy.pins.'),
   pins: z.array(pinView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
@@ -43,14 +43,14 @@ export const pinsQuery = z.strictObject({
 })
 export type PinsQuery = ViewOf<typeof pinsQuery>
 
-const scanFinding = namedSchema('ScanFinding', 'Something in a definition that a person should check.', {
+const scanFinding = view('ScanFinding', 'Something in a definition that a person should check.', {
   kind: z.string(),
   severity: z.enum(['high', 'warn', 'info']),
   where: z.string().describe('The path within the definition; empty if it is not known.'),
   excerpt: z.string().describe('The text, with invisible characters spelt out.'),
 })
 
-const reviewedDefinition = namedSchema('ReviewedDefinition', 'One definition kept for a pin.', {
+const reviewedDefinition = view('ReviewedDefinition', 'One definition kept for a pin.', {
   hash: definitionHash,
   at: z.number().describe('When it was approved or first seen.'),
   state,
@@ -69,7 +69,7 @@ const reviewedDefinition = namedSchema('ReviewedDefinition', 'One definition kep
 })
 export type ReviewedDefinitionView = ViewOf<typeof reviewedDefinition>
 
-export const pinDetail = namedSchema('PinDetail', 'A pin and the definitions kept for it.', {
+export const pinDetail = view('PinDetail', 'A pin and the definitions kept for it.', {
   ...pinFields,
   mode: z.enum(['off', 'warn', 'quarantine']).describe('The setting policy.pins.'),
   definitions: z.array(reviewedDefinition).describe('The current one first, then the newest.'),
@@ -89,7 +89,7 @@ export const pinDecisions = z.strictObject({
 })
 export type PinDecisions = ViewOf<typeof pinDecisions>
 
-export const approvedPins = namedSchema('ApprovedPins', 'The result of approving several definitions.', {
+export const approvedPins = view('ApprovedPins', 'The result of approving several definitions.', {
   approved: z.int().min(0).describe('How many definitions were approved.'),
 })
 export type ApprovedPins = ViewOf<typeof approvedPins>

@@ -77,7 +77,6 @@ export class PlaygroundQuestions implements Disposable {
     this.#subscription?.[Symbol.dispose]()
   }
 
-  /** Sends a request to the dashboard and waits for its answer. */
   async ask(
     principal: string,
     { send }: PlaygroundStream,

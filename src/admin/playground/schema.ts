@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { namedSchema, type ViewOf } from '../overview/schema.ts'
+import { type ViewOf, view } from '../overview/schema.ts'
 
 const maxPlaygroundText = 2_000
 const promptOrUri = z.string().min(1).max(maxPlaygroundText)
@@ -28,13 +28,13 @@ export const completionInput = z.strictObject({
 })
 export type CompletionInput = ViewOf<typeof completionInput>
 
-export const completionView = namedSchema('CompletionView', 'Suggested values for an argument.', {
+export const completionView = view('CompletionView', 'Suggested values for an argument.', {
   values: z.array(z.string()),
   hasMore: z.boolean(),
 })
 export type CompletionView = ViewOf<typeof completionView>
 
-const resourceView = namedSchema('ResourceView', 'A resource, or a template for resources.', {
+const resourceView = view('ResourceView', 'A resource, or a template for resources.', {
   uri: z.string().describe('The served URI, or URI template.'),
   template: z.boolean(),
   server: z.string(),
@@ -44,14 +44,14 @@ const resourceView = namedSchema('ResourceView', 'A resource, or a template for 
 })
 export type ResourceView = ViewOf<typeof resourceView>
 
-export const resourcePage = namedSchema('ResourcePage', 'A page of resources and resource templates.', {
+export const resourcePage = view('ResourcePage', 'A page of resources and resource templates.', {
   resources: z.array(resourceView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
   nextCursor: z.string().nullable(),
 })
 export type ResourcePage = ViewOf<typeof resourcePage>
 
-const promptView = namedSchema('PromptView', 'A prompt.', {
+const promptView = view('PromptView', 'A prompt.', {
   name: z.string().describe('The served name.'),
   server: z.string(),
   title: z.string().nullable(),
@@ -60,7 +60,7 @@ const promptView = namedSchema('PromptView', 'A prompt.', {
 })
 export type PromptView = ViewOf<typeof promptView>
 
-export const promptPage = namedSchema('PromptPage', 'A page of prompts.', {
+export const promptPage = view('PromptPage', 'A page of prompts.', {
   prompts: z.array(promptView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
   nextCursor: z.string().nullable(),

@@ -132,7 +132,6 @@ const groupOf = (changes: readonly Change[]) => ({
   omitted: Math.max(0, changes.length - maxGroups),
 })
 
-/** Compares what agents may use under two policies. */
 function comparison(before: Policy, after: Policy, oldAgents: readonly string[], newAgents: readonly string[]) {
   const agents = [...new Set([...oldAgents, ...newAgents])]
   const callers = agents.map(asAgent)

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { configEdit, editable } from '../config/schema.ts'
-import { namedSchema, type ViewOf } from '../overview/schema.ts'
+import { type ViewOf, view } from '../overview/schema.ts'
 
 const policyCount = z.int().min(0)
 
-const policyPart = namedSchema('PolicyPart', 'A part of the policy in the configuration file.', {
+const policyPart = view('PolicyPart', 'A part of the policy in the configuration file.', {
   path: z.array(z.string()).describe('Where it is, such as ["agents", "coder"].'),
   kind: z.enum(['agent', 'rules', 'limits', 'defaults', 'guards']),
   title: z.string(),
@@ -14,7 +14,7 @@ const policyPart = namedSchema('PolicyPart', 'A part of the policy in the config
 })
 export type PolicyPart = ViewOf<typeof policyPart>
 
-export const policySettings = namedSchema('PolicySettings', 'The policy as the configuration file defines it.', {
+export const policySettings = view('PolicySettings', 'The policy as the configuration file defines it.', {
   file: z.string(),
   editable,
   parts: z.array(policyPart),
@@ -28,7 +28,7 @@ const permissionsByAgent = z
   .array(z.boolean().nullable())
   .describe('For each agent in `agents`; null if the agent does not exist.')
 
-export const policyPreview = namedSchema('PolicyPreview', 'The permissions that an edit would change.', {
+export const policyPreview = view('PolicyPreview', 'The permissions that an edit would change.', {
   agents: z.array(z.string()).describe('The agents for which something changes.'),
   rows: z.array(
     z.strictObject({ server: z.string(), tool: z.string(), before: permissionsByAgent, after: permissionsByAgent }),
@@ -44,7 +44,7 @@ export const replayRequest = z.strictObject({
   days: z.number().positive().max(366).default(7).describe('How many days to look back.'),
 })
 
-const replayChange = namedSchema('ReplayChange', 'Recorded calls that would now be decided differently.', {
+const replayChange = view('ReplayChange', 'Recorded calls that would now be decided differently.', {
   agent: z.string(),
   server: z.string(),
   tool: z.string(),
@@ -63,7 +63,7 @@ const replayGroup = z.strictObject({
 })
 
 /** Registered by name, so that the OpenAPI document describes the last event of the stream. */
-export const policyReplay = namedSchema('PolicyReplay', 'The effect of a proposed policy on recorded calls.', {
+export const policyReplay = view('PolicyReplay', 'The effect of a proposed policy on recorded calls.', {
   since: z.number(),
   calls: policyCount,
   complete: z.boolean().describe('False if there were more records than can be replayed.'),

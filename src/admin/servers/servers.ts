@@ -100,7 +100,6 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   }
 }
 
-/** OAuth sign-ins of servers, and the grants that they give. */
 function createSignIns(context: AdminContext) {
   const { current, cluster, audit, oauth } = context
 
@@ -158,7 +157,6 @@ type Internals = Pick<ServerDetail, 'launch' | 'connections' | 'events' | 'stder
 
 const hiddenInternals: Internals = { launch: null, connections: null, events: [], stderr: [] }
 
-/** What only admins may see of a server. */
 function internals(name: string, { servers, loaded, redactor }: Generation): Internals {
   const control = servers.get(name)?.server.control
   if (!control) return hiddenInternals
@@ -181,7 +179,6 @@ function internals(name: string, { servers, loaded, redactor }: Generation): Int
   }
 }
 
-/** The command line or URL without secrets. */
 function launchOf(name: string, config: Config, redactor: Redactor): string | null {
   const server = config.mcpServers[name]
   if (!server) return null

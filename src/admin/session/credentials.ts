@@ -147,7 +147,6 @@ const csrfRefusal = (sentence: string) => HttpError.of('DENIED_BY_POLICY', sente
 interface Login {
   readonly id: string
   readonly authorization: string
-  /** The identity at the time of login. */
   readonly identity: AuthIdentity
   readonly until: number
   /** When the store last had this login; undefined if it never did. */
@@ -248,7 +247,6 @@ function unsealLogin(id: string, text: string): Pick<Login, 'authorization' | 'i
 /** Maximum size of a login request; large enough for the longest credential, encoded as JSON. */
 const maxBody = 64 * 1024
 
-/** Signing in and out. */
 export const sessionRoutes = (credentials: Credentials): readonly Route[] => [
   userRoute('GET', 'session', 'The current user and their rights', {
     answer: sessionView,

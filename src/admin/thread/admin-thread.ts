@@ -15,7 +15,6 @@ import type { AuditRow, CallDetail } from '../contract.ts'
 
 export type ThreadMethods = typeof threadMethods
 
-/** Methods of the gateway that the thread calls. */
 export type ThreadOwnerMethods = { progress?(replay: number, done: ReplayProgress): void }
 
 export interface ThreadError {

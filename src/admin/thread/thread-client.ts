@@ -8,7 +8,6 @@ import type { ThreadError, ThreadMethods, ThreadOwnerMethods } from './admin-thr
 interface ThreadClientOptions {
   readonly name: string
   readonly methods?: ThreadOwnerMethods
-  /** Awaited before each request. */
   prepare?(): Promise<void>
   /** The error for failures without a code, whose causes are only logged. */
   failure(cause: Error): Error

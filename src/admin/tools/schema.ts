@@ -5,13 +5,13 @@ import {
   failureSchema,
   figures,
   health,
-  namedSchema,
   tokenAccountSchema,
   type ViewOf,
+  view,
 } from '../overview/schema.ts'
 import { pinWord } from '../pins/schema.ts'
 
-const serverFindingSchema = namedSchema(
+const serverFindingSchema = view(
   'ServerFinding',
   'Something that a server sent and that was shortened, left out or refused.',
   {
@@ -47,22 +47,22 @@ const serverFields = {
   paused: z.boolean().describe('Turned off with POST servers/NAME/disable until the next start.'),
 }
 
-export const serverView = namedSchema('ServerView', 'A server and its state.', serverFields)
+export const serverView = view('ServerView', 'A server and its state.', serverFields)
 export type ServerView = ViewOf<typeof serverView>
 
-export const refreshedServers = namedSchema('RefreshedServers', 'The result of refreshing all servers.', {
+export const refreshedServers = view('RefreshedServers', 'The result of refreshing all servers.', {
   servers: z.int().min(0).describe('How many servers are refreshed.'),
   failed: z.array(z.string()).describe('Those that could not be refreshed.'),
   running: z.int().min(0).describe('How many were still being refreshed when the response was sent.'),
 })
 export type RefreshedServers = ViewOf<typeof refreshedServers>
 
-export const signInView = namedSchema('SignInView', 'The URL to sign in at.', {
+export const signInView = view('SignInView', 'The URL to sign in at.', {
   url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),
 })
 export type SignInView = ViewOf<typeof signInView>
 
-export const grantView = namedSchema('GrantView', 'What an authorization server has granted for a server. No tokens.', {
+export const grantView = view('GrantView', 'What an authorization server has granted for a server. No tokens.', {
   principal: z.string().nullable().describe('The principal whose grant it is; null if all callers share it.'),
   issuer: z.string().describe('The authorization server.'),
   scopes: z.array(z.string()),
@@ -91,24 +91,24 @@ const toolFields = {
 
 const anyMembers = z.record(z.string(), z.unknown())
 
-const toolView = namedSchema('ToolView', 'A tool.', toolFields)
+const toolView = view('ToolView', 'A tool.', toolFields)
 export type ToolView = ViewOf<typeof toolView>
 
-export const toolPage = namedSchema('ToolPage', 'A page of tools.', {
+export const toolPage = view('ToolPage', 'A page of tools.', {
   tools: z.array(toolView),
   total: z.int().min(0).describe('The number of matches on all pages.'),
   nextCursor: z.string().nullable(),
 })
 export type ToolPage = ViewOf<typeof toolPage>
 
-const permissionSchema = namedSchema('Permission', 'Whether an agent may use a tool, and the rule that decides.', {
+const permissionSchema = view('Permission', 'Whether an agent may use a tool, and the rule that decides.', {
   agent: z.string(),
   allowed: z.boolean(),
   rule: z.string(),
 })
 export type ToolPermission = ViewOf<typeof permissionSchema>
 
-export const toolDetail = namedSchema('ToolDetail', 'A tool, its definition and the agents that may use it.', {
+export const toolDetail = view('ToolDetail', 'A tool, its definition and the agents that may use it.', {
   ...toolFields,
   definition: anyMembers,
   verbatim: anyMembers.optional().describe('The definition with its hidden characters, if it has any; admins only.'),
@@ -119,7 +119,7 @@ export type ToolDetail = ViewOf<typeof toolDetail>
 
 const exposureSchema = z.enum(['direct', 'meta', 'both', 'code'])
 
-export const agentTools = namedSchema('AgentTools', 'The tools that an agent may use: `name`, `definition`, `entry`.', {
+export const agentTools = view('AgentTools', 'The tools that an agent may use: `name`, `definition`, `entry`.', {
   all: z.array(anyMembers),
   shown: z.record(exposureSchema, z.array(anyMembers)).describe('Those that each exposure mode lists.'),
   expose: exposureSchema.describe("The agent's mode."),
@@ -128,7 +128,7 @@ export const agentTools = namedSchema('AgentTools', 'The tools that an agent may
 })
 export type AgentTools = ViewOf<typeof agentTools>
 
-export const tryResult = namedSchema('TryResult', 'The result of a tool call, or why it failed.', {
+export const tryResult = view('TryResult', 'The result of a tool call, or why it failed.', {
   call: z.string().describe('The id of the call, for GET calls/ID.'),
   ms: z.number().min(0),
   result: anyMembers.nullable(),
@@ -136,7 +136,7 @@ export const tryResult = namedSchema('TryResult', 'The result of a tool call, or
 })
 export type TryResult = ViewOf<typeof tryResult>
 
-export const agentView = namedSchema(
+export const agentView = view(
   'AgentView',
   'An agent; `calls` are those since the process started, `stats` has all that are kept.',
   {
@@ -154,7 +154,7 @@ export const agentView = namedSchema(
 )
 export type AgentView = ViewOf<typeof agentView>
 
-export const matrix = namedSchema('Matrix', 'Which agent may use which tool; the columns are the agents.', {
+export const matrix = view('Matrix', 'Which agent may use which tool; the columns are the agents.', {
   agents: z.array(z.string()),
   rows: z.array(z.strictObject({ server: z.string(), tool: z.string(), allowed: z.array(z.boolean()) })),
   total: z.int().min(0),
@@ -162,7 +162,7 @@ export const matrix = namedSchema('Matrix', 'Which agent may use which tool; the
 })
 export type Matrix = ViewOf<typeof matrix>
 
-export const whyView = namedSchema('WhyView', 'Whether an agent may use a tool, and the rules that were considered.', {
+export const whyView = view('WhyView', 'Whether an agent may use a tool, and the rules that were considered.', {
   agent: z.string(),
   server: z.string(),
   tool: z.string(),
@@ -174,7 +174,7 @@ export const whyView = namedSchema('WhyView', 'Whether an agent may use a tool, 
 })
 export type WhyView = ViewOf<typeof whyView>
 
-const serverOffer = namedSchema('ServerOffer', 'A resource, resource template or prompt of a server.', {
+const serverOffer = view('ServerOffer', 'A resource, resource template or prompt of a server.', {
   kind: z.enum(['resource', 'template', 'prompt']),
   name: z.string(),
   uri: z.string().nullable().describe('The URI or URI template; null for prompts.'),
@@ -182,7 +182,7 @@ const serverOffer = namedSchema('ServerOffer', 'A resource, resource template or
 })
 export type ServerOffer = ViewOf<typeof serverOffer>
 
-const connection = namedSchema('ServerConnection', 'An open connection to a server, in this process.', {
+const connection = view('ServerConnection', 'An open connection to a server, in this process.', {
   scope: z
     .enum(['shared', 'session', 'call', 'spare'])
     .describe('Who uses it: all callers with the same capabilities, one session, one call, or nobody yet.'),
@@ -193,7 +193,7 @@ const connection = namedSchema('ServerConnection', 'An open connection to a serv
   inUse: z.boolean().describe('Whether calls are running on it.'),
 })
 
-const event = namedSchema('ServerEvent', "Something that happened to a server's processes or connections.", {
+const event = view('ServerEvent', "Something that happened to a server's processes or connections.", {
   at: z.number(),
   kind: z
     .enum(['started', 'lost', 'failed', 'idle', 'restarted', 'paused', 'resumed'])
@@ -203,43 +203,37 @@ const event = namedSchema('ServerEvent', "Something that happened to a server's 
   times: z.int().min(1).describe('How many times in a row it happened, of which `at` is the last.'),
 })
 
-export const serverDetail = namedSchema(
-  'ServerDetail',
-  'A server, what it offers, its connections, history and output.',
-  {
-    ...serverFields,
-    launch: z.string().nullable().describe('The command line or URL, without secrets; admins only.'),
-    callsSince: z.number().describe('The start of the period that `calls` covers.'),
-    toolTokens: z.int().min(0).describe('Context tokens that the definitions of all its tools use.'),
-    offers: z.array(serverOffer).describe('Its resources, resource templates and prompts; at most 500.'),
-    connections: z
-      .strictObject({ total: z.int().min(0), open: z.array(connection) })
-      .nullable()
-      .describe('The open connections of this process, of which at most 100 are listed; admins only.'),
-    events: z
-      .array(event)
-      .describe(
-        'Starts, exits, failures and operator actions in this process, newest first, at most 100; admins only.',
-      ),
-    stderr: z
-      .array(z.strictObject({ at: z.number(), text: z.string() }))
-      .describe('The last 200 lines of stderr, oldest first, redacted; admins only.'),
-  },
-)
+export const serverDetail = view('ServerDetail', 'A server, what it offers, its connections, history and output.', {
+  ...serverFields,
+  launch: z.string().nullable().describe('The command line or URL, without secrets; admins only.'),
+  callsSince: z.number().describe('The start of the period that `calls` covers.'),
+  toolTokens: z.int().min(0).describe('Context tokens that the definitions of all its tools use.'),
+  offers: z.array(serverOffer).describe('Its resources, resource templates and prompts; at most 500.'),
+  connections: z
+    .strictObject({ total: z.int().min(0), open: z.array(connection) })
+    .nullable()
+    .describe('The open connections of this process, of which at most 100 are listed; admins only.'),
+  events: z
+    .array(event)
+    .describe('Starts, exits, failures and operator actions in this process, newest first, at most 100; admins only.'),
+  stderr: z
+    .array(z.strictObject({ at: z.number(), text: z.string() }))
+    .describe('The last 200 lines of stderr, oldest first, redacted; admins only.'),
+})
 export type ServerDetail = ViewOf<typeof serverDetail>
 
 export const searchQuery = z.strictObject({
   q: z.string().min(1).max(200).describe('Words that must all occur; their letters may have others between them.'),
 })
 
-const searchHit = namedSchema('SearchHit', 'A server, tool, agent or call.', {
+const searchHit = view('SearchHit', 'A server, tool, agent or call.', {
   kind: z.enum(['server', 'tool', 'agent', 'call']),
   name: z.string().describe("The server's, tool's or agent's name, or the call's id."),
   detail: z.string(),
 })
 export type SearchHit = ViewOf<typeof searchHit>
 
-export const searchResult = namedSchema('SearchResult', 'What a search found, best first.', {
+export const searchResult = view('SearchResult', 'What a search found, best first.', {
   hits: z.array(searchHit).describe('At most 20.'),
 })
 export type SearchResult = ViewOf<typeof searchResult>

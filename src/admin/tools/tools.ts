@@ -154,7 +154,6 @@ const minIdLength = 4
 
 export type SearchService = ReturnType<typeof createSearch>
 
-/** Searches servers, tools, agents and recent calls that the caller may see. */
 export function createSearch({ current, calls }: AdminContext, mayList: CallsVisibleTo) {
   return {
     search(caller: Caller, text: string): SearchResult {

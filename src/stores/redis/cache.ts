@@ -5,7 +5,6 @@ import { createScript, type SharedRedis } from './connection.ts'
 
 /** Estimated size of a result besides its bytes: key, position in the LRU order, size. */
 const sharedResultOverhead = 256
-/** Tolerated clock difference between replicas. */
 const skewMs = 5_000
 /** How long Redis keeps expired results, so that the reader's clock alone decides whether a result has expired. */
 const expiredGraceMs = 60_000

@@ -249,7 +249,6 @@ export function redisPubSub({
 }: {
   readonly redis: SharedRedis
   readonly self: string
-  /** A seal whose secret all replicas share. */
   readonly seal: Seal
   readonly log: Log
 }): PubSub & AsyncDisposable {

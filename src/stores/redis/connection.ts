@@ -266,7 +266,6 @@ const noRedisResponse = `no response within ${redisTimeoutMs / 1000} s (a fixed 
 /** Refusals after which a new connection may reach another server, or be accepted. Scripts may put words before them. */
 const isElsewhere = /(?:^|-)(?:READONLY|LOADING|MASTERDOWN|NOAUTH) /
 
-/** Writes a key in a script. KEYS: the key. */
 const writeProbe = createScript(`return redis.call('SET', KEYS[1], '1', 'PX', 60000)`)
 
 /** The reason of a failed connection. Messages of Node contain the address, but never a password. */

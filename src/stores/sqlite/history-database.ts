@@ -39,9 +39,7 @@ import { callColumns } from './history-batch.ts'
 export interface HistoryDatabaseOptions extends Pick<SqliteFileOptions, 'path' | 'say' | 'busyMs'> {
   readonly keepMs: number
   readonly maxBytes: number
-  /** Bounds of captured calls. */
   readonly captures: { readonly keepMs: number; readonly maxBytes: number }
-  /** When this process started. */
   readonly startedAt: number
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
@@ -75,7 +73,6 @@ const historyVersion = 1
 const maxKeys = 20_000
 const otherKey: TallyKey = { agent: 'other', server: 'other', operation: 'other', name: '' }
 
-/** How often old rows are removed. */
 const pruneEveryMs = minuteMs
 
 /** The tables of the history. Synchronous: it runs in a thread of its own, or when the gateway stops. */
@@ -169,7 +166,7 @@ function prepareHistory(database: DatabaseSync): void {
 
 /** Adds tallies to those that are stored for the same step and key. Other processes may have written them. */
 function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
-  const keyOf = createTallyKeys(database)
+  const keyOf = tallyKeys(database)
   const columns = tallyNumbers.join(', ')
   const placeholders = tallyNumbers.map(() => '?').join(', ')
   const sums = tallyNumbers.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')
@@ -187,7 +184,7 @@ function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
   }
 }
 
-function createTallyKeys(database: DatabaseSync): (key: TallyKey) => number {
+function tallyKeys(database: DatabaseSync): (key: TallyKey) => number {
   const find = database.prepare('SELECT id FROM keys WHERE agent = ? AND server = ? AND operation = ? AND name = ?')
   const add = database.prepare('INSERT INTO keys (agent, server, operation, name) VALUES (?, ?, ?, ?)')
   const count = () => database.prepare('SELECT count(*) AS count FROM keys').get()?.count as number
@@ -239,7 +236,6 @@ function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): Tal
   return { since, stepMs: width, sums: packed, runs: maxSteps === undefined ? [] : runsIn(database, query) }
 }
 
-/** The latest runs in a range of time. */
 const runsIn = (database: DatabaseSync, { from, to }: TallyQuery): Run[] =>
   database
     .prepare('SELECT * FROM runs WHERE seenAt >= ? AND startedAt < ? ORDER BY startedAt DESC LIMIT 1000')
@@ -296,7 +292,6 @@ function findCalls(database: DatabaseSync, { order, after, limit, counted, ...fi
   }
 }
 
-/** How many values of each member can be chosen from. */
 const maxFilterChoices = 1_000
 
 function findChoices(database: DatabaseSync, filter: CallFilter): CallChoices {

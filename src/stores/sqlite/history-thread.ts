@@ -17,7 +17,6 @@ export type HistoryThreadMethods = Omit<Database, 'write' | typeof Symbol.dispos
   close(): true
 }
 
-/** Methods of the gateway that the thread calls. */
 export type HistoryOwnerMethods = {
   say(trouble: SqliteTrouble | undefined): void
 }
