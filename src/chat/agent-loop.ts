@@ -1,20 +1,20 @@
 import type { ChatMessage } from '../core/chat.ts'
 import { pluralize } from '../lib/message-text.ts'
-import { type ChatLoop, type ChatRun, isComplete, reasonOf, stage } from './chat-run.ts'
+import { type ChatLoop, type ChatRun, isComplete, outcomeReason, stage } from './chat-run.ts'
 import { withSystem, withUniqueIds } from './conversation.ts'
 import { beginsLikeCalls, callsInText, type MadeCall, parseCalls } from './parse-answer.ts'
-import { answerDirectly, type StreamedAnswer, streamAnswer } from './stages/answer.ts'
-import { discover } from './stages/discover.ts'
+import { answerDirectly, type StreamedAnswer, streamModelAnswer } from './stages/answer.ts'
+import { discoverTools } from './stages/discover.ts'
 import { type CallResult, execute, roundMessages } from './stages/execute.ts'
 import { rawResults } from './stages/interpret.ts'
 import { callsToMake, isForClient } from './tool-set.ts'
 
 /** The agent loop (J5): the model calls tools and sees their results until it answers or is stopped. */
-export async function* agent(run: ChatRun): ChatLoop {
+export async function* answerAsAgent(run: ChatRun): ChatLoop {
   const { request, config } = run
   if (request.toolChoice === 'none') return yield* answerDirectly(run)
   yield stage(run, 'discover')
-  const toolSet = await discover(run)
+  const toolSet = await discoverTools(run)
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
   const tools = toolSet.tools.map(({ callable }) => callable)
@@ -33,7 +33,7 @@ export async function* agent(run: ChatRun): ChatLoop {
     const messages = [...opening, ...added]
     let answer: StreamedAnswer
     try {
-      answer = yield* streamAnswer(run, { messages, tools, toolChoice }, { holds: beginsLikeCalls, before })
+      answer = yield* streamModelAnswer(run, { messages, tools, toolChoice }, { holds: beginsLikeCalls, before })
     } catch (error) {
       if (run.signal.aborted || added.length === 0) throw error
       return yield* answerWithResults(run, added, 'The model failed before it gave an answer', error)
@@ -46,7 +46,7 @@ export async function* agent(run: ChatRun): ChatLoop {
         return yield* answerWithResults(run, added, 'The model gave no answer')
       }
       if (answer.text.trim() === '') run.note('The model gave an empty answer.')
-      return { reason: reasonOf(answer.reason) }
+      return { reason: outcomeReason(answer.reason) }
     }
 
     yield stage(run, 'execute', round)
@@ -74,7 +74,7 @@ export async function* agent(run: ChatRun): ChatLoop {
     let failure: unknown
     try {
       const messages: readonly ChatMessage[] = [...opening, ...added, { role: 'user', content }]
-      const { text } = yield* streamAnswer(run, { messages }, { before })
+      const { text } = yield* streamModelAnswer(run, { messages }, { before })
       if (text.trim() !== '') return { reason: 'steps' }
     } catch (error) {
       if (run.signal.aborted) throw error

@@ -6,7 +6,7 @@ import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { ClientToolState } from './client-tool-state.ts'
-import { lastQuestion, textOf, truncateConversation } from './conversation.ts'
+import { lastQuestion, messageText, truncateConversation } from './conversation.ts'
 import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/model.ts'
 
 /** Throws INVALID_ARGUMENTS if the arguments do not match; returns a promise if the schema must be compiled first. */
@@ -61,7 +61,7 @@ export interface ChatOutcome {
 /** Yields the events of an answer and returns how it ended. */
 export type ChatLoop = AsyncGenerator<ChatEvent, ChatOutcome>
 
-export function reasonOf(reason: EndReason): ChatOutcome['reason'] {
+export function outcomeReason(reason: EndReason): ChatOutcome['reason'] {
   if (reason === 'interrupted') return 'length'
   return reason === 'length' || reason === 'filtered' ? reason : 'stop'
 }
@@ -105,7 +105,7 @@ export function createChatRun(
   const began = clock.monotonic()
   const lastMessage = messages[lastQuestion(messages)]
   const common: PromptValues = {
-    message: textOf(lastMessage?.content ?? ''),
+    message: messageText(lastMessage?.content ?? ''),
     ...{ tools: '', definitions: '', schema: '' },
     agent: request.caller.agent,
     date: new Date(clock.now()).toISOString().slice(0, 10),
@@ -163,12 +163,12 @@ type Prompts = Readonly<Record<keyof Config['chat']['prompts'], (values: PromptV
 
 /** Compiles the templates once for all conversations. */
 export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
-  Object.fromEntries(Object.entries(templates).map(([name, template]) => [name, compile(template)])) as Prompts
+  Object.fromEntries(Object.entries(templates).map(([name, template]) => [name, compilePrompt(template)])) as Prompts
 
-const placeholder = /\{(message|tools|definitions|schema|agent|date)\}/
+const promptPlaceholder = /\{(message|tools|definitions|schema|agent|date)\}/
 
 /** Finds all placeholders before filling any in, so that a placeholder in user text is never replaced. */
-function compile(template: string): (values: PromptValues) => string {
-  const parts = template.split(placeholder)
+function compilePrompt(template: string): (values: PromptValues) => string {
+  const parts = template.split(promptPlaceholder)
   return (values) => parts.map((part, index) => (index % 2 === 1 ? values[part as keyof PromptValues] : part)).join('')
 }

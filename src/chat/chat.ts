@@ -1,11 +1,11 @@
 import type { Chat, ChatEvent, ChatMessage, ChatRequest, ContentPart } from '../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../lib/similar-text.ts'
-import { agent } from './agent-loop.ts'
+import { answerAsAgent } from './agent-loop.ts'
 import { type ChatDependencies, compilePrompts, createChatRun } from './chat-run.ts'
 import { modelNames, visionModels } from './models/create-models.ts'
 import type { Model } from './models/model.ts'
-import { staged } from './staged-loop.ts'
+import { answerInStages } from './staged-loop.ts'
 import { namedTool } from './tool-set.ts'
 
 export interface ChatOptions extends Omit<ChatDependencies, 'prompts'> {
@@ -50,7 +50,7 @@ export class ModelChat implements Chat, AsyncDisposable {
       throw thrown
     } finally {
       // Has no effect unless the client stopped reading.
-      ended.reject(abandoned())
+      ended.reject(abandonedError())
       await audited.catch(() => {})
     }
   }
@@ -65,17 +65,17 @@ export class ModelChat implements Chat, AsyncDisposable {
     const messages = await clientToolState.restore(request.caller, request.messages)
     const run = createChatRun(this.#options, { request, model, signal, messages })
     const isAgent = (request.mode ?? config.mode) === 'agent' && namedTool(request) === undefined
-    const loop = isAgent ? agent(run) : staged(run)
+    const loop = isAgent ? answerAsAgent(run) : answerInStages(run)
     try {
       const { reason, handed = [] } = yield* loop
       const spent = { usage: { ...run.usage }, durationMs: run.elapsedMs() }
       yield { kind: 'end', reason, handed, ...spent, model: model.name, notes: [...run.notes] }
     } catch (thrown) {
-      throw failure(signal.aborted ? signal.reason : thrown, signal.aborted)
+      throw chatFailure(signal.aborted ? signal.reason : thrown, signal.aborted)
     } finally {
       this.#open.delete(own)
       // If the client stopped reading, cancel everything that is still running.
-      own.abort(abandoned())
+      own.abort(abandonedError())
     }
   }
 
@@ -114,10 +114,10 @@ const imageUrls = ({ content }: ChatMessage): readonly string[] =>
     ? content.flatMap((part: ContentPart) => (part.type === 'image_url' ? [part.image_url.url] : []))
     : []
 
-const abandoned = () =>
+const abandonedError = () =>
   new ToolwayError('CANCELLED', 'The client closed the connection before the answer was complete.')
 
-function failure(thrown: unknown, isAborted: boolean): ToolwayError {
+function chatFailure(thrown: unknown, isAborted: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown
   if (!isAborted) return ToolwayError.from(thrown)
   return new ToolwayError('CANCELLED', 'The answer was cancelled.', { cause: thrown })

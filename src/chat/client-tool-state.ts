@@ -5,14 +5,14 @@ import { jsonValue } from '../json/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 
-interface Kept {
+interface KeptRound {
   readonly messages: readonly ChatMessage[]
   /** The ids of each call: first the client's, then the model's. */
   readonly ids: readonly (readonly [string, string])[]
 }
 
 /** How long the state is kept. Clients that take longer are assumed to be gone. */
-const lifetimeMs = 3_600_000
+const handoverLifetimeMs = 3_600_000
 
 /**
  * Remembers calls that the client never saw. A client that runs its own tools returns with their results, but its
@@ -35,8 +35,12 @@ export class ClientToolState {
     const [first] = handed
     if (!first) return handed
     const ids = handed.map(({ id }, index) => [id, calls[index]?.id ?? id] as const)
-    const text = JSON.stringify({ messages: own, ids } satisfies Kept)
-    await this.#ttlStore.set(keyOf(first.id), this.#seal.close(text, bindingOf(caller, first.id)), lifetimeMs)
+    const text = JSON.stringify({ messages: own, ids } satisfies KeptRound)
+    await this.#ttlStore.set(
+      handoverKey(first.id),
+      this.#seal.close(text, handoverBinding(caller, first.id)),
+      handoverLifetimeMs,
+    )
     return handed
   }
 
@@ -49,22 +53,22 @@ export class ClientToolState {
       if (message.role !== 'tool') return kept ? withClientCalls(kept, message) : [message]
       return [{ ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id }]
     })
-    return answered(whole)
+    return withAllResults(whole)
   }
 
-  async #find(caller: Caller, message: ChatMessage): Promise<Kept | undefined> {
+  async #find(caller: Caller, message: ChatMessage): Promise<KeptRound | undefined> {
     // The state is stored under the id of the first call, but clients may reorder the calls, so try each id.
     for (const { id } of callsOf(message)) {
-      const sealed = isCallId(id) ? await this.#ttlStore.get(keyOf(id), lifetimeMs) : undefined
-      const text = sealed === undefined ? undefined : this.#seal.open(sealed, bindingOf(caller, id))
-      if (text !== undefined) return jsonValue(text) as Kept
+      const sealed = isCallId(id) ? await this.#ttlStore.get(handoverKey(id), handoverLifetimeMs) : undefined
+      const text = sealed === undefined ? undefined : this.#seal.open(sealed, handoverBinding(caller, id))
+      if (text !== undefined) return jsonValue(text) as KeptRound
     }
     return undefined
   }
 }
 
 /** The saved messages with the client's calls as the client sent them: its user may have edited them before they ran. */
-function withClientCalls({ messages, ids }: Kept, sent: ChatMessage): readonly ChatMessage[] {
+function withClientCalls({ messages, ids }: KeptRound, sent: ChatMessage): readonly ChatMessage[] {
   const own = new Map(ids)
   const edited = new Map(callsOf(sent).map((call) => [own.get(call.id), call.function]))
   const calls = messages.findLast((message) => callsOf(message).length > 0)
@@ -75,13 +79,13 @@ function withClientCalls({ messages, ids }: Kept, sent: ChatMessage): readonly C
   })
 }
 
-const keyOf = (id: string): string => `handover:${id}`
+const handoverKey = (id: string): string => `handover:${id}`
 
 /** Binds the state to its caller, so that knowing a call's id is not enough to read the state. */
-const bindingOf = (caller: Caller, id: string): string => JSON.stringify(['handover', ownerKey(caller), id])
+const handoverBinding = (caller: Caller, id: string): string => JSON.stringify(['handover', ownerKey(caller), id])
 
 /** Adds a result for every unanswered call, because model servers refuse conversations with unanswered calls. */
-function answered(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+function withAllResults(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const results = new Set(messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : [])))
   return messages.flatMap((message) => [
     message,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { ChatMessage, ContentPart, FunctionCall } from '../core/chat.ts'
 
-type Content = string | readonly ContentPart[]
+type MessageContent = string | readonly ContentPart[]
 
 /** The text of a message, with placeholders for images and audio. */
-export function textOf(content: Content): string {
+export function messageText(content: MessageContent): string {
   if (typeof content === 'string') return content
   return content
     .map((part) => (part.type === 'text' ? part.text : part.type === 'image_url' ? '[image]' : '[audio]'))
@@ -13,7 +13,10 @@ export function textOf(content: Content): string {
 
 /** Merges our instruction and the client's system messages into one, because many chat templates support only one. */
 export function withSystem(instruction: string, messages: readonly ChatMessage[]): ChatMessage[] {
-  const system = [instruction, ...messages.map((message) => (message.role === 'system' ? textOf(message.content) : ''))]
+  const system = [
+    instruction,
+    ...messages.map((message) => (message.role === 'system' ? messageText(message.content) : '')),
+  ]
   const content = system.filter((text) => text.trim() !== '').join('\n\n')
   const rest = messages.filter(({ role }) => role !== 'system')
   return content === '' ? rest : [{ role: 'system', content }, ...rest]
@@ -29,7 +32,7 @@ export const withQuestion = (messages: readonly ChatMessage[], content: string):
 
 /** The user's messages, latest first. */
 export const questions = (messages: readonly ChatMessage[]): readonly string[] =>
-  messages.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : [])).reverse()
+  messages.flatMap((message) => (message.role === 'user' ? [messageText(message.content)] : [])).reverse()
 
 /** Whether the client has sent results from its own tools. */
 export const isResumed = (messages: readonly ChatMessage[]): boolean => messages.at(-1)?.role === 'tool'
@@ -70,7 +73,7 @@ export function truncateText(text: string, maxBytes: number): string {
 }
 
 /** Shortens text to a single line for display. */
-export function oneLine(text: string, maxLength = 160): string {
+export function displayLine(text: string, maxLength = 160): string {
   const line = text
     .slice(0, maxLength * 4)
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -84,7 +87,7 @@ const remainders = [1024, 0]
 
 /** Shortens tool results, oldest first. Removes no messages, because model servers refuse calls without results. */
 export function truncateConversation(messages: readonly ChatMessage[], maxBytes: number): readonly ChatMessage[] {
-  let excess = messages.reduce((sum, message) => sum + sizeOf(message), 0) - maxBytes
+  let excess = messages.reduce((sum, message) => sum + messageBytes(message), 0) - maxBytes
   if (excess <= 0) return messages
   const shortened = [...messages]
   for (const remainder of remainders) {
@@ -101,8 +104,8 @@ export function truncateConversation(messages: readonly ChatMessage[], maxBytes:
   return shortened
 }
 
-function sizeOf(message: ChatMessage): number {
+function messageBytes(message: ChatMessage): number {
   const { role, content, ...callsAndReasoning } = message
   const others = role === 'assistant' ? JSON.stringify(callsAndReasoning) : ''
-  return Buffer.byteLength(textOf(content ?? '')) + Buffer.byteLength(others)
+  return Buffer.byteLength(messageText(content ?? '')) + Buffer.byteLength(others)
 }

@@ -5,22 +5,22 @@ import { Json } from '../json/json.ts'
 import { isRecord } from '../lib/is-record.ts'
 import type { ArgumentCheck } from './chat-run.ts'
 import { type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
-import { functionCall, maxCalls } from './constrain/stage-schemas.ts'
+import { functionCallOf, maxCallsAtOnce } from './constrain/stage-schemas.ts'
 import { newCallId } from './conversation.ts'
 import type { RepairResult } from './repair/reader.ts'
 import { repair } from './repair/repair.ts'
 import type { ChatTool, ToolSet } from './tool-set.ts'
 
-type Arguments = Readonly<Record<string, unknown>>
+type CallArguments = Readonly<Record<string, unknown>>
 
 /** A call that has been checked. It is valid unless it has a `problem`. */
 export interface ParsedCall {
   /** The call, with valid JSON as arguments, because some servers parse them again in the next request. */
   readonly call: FunctionCall
   readonly tool?: ChatTool
-  readonly arguments: Arguments
+  readonly arguments: CallArguments
   /** The arguments that are sent to the tool: the model's own text, unless it had to be repaired or extended. */
-  readonly json: Json<Arguments>
+  readonly json: Json<CallArguments>
   /** What is wrong with the call, as a sentence for the model. */
   readonly problem?: string
 }
@@ -38,11 +38,11 @@ export function parseCalls(
   validate: ArgumentCheck,
   ended = false,
 ): Promise<readonly ParsedCall[]> {
-  const tooMany = `Too many calls at once: only the first ${maxCalls} were run.`
+  const tooMany = `Too many calls at once: only the first ${maxCallsAtOnce} were run.`
   return Promise.all(
     calls.map(async (call, index) => {
       const parsed = await parseCall(call)
-      return index < maxCalls ? parsed : { ...parsed, problem: tooMany }
+      return index < maxCallsAtOnce ? parsed : { ...parsed, problem: tooMany }
     }),
   )
 
@@ -72,7 +72,7 @@ function argumentsIn(text: string, tool: ChatTool | undefined, ended: boolean): 
   return parseObject(text, { accepts: (value) => required.every((name) => name in value), ended })
 }
 
-async function problemWith({ served, callable }: ChatTool, args: Arguments, validate: ArgumentCheck) {
+async function problemWith({ served, callable }: ChatTool, args: CallArguments, validate: ArgumentCheck) {
   try {
     await validate(served?.definition.inputSchema ?? callable.parameters, args, callable.name)
     return undefined
@@ -136,7 +136,7 @@ export function callsInText(text: string, toolSet: ToolSet): readonly MadeCall[]
   // If one call is unclear, the others may be parts of its arguments, so none is run.
   const unclear = found.find(({ ambiguous }) => ambiguous !== undefined)?.ambiguous ?? cutOff
   if (unclear === undefined && found.every(({ complete }) => complete) && !callsEnd.test(text)) return []
-  return calls.map(({ name, args }) => ({ ...functionCall(newCallId(), name, args), unclear }))
+  return calls.map(({ name, args }) => ({ ...functionCallOf(newCallId(), name, args), unclear }))
 }
 
 const callMembers = new Set(['id', 'type', 'name', 'arguments', 'parameters'])

@@ -5,7 +5,7 @@ import {
   type ChatRun,
   ignoringFailure,
   isComplete,
-  reasonOf,
+  outcomeReason,
   stage,
 } from './chat-run.ts'
 import { selectionSchema, type ToolSelectionResponse } from './constrain/stage-schemas.ts'
@@ -20,14 +20,14 @@ import {
   parseObject,
 } from './parse-answer.ts'
 import { answerDirectly } from './stages/answer.ts'
-import { discover } from './stages/discover.ts'
+import { discoverTools } from './stages/discover.ts'
 import { execute, roundMessages } from './stages/execute.ts'
 import { interpret } from './stages/interpret.ts'
 import { splitThinking } from './stream/thinking.ts'
-import { callsToMake, definitionsOf, describeTools, isForClient, namedTool, ToolSet } from './tool-set.ts'
+import { callsToMake, definitionsOf, isForClient, namedTool, ToolSet, toolLines } from './tool-set.ts'
 
 /** The staged loop (S3) runs each stage once; a tool that the request names needs no selection. If selection or calling fails, the model answers without tools (S5). */
-export async function* staged(run: ChatRun): ChatLoop {
+export async function* answerInStages(run: ChatRun): ChatLoop {
   const { request, messages } = run
   const named = namedTool(request)
   if (isResumed(messages) && !named && request.toolChoice !== 'required') {
@@ -37,7 +37,7 @@ export async function* staged(run: ChatRun): ChatLoop {
   if (request.toolChoice === 'none') return yield* answerDirectly(run)
 
   yield stage(run, 'discover')
-  const toolSet = await discover(run)
+  const toolSet = await discoverTools(run)
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
   let failure: string | undefined
@@ -51,14 +51,14 @@ export async function* staged(run: ChatRun): ChatLoop {
         : `The model answers without tools, because a request to it failed: ${failure}`,
     )
   if (!named) yield stage(run, 'select')
-  const selected = named ? toolSet : await ignoringFailure(run, select(run, toolSet), failed)
+  const selected = named ? toolSet : await ignoringFailure(run, selectForAnswer(run, toolSet), failed)
   if (!selected) withoutTools('select tools in a usable form')
   const mustCall = request.toolChoice === 'required'
   const chosen = selected?.tools.length ? selected : selected && mustCall ? toolSet : undefined
   if (!chosen) return yield* answerDirectly(run)
 
   yield stage(run, 'call')
-  const called = await call(run, chosen, failed)
+  const called = await callTools(run, chosen, failed)
   if (!called) {
     withoutTools('make usable tool calls')
     return yield* answerDirectly(run)
@@ -82,7 +82,7 @@ export async function* staged(run: ChatRun): ChatLoop {
 }
 
 /** Asks which tools are needed, at most twice; `undefined` if there is no usable answer. */
-async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | undefined> {
+async function selectForAnswer(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | undefined> {
   const schema = selectionSchema(toolSet.tools.map(({ callable }) => callable.name))
   let messages = selectionMessages(run, toolSet)
   for (const isLast of [false, true]) {
@@ -98,7 +98,7 @@ async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | undefin
 
 /** Replaces the last user message with the prompt that lists the tools. */
 function selectionMessages(run: ChatRun, { tools }: ToolSet): readonly ChatMessage[] {
-  const content = run.prompt('candidates', { tools: describeTools(tools), definitions: definitionsOf(tools) })
+  const content = run.prompt('candidates', { tools: toolLines(tools), definitions: definitionsOf(tools) })
   return withSystem(run.prompt('select'), withQuestion(run.messages, content))
 }
 
@@ -127,7 +127,7 @@ type CallStageResult =
  * Asks for calls to the selected tools, at most twice; `undefined` if there is neither a valid call nor an answer.
  * Calls `failed` if a request to the model fails.
  */
-async function call(
+async function callTools(
   run: ChatRun,
   toolSet: ToolSet,
   failed: (reason: string) => void,
@@ -146,7 +146,7 @@ async function call(
     const made: readonly MadeCall[] = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
     const calls = named ? made.slice(0, 1) : made
     if (calls.length === 0) {
-      if (toolChoice === 'auto' && isAnswer(text)) spoken = { answer: text, reason: reasonOf(answer.reason) }
+      if (toolChoice === 'auto' && isPlainAnswer(text)) spoken = { answer: text, reason: outcomeReason(answer.reason) }
       messages = [...messages, ...correctionMessages(answer.text, noCall)]
       continue
     }
@@ -154,7 +154,7 @@ async function call(
     const { reasoning } = answer
     if (parsed.every(({ problem }) => problem === undefined)) return { calls: parsed, reasoning }
     if (parsed.some(({ problem }) => problem === undefined)) best = { calls: parsed, reasoning }
-    if (!isLast) messages = [...messages, ...refused(parsed, reasoning)]
+    if (!isLast) messages = [...messages, ...refusedMessages(parsed, reasoning)]
   }
   if (!best && spoken) run.note('The model called no tool; its text is the answer.')
   // Invalid calls in the answer are not run; the problem with each becomes its result.
@@ -163,10 +163,10 @@ async function call(
 
 const noCall = 'It calls no tool. Call the tools that are needed; if none is, write the answer for the user once more.'
 
-const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
+const isPlainAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
 
 /** The calls as messages, each with its problem as the tool result. */
-function refused(parsed: readonly ParsedCall[], reasoning?: Reasoning): readonly ChatMessage[] {
+function refusedMessages(parsed: readonly ParsedCall[], reasoning?: Reasoning): readonly ChatMessage[] {
   const wait = 'Not run yet: another call in this answer is invalid. Repeat this call together with the corrected one.'
   const ran = parsed.map(({ call, problem }) => ({ call, text: problem === undefined ? wait : `Error: ${problem}` }))
   return roundMessages('', parsed, ran, reasoning)

@@ -4,7 +4,7 @@ import { quote } from '../lib/message-text.ts'
 import { didYouMean } from '../lib/similar-text.ts'
 import { sanitizeSchema } from './constrain/sanitize-schema.ts'
 import type { CallableTool } from './constrain/stage-schemas.ts'
-import { oneLine } from './conversation.ts'
+import { displayLine } from './conversation.ts'
 
 export interface ChatTool {
   /** The tool as the model sees it. */
@@ -28,7 +28,7 @@ export class ToolSet {
   find(name: string): ChatTool | undefined {
     const exact = this.#byName.get(name)
     if (exact) return exact
-    const candidates = this.tools.filter(({ served }) => served && spellings(served).includes(name))
+    const candidates = this.tools.filter(({ served }) => served && toolSpellings(served).includes(name))
     return candidates.length === 1 ? candidates[0] : undefined
   }
 
@@ -40,7 +40,7 @@ export class ToolSet {
   }
 }
 
-const spellings = ({ entry }: Served): readonly string[] => [
+const toolSpellings = ({ entry }: Served): readonly string[] => [
   entry.name,
   ...['.', '::', '/', '__'].map((separator) => `${entry.server}${separator}${entry.name}`),
 ]
@@ -50,7 +50,7 @@ export function catalogTool(served: Served, preset?: ChatTool['preset']): ChatTo
   const { name, definition } = served
   const sanitized = sanitizeSchema(definition.inputSchema ?? {})
   if (!sanitized) return undefined
-  const parameters = preset ? without(sanitized, Object.keys(preset)) : sanitized
+  const parameters = preset ? withoutParameters(sanitized, Object.keys(preset)) : sanitized
   const description = typeof definition.description === 'string' ? definition.description : undefined
   return { callable: { name, description, parameters }, served, preset }
 }
@@ -60,21 +60,21 @@ export function clientTool({ name, description, parameters = {} }: OfferedTool):
   return sanitized && { callable: { name, description, parameters: sanitized } }
 }
 
-function without(schema: CallableTool['parameters'], names: readonly string[]): CallableTool['parameters'] {
+function withoutParameters(schema: CallableTool['parameters'], names: readonly string[]): CallableTool['parameters'] {
   const kept = (all: object) => Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name)))
   const { properties, required, ...rest } = schema
   const others = Array.isArray(required) ? { required: required.filter((name) => !names.includes(name)) } : {}
   return { ...rest, properties: kept(properties as object), ...others }
 }
 
-const maxDescription = 300
+const maxListedDescription = 300
 
 /** Lists the tools for the model, one per line. */
-export const describeTools = (tools: readonly ChatTool[]): string =>
+export const toolLines = (tools: readonly ChatTool[]): string =>
   tools
     .map(({ callable: { name, description = '', parameters } }) => {
       const fields = Object.keys((parameters.properties as object | undefined) ?? {}).join(', ')
-      return `- ${name}(${fields}): ${oneLine(description, maxDescription)}`
+      return `- ${name}(${fields}): ${displayLine(description, maxListedDescription)}`
     })
     .join('\n')
 

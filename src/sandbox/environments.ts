@@ -11,7 +11,7 @@ export interface EnvironmentState {
   readonly child?: SandboxChild
 }
 
-interface Kept extends EnvironmentState {
+interface KeptEnvironment extends EnvironmentState {
   readonly key: string
   readonly owner: string
   readonly idle: Disposable
@@ -24,9 +24,9 @@ const maxReasons = 1000
 export class Environments {
   readonly #limits: Limits
   readonly #clock: Clock
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, KeptEnvironment>()
   readonly #reasons = new Map<string, string>()
-  readonly #byUse: RecentlyUsed<Kept>
+  readonly #byUse: RecentlyUsed<KeptEnvironment>
 
   constructor(limits: Limits, budgets: Pick<Budgets, 'register'> | undefined, clock: Clock) {
     this.#limits = limits
@@ -36,7 +36,7 @@ export class Environments {
       budgets?.register(name, () => budget.use())
       return budget
     }
-    this.#byUse = new RecentlyUsed<Kept>(
+    this.#byUse = new RecentlyUsed<KeptEnvironment>(
       [
         { budget: share('code_environments', 'environments', limits.environments), of: () => 1 },
         {
@@ -82,7 +82,7 @@ export class Environments {
     setBounded(this.#reasons, key, why, maxReasons)
   }
 
-  #remove(key: string): Kept | undefined {
+  #remove(key: string): KeptEnvironment | undefined {
     const found = this.#kept.get(key)
     if (!found) return undefined
     this.#kept.delete(key)

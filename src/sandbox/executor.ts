@@ -10,12 +10,12 @@ import { messageKinds } from './guest/protocol.ts'
 import { type SandboxFetch, withSandboxCalls } from './host-calls.ts'
 import { ChildRun } from './run-in-child.ts'
 import {
-  defaultLimits,
   engineOf,
   type Limits,
   RunStopped,
   runRefused,
   type SandboxChild,
+  sandboxLimits,
   taskLimits,
 } from './runtime.ts'
 import { createRuntimePool, type RuntimePool } from './runtime-pool.ts'
@@ -34,7 +34,7 @@ export interface ExecutorOptions {
   readonly tiers?: readonly Tier[]
 }
 
-type Outcome = Omit<ExecutionOutcome, 'durationMs'>
+type RunOutcome = Omit<ExecutionOutcome, 'durationMs'>
 
 /** Runs untrusted programs, each in a disposable child. */
 export class SandboxExecutor implements Executor {
@@ -51,7 +51,7 @@ export class SandboxExecutor implements Executor {
 
   constructor(options: ExecutorOptions) {
     const { child, config, tiers, budgets, clock, log } = options
-    const limits: Limits = { ...defaultLimits, ...options.limits }
+    const limits: Limits = { ...sandboxLimits, ...options.limits }
     const { cpuMs, runs, waiting } = limits
     const { memory, allowPaths: folders } = config
     const launch = { child, memory, cpuMs, folders, limit: maxMessageBytes(limits) }
@@ -100,7 +100,7 @@ export class SandboxExecutor implements Executor {
     if (this.#closing.signal.aborted) throw runRefused('Toolway is shutting down.')
   }
 
-  async #runInTurn(program: Program, signal: AbortSignal): Promise<Outcome> {
+  async #runInTurn(program: Program, signal: AbortSignal): Promise<RunOutcome> {
     this.#check(program)
     const { owner, environment } = program
     if (this.#programs.take(owner)) throw runRefused('Too many programs are waiting; try again in a moment.')
@@ -116,7 +116,7 @@ export class SandboxExecutor implements Executor {
   }
 
   /** Runs a program in a child. `waiting` limits the wait for the child; the program's timeout starts after that. */
-  async #runInChild(program: Program, waiting: AbortSignal, held: DisposableStack): Promise<Outcome> {
+  async #runInChild(program: Program, waiting: AbortSignal, held: DisposableStack): Promise<RunOutcome> {
     const { clock, log } = this.#options
     const { code, language, prelude = '', timeoutMs, host } = program
     const limits = this.#limits
@@ -129,7 +129,7 @@ export class SandboxExecutor implements Executor {
     kept?.thaw()
     const child = (kept ?? fresh?.child) as SandboxChild
     const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
-    using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', tooLong(timeoutMs)), program.signal)
+    using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', programTooSlow(timeoutMs)), program.signal)
     const run = new ChildRun({ child, task, memory, host, signal: limit.signal, limits, clock, log })
     const { broken, ...shown } = await run.ending
     // The slot stays taken until the child is cleaned up; the caller need not wait for that.
@@ -174,7 +174,7 @@ export class SandboxExecutor implements Executor {
   }
 }
 
-function notRun(thrown: unknown, signal: AbortSignal, log: Log): Outcome {
+function notRun(thrown: unknown, signal: AbortSignal, log: Log): RunOutcome {
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
   log.error({ err: thrown }, 'could not run a program')
@@ -196,5 +196,5 @@ const maxMessageBytes = (limits: Limits) => {
   return (kind: number) => bytes.get(kind)
 }
 
-const tooLong = (timeoutMs: number) =>
+const programTooSlow = (timeoutMs: number) =>
   `The program did not finish within ${timeoutMs / 1000} s (timeout_ms, or sandbox.timeout).`

@@ -26,7 +26,7 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
   const works = async (make: () => Runtime | Promise<Runtime>): Promise<Runtime | Error> => {
     try {
       const runtime = await make()
-      await tried(runtime, engine, options)
+      await runTestProgram(runtime, engine, options)
       return runtime
     } catch (error) {
       return error as Error
@@ -41,7 +41,7 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
   for (const make of isEnabled('bwrap') ? await wraps(engine, launch, missing) : []) {
     const found = await works(make)
     if (!(found instanceof Error)) return { runtime: found, missing: [] }
-    report(found, `bwrap cannot run ${title[engine]} here (${found.message}); ${advice}`)
+    report(found, `bwrap cannot run ${title[engine]} here (${found.message}); ${bwrapAdvice}`)
   }
   if (engine === 'python') {
     missing.push('Python requires bwrap: without it, programs would have the same permissions as Toolway.')
@@ -66,7 +66,7 @@ const weaker = [
 ] as const
 
 const title = { javascript: 'JavaScript', python: 'Python' } as const
-const advice = 'it needs user namespaces, which the container or kernel may not allow (docs/sandbox.md).'
+const bwrapAdvice = 'it needs user namespaces, which the container or kernel may not allow (docs/sandbox.md).'
 
 /** Ways to start an engine in `bwrap`, in the order in which to try them. */
 async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
@@ -84,7 +84,7 @@ async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
 }
 
 /** Runs a test program with a known result. */
-async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOptions): Promise<void> {
+async function runTestProgram({ start }: Runtime, engine: Engine, options: FindRuntimeOptions): Promise<void> {
   const { limits, clock, log } = options
   const child = start()
   using limit = startDeadline(clock, limits.startMs)

@@ -33,10 +33,10 @@ export function createHostCalls(options: {
       using _ = await slots.take('', signal)
       const text = await options.host(name, input, signal)
       if (signal.aborted) return
-      if (Buffer.byteLength(text) > limits.answerBytes) throw tooLarge(name, limits)
+      if (Buffer.byteLength(text) > limits.answerBytes) throw answerTooLarge(name, limits)
       await options.answer(id, text)
     } catch (thrown) {
-      if (!signal.aborted) await options.refuse(id, refusalOf(thrown, options.log))
+      if (!signal.aborted) await options.refuse(id, hostCallError(thrown, options.log))
     }
   }
 
@@ -52,14 +52,14 @@ export function createHostCalls(options: {
 }
 
 /** The error that the program sees. Our own errors are passed on; others are logged and hidden. */
-function refusalOf(thrown: unknown, log: Log): HostCallError {
+function hostCallError(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError)
     return { code: thrown.code, message: thrown.message }
   log.error({ err: thrown }, 'host function failed')
   return { code: 'INTERNAL', message: "Internal error; see Toolway's log." }
 }
 
-const tooLarge = (name: string, { answerBytes }: Limits) =>
+const answerTooLarge = (name: string, { answerBytes }: Limits) =>
   new HostRefusal('OVERLOADED', `The result of ${name} exceeds ${answerBytes} bytes; request less.`)
 
 /** A request from a program. Redirects are not followed; the program can request the new address. */
@@ -92,39 +92,40 @@ export function withSandboxCalls(options: {
     if (name === 'sandbox.readText') return readText(input, config.allowPaths, limits.answerBytes)
     if (name !== 'sandbox.fetch') throw new HostRefusal('TOOL_NOT_FOUND', `Unknown function ${name}.`)
     if (!fetch) throw new HostRefusal('UNSAFE_URL', 'Programs have no network access (sandbox.allowNetwork).')
-    return JSON.stringify(await fetch(requestOf(input, config.allowNetwork), signal))
+    return JSON.stringify(await fetch(sandboxRequest(input, config.allowNetwork), signal))
   }
 }
 
 async function readText(input: string, folders: readonly string[], maxBytes: number): Promise<string> {
-  const path = (parsed(input) as { path?: unknown }).path
-  if (typeof path !== 'string' || !isAbsolute(path) || path.includes('\0')) throw noFile('Use an absolute path.')
-  if (folders.length === 0) throw noFile('No files may be read (sandbox.allowPaths is empty).')
+  const path = (parseCallInput(input) as { path?: unknown }).path
+  if (typeof path !== 'string' || !isAbsolute(path) || path.includes('\0')) throw fileRefusal('Use an absolute path.')
+  if (folders.length === 0) throw fileRefusal('No files may be read (sandbox.allowPaths is empty).')
   const real = await realpath(path).catch(() => undefined)
   const roots = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)))
-  if (real === undefined || !roots.some((root) => root !== undefined && isWithin(root, real))) throw noFile(outside)
+  if (real === undefined || !roots.some((root) => root !== undefined && isInFolder(root, real)))
+    throw fileRefusal(outsideFolders)
   // Refuse symbolic links, and do not block on pipes.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   await using file = await open(real, flags).catch(() => {
-    throw noFile(outside)
+    throw fileRefusal(outsideFolders)
   })
   const stat = await file.stat()
   // A parent folder may have been replaced after the check above.
-  if (!stat.isFile() || (await realpath(real)) !== real) throw noFile(outside)
-  if (stat.size > maxBytes / 2) throw noFile(`The file is larger than ${maxBytes / 2} bytes.`)
+  if (!stat.isFile() || (await realpath(real)) !== real) throw fileRefusal(outsideFolders)
+  if (stat.size > maxBytes / 2) throw fileRefusal(`The file is larger than ${maxBytes / 2} bytes.`)
   return JSON.stringify((await file.readFile()).subarray(0, maxBytes / 2).toString())
 }
 
-const outside = 'No such file in the allowed folders (sandbox.allowPaths).'
-const noFile = (message: string) => new HostRefusal('INVALID_PATH', message)
+const outsideFolders = 'No such file in the allowed folders (sandbox.allowPaths).'
+const fileRefusal = (message: string) => new HostRefusal('INVALID_PATH', message)
 
-function isWithin(root: string, path: string): boolean {
+function isInFolder(root: string, path: string): boolean {
   const rest = relative(root, path)
   return rest !== '' && rest.split('/')[0] !== '..' && !isAbsolute(rest)
 }
 
-function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
-  const { url, method = 'GET', headers = {}, body } = parsed(input) as Record<string, unknown>
+function sandboxRequest(input: string, hosts: readonly string[]): SandboxRequest {
+  const { url, method = 'GET', headers = {}, body } = parseCallInput(input) as Record<string, unknown>
   const target = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
   if (!target || !/^https?:$/.test(target.protocol)) throw noRequest('Use an http or https URL.')
   if (!hosts.some((pattern) => matches(pattern, target.hostname))) {
@@ -148,7 +149,7 @@ const noRequest = (message: string) => new HostRefusal('UNSAFE_URL', message)
 const isTexts = (value: unknown): value is Record<string, string> =>
   typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string')
 
-function parsed(input: string): object {
+function parseCallInput(input: string): object {
   const value = parseJson(input)
   if (typeof value === 'object' && value !== null) return value
   throw new HostRefusal('INVALID_ARGUMENTS', 'The input must be a JSON object.')

@@ -9,7 +9,7 @@ import { createBudgets } from '../core/limits/budget.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { Environments } from './environments.ts'
 import { openTestExecutor, type TestExecutor } from './executor.fixture.ts'
-import { defaultLimits } from './runtime.ts'
+import { sandboxLimits } from './runtime.ts'
 
 provide('bwrap', 'bubblewrap')
 const timeout = 60_000
@@ -145,9 +145,9 @@ describe('kept environments', () => {
 
   test('S7: an idle environment is dropped', async () => {
     const clock = createManualClock()
-    await using environments = new Environments(defaultLimits, undefined, clock)
+    await using environments = new Environments(sandboxLimits, undefined, clock)
     environments.keep('a', 'anna', bytes(1))
-    clock.advance(defaultLimits.idleMs)
+    clock.advance(sandboxLimits.idleMs)
     expect(environments.take('a')).toEqual({ reset: expect.stringMatching(/idle for 10 min/) })
     expect(environments.take('a')).toEqual({})
     environments.keep('a', 'anna', bytes(1))
@@ -156,7 +156,7 @@ describe('kept environments', () => {
   })
 
   test('S7: environments stay within their limits; the oldest goes first', async () => {
-    const limits = { ...defaultLimits, rememberedBytes: 4, environments: 3 }
+    const limits = { ...sandboxLimits, rememberedBytes: 4, environments: 3 }
     await using environments = new Environments(limits, undefined, createManualClock())
     for (const key of ['a', 'b', 'c', 'd']) environments.keep(key, key, bytes(1))
     expect(environments.take('a').reset).toMatch(/make room/)
@@ -170,7 +170,7 @@ describe('kept environments', () => {
   })
 
   test('V6: the environments of one owner make room for each other before they use up those of all', async () => {
-    const limits = { ...defaultLimits, environments: 4 }
+    const limits = { ...sandboxLimits, environments: 4 }
     const budgets = createBudgets()
     await using environments = new Environments(limits, budgets, createManualClock())
     environments.keep('b', 'bert', bytes(1))

@@ -3,9 +3,9 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { messageKinds } from './guest/protocol.ts'
 import { ChildRun } from './run-in-child.ts'
-import { type ChildListener, defaultLimits, RunStopped, type SandboxChild, taskLimits } from './runtime.ts'
+import { type ChildListener, RunStopped, type SandboxChild, sandboxLimits, taskLimits } from './runtime.ts'
 
-const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(defaultLimits) }
+const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(sandboxLimits) }
 
 /** A child that has fallen into the program's hands: it says what the test says. */
 function captured(used: () => number | undefined = () => 0, keep = false) {
@@ -43,7 +43,7 @@ function captured(used: () => number | undefined = () => 0, keep = false) {
       return name === 'echo' ? Promise.resolve(input) : new Promise(() => {})
     },
     signal: stop.signal,
-    limits: defaultLimits,
+    limits: sandboxLimits,
     clock,
     log: createKeptLog(),
   })

@@ -145,7 +145,7 @@ export class ChildRun {
   }
 }
 
-const position = z.number().int().min(1).max(10_000_000)
+const positionSchema = z.number().int().min(1).max(10_000_000)
 
 /** Matches `ProgramResult`. */
 const resultSchema = z.strictObject({
@@ -154,8 +154,8 @@ const resultSchema = z.strictObject({
     .strictObject({
       name: z.string().max(256),
       message: z.string().max(8192),
-      line: position.optional(),
-      column: position.optional(),
+      line: positionSchema.optional(),
+      column: positionSchema.optional(),
       code: z.string().max(256).optional(),
     })
     .optional(),
@@ -163,19 +163,19 @@ const resultSchema = z.strictObject({
   broken: z.boolean().optional(),
 })
 
-const pollMs = 50
+const cpuPollMs = 50
 /** The host's CPU limit, which exceeds the child's: the child measures more precisely and reports better errors. */
 const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
 /** Detects that the CPU time is exceeded when the child cannot: during work that the engine cannot interrupt. */
 function watchCpu(child: SandboxChild, cpuMs: number, clock: Clock, exceeded: () => void): Disposable {
   const before = child.cpuMs() ?? 0
-  let timer = clock.after(pollMs, look)
+  let timer = clock.after(cpuPollMs, look)
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 
   function look(): void {
     const used = (child.cpuMs() ?? before) - before
     if (used > withGrace(cpuMs)) exceeded()
-    else timer = clock.after(pollMs, look)
+    else timer = clock.after(cpuPollMs, look)
   }
 }

@@ -9,7 +9,7 @@ import { systemClock } from '../core/clock.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { openTestExecutor } from './executor.fixture.ts'
 import type { FindRuntimeOptions } from './find-runtime.ts'
-import { defaultLimits, type Runtime, type RuntimeSearch, type SandboxChild } from './runtime.ts'
+import { type Runtime, type RuntimeSearch, type SandboxChild, sandboxLimits } from './runtime.ts'
 import { createRuntimePool } from './runtime-pool.ts'
 
 test('S7: an unavailable tier is logged once and tried again later', async () => {
@@ -24,11 +24,11 @@ test('S7: an unavailable tier is logged once and tried again later', async () =>
     { child: pathToFileURL(file), tiers: ['worker'], clock },
   )
   expect(await fixture.run('1')).toMatchObject({ status: 'refused' })
-  later += defaultLimits.againMs
+  later += sandboxLimits.againMs
   expect(await fixture.run('1')).toMatchObject({ status: 'refused' })
   copyFileSync(bundle.url, file)
   expect(await fixture.run('1')).toMatchObject({ status: 'refused' })
-  later += defaultLimits.againMs
+  later += sandboxLimits.againMs
   expect(await fixture.run('1')).toMatchObject({ status: 'ok', isolation: 'worker' })
   expect(fixture.log.lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('javascript') }])
 })
@@ -43,11 +43,11 @@ test('S7: a working tier stays in use while a stronger one is searched', async (
   }
   let now = 0
   const clock = { ...systemClock, monotonic: () => now }
-  const options = { limits: defaultLimits, clock, log: createKeptLog() } as unknown as FindRuntimeOptions
+  const options = { limits: sandboxLimits, clock, log: createKeptLog() } as unknown as FindRuntimeOptions
   await using engines = createRuntimePool(options, search)
   const tier = async () => (await engines.take('javascript', new AbortController().signal)).tier
   const found = async (result: RuntimeSearch) => {
-    now += defaultLimits.againMs
+    now += sandboxLimits.againMs
     const meanwhile = await Promise.all([tier(), tier()])
     searches.at(-1)?.resolve(result)
     await nextTurn()

@@ -49,7 +49,7 @@ export interface ChildListener {
 
 type Status = 'timeout' | 'cancelled' | 'refused'
 
-const names = { timeout: 'TimeoutError', cancelled: 'CancelledError', refused: 'SandboxError' } as const
+const stopNames = { timeout: 'TimeoutError', cancelled: 'CancelledError', refused: 'SandboxError' } as const
 
 export class RunStopped extends Error {
   override readonly name = 'RunStopped'
@@ -66,7 +66,7 @@ export class RunStopped extends Error {
   }
 
   get ending(): Pick<ExecutionOutcome, 'status' | 'error'> {
-    return { status: this.status, error: { name: names[this.status], message: this.message } }
+    return { status: this.status, error: { name: stopNames[this.status], message: this.message } }
   }
 }
 
@@ -83,7 +83,7 @@ const KiB = 1024
 const MiB = 1024 * KiB
 
 /** Fixed limits for programs. Only a program's time and memory limits are configurable. */
-export const defaultLimits = {
+export const sandboxLimits = {
   sourceBytes: 256 * KiB,
   /** CPU time; waiting for the host does not count. */
   cpuMs: 5000,
@@ -115,7 +115,7 @@ export const defaultLimits = {
   againMs: 60_000,
 } as const
 
-export type Limits = { readonly [Name in keyof typeof defaultLimits]: number }
+export type Limits = { readonly [Name in keyof typeof sandboxLimits]: number }
 
 /** Limits passed to the child, so that programs get a clear error before the host enforces them. */
 export const taskLimits = ({ cpuMs, logBytes, valueBytes, calls, callBytes }: Limits) => ({

@@ -72,7 +72,7 @@ export interface Tool extends ToolTraits {
 export type Isolated = true | { readonly env: readonly string[] }
 
 /** The types that `run` may return: text, an object (sent as structured content and as text), or a complete result. */
-type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
+type RunAnswer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
   ? z.input<Output> | Result
   : string | object
 
@@ -88,7 +88,7 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   /** The output schema. If given, it is published to clients and every result is checked against it. */
   readonly output?: Output
   readonly annotations?: ToolAnnotations
-  run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
+  run(args: z.output<Input>, context: ToolContext): RunAnswer<Output> | Promise<RunAnswer<Output>>
 }
 
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
@@ -142,9 +142,9 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(`Invalid tool name "${name}": use up to 64 letters, digits, "_" and "-".`)
   }
-  const problem = problemOf(options)
+  const problem = optionsProblem(options)
   if (problem !== undefined) throw new TypeError(`The tool "${name}" ${problem}.`)
-  const { inputSchema, outputSchema, run, isBody, explain } = partsOf(options)
+  const { inputSchema, outputSchema, run, isBody, explain } = toolParts(options)
   const input = compileSchema(inputSchema, name, 'input')
   const output = outputSchema && compileSchema(outputSchema, name, 'output')
   const definition = {
@@ -175,7 +175,7 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       const read = reading instanceof Promise ? await reading : reading
       if ('refusal' in read) throw read.refusal
       try {
-        return await resultFrom(await run(read.value, contextOf(name, call)), { name, output, isBody })
+        return await resultOfAnswer(await run(read.value, contextOf(name, call)), { name, output, isBody })
       } catch (thrown) {
         // The tool itself exists, so the error is about something that its arguments name. Return a result, because
         // many agents would stop at a JSON-RPC error.
@@ -200,19 +200,19 @@ function checkJson(definition: Definition): void {
 
 type AnyToolOptions = ToolOptions<z.ZodObject, z.ZodObject | undefined>
 
-const optionNames: Readonly<Record<keyof AnyToolOptions | keyof HandlerOptions<ToolSchema>, true>> = {
+const toolOptionNames: Readonly<Record<keyof AnyToolOptions | keyof HandlerOptions<ToolSchema>, true>> = {
   ...{ name: true, aliases: true, title: true, description: true, annotations: true, readOnly: true, isolated: true },
   ...{ timeoutMs: true, timeoutKey: true, carries: true, counted: true, input: true, output: true, run: true },
   ...{ inputSchema: true, outputSchema: true, handler: true },
 }
 
 /** What is wrong with a definition. Programs and plugins in JavaScript have no type checks. */
-function problemOf(options: object): string | undefined {
+function optionsProblem(options: object): string | undefined {
   const { description, timeoutMs, ...others } = options as Readonly<Record<string, unknown>>
   const { handler, run, input, output, inputSchema, outputSchema } = others
-  const unknown = Object.keys(options).find((option) => !Object.hasOwn(optionNames, option))
+  const unknown = Object.keys(options).find((option) => !Object.hasOwn(toolOptionNames, option))
   if (unknown !== undefined) {
-    const near = nearMiss(unknown, Object.keys(optionNames))
+    const near = nearMiss(unknown, Object.keys(toolOptionNames))
     return `has an unknown option "${unknown}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`
   }
   if (typeof description !== 'string' && typeof description !== 'function') return 'needs a description'
@@ -239,7 +239,7 @@ interface Parts {
 
 const noArguments: ToolSchema = { type: 'object', properties: {}, additionalProperties: false }
 
-function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Parts {
+function toolParts(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Parts {
   if ('handler' in options) {
     const { inputSchema = noArguments, outputSchema, handler } = options
     const run = (args: unknown, context: ToolContext) => handler(args as never, context)
@@ -288,7 +288,7 @@ interface Expected extends Pick<Parts, 'isBody'> {
   readonly output: CompiledSchema | undefined
 }
 
-async function resultFrom(answer: unknown, { name, output, isBody }: Expected): Promise<Result> {
+async function resultOfAnswer(answer: unknown, { name, output, isBody }: Expected): Promise<Result> {
   if (isResult(answer)) return answer
   if (output !== undefined) {
     const read = output.read ? await output.read(answer) : { value: answer }
@@ -302,7 +302,7 @@ async function resultFrom(answer: unknown, { name, output, isBody }: Expected): 
   if (isRecord(answer) && isObjectInJson(answer)) return jsonResult(name, answer)
   throw new ToolwayError(
     'INTERNAL',
-    `${name} returned ${kindOf(answer)}; it must return text, content blocks, an object or a result.`,
+    `${name} returned ${valueKind(answer)}; it must return text, content blocks, an object or a result.`,
   )
 }
 
@@ -315,7 +315,7 @@ function jsonResult(name: string, value: Readonly<Record<string, unknown>>): Res
   }
 }
 
-const kindOf = (value: unknown): string => {
+const valueKind = (value: unknown): string => {
   if (Array.isArray(value)) return 'a list of other values'
   if (typeof value !== 'object' || value === null) return value === null ? 'null' : `a value of type ${typeof value}`
   return `an object of type ${value.constructor?.name || 'Object'}`
@@ -330,21 +330,21 @@ const blockMembers: Readonly<Record<string, Readonly<Record<string, 'string' | '
   resource_link: { uri: 'string', name: 'string' },
 }
 
-const isBlock = (block: unknown): block is Content => {
+const isContentBlock = (block: unknown): block is Content => {
   if (!isRecord(block) || typeof block.type !== 'string' || !Object.hasOwn(blockMembers, block.type)) return false
   return Object.entries(blockMembers[block.type] ?? {}).every(([member, type]) => typeof block[member] === type)
 }
 
-const areBlocks = (value: unknown): value is readonly Content[] => Array.isArray(value) && value.every(isBlock)
+const areBlocks = (value: unknown): value is readonly Content[] => Array.isArray(value) && value.every(isContentBlock)
 
 /** With what servers of stateless revisions add, because a handler may return the result of another call. */
-const bodyMembers = ['content', 'structuredContent', 'isError', '_meta', 'resultType', 'ttlMs', 'cacheScope']
+const resultBodyMembers = ['content', 'structuredContent', 'isError', '_meta', 'resultType', 'ttlMs', 'cacheScope']
 
 /** An object with other members, too, is data: an empty list of its own could be mistaken for content blocks. */
 const isResultBody = (answer: unknown): answer is ResultBody =>
   isRecord(answer) &&
   areBlocks(answer.content) &&
-  Object.entries(answer).every(([member, value]) => value === undefined || bodyMembers.includes(member))
+  Object.entries(answer).every(([member, value]) => value === undefined || resultBodyMembers.includes(member))
 
 /** Replaces lone surrogates, such as half of a character that was cut: many JSON parsers refuse the whole message. */
 const wellFormedBlock = (block: Content): Content =>

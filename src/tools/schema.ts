@@ -43,7 +43,7 @@ export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: To
 /** Compiles a schema for an object; throws a TypeError for other schemas. `io` selects the type that clients see. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   try {
-    return compiled(schema, tool, io)
+    return compileAny(schema, tool, io)
   } catch (thrown) {
     if (thrown instanceof TypeError) throw thrown
     const reason = thrownText(thrown)
@@ -51,7 +51,7 @@ export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'o
   }
 }
 
-function compiled(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
+function compileAny(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(schema, tool, io)
   // Some libraries make functions that are schemas.
   if (Object(schema) !== schema) throw new TypeError(`The ${io}Schema of the tool "${tool}" must be a schema.`)
@@ -62,22 +62,22 @@ function compiled(schema: ToolSchema, tool: string, io: 'input' | 'output'): Com
 }
 
 /** Converted schemas. Most schemas are constants, and every reload compiles the tools again. */
-const converted = {
+const zodSchemas = {
   input: memoizeByObject((given: z.ZodObject) => {
-    const schema = strict(given)
+    const schema = strictObject(given)
     return { schema, json: zodJson(schema, 'input') }
   }),
   output: memoizeByObject((schema: z.ZodObject) => ({ schema, json: zodJson(schema, 'output') })),
 }
 
 function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): CompiledSchema {
-  const { schema, json } = converted[io](given)
+  const { schema, json } = zodSchemas[io](given)
   return {
     json,
     read: function read(value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
       const readBy = (outcome: StandardOutcome<unknown>): SchemaOutcome | Promise<SchemaOutcome> => {
         if (outcome.issues === undefined) return { value: outcome.value }
-        const issues = outcome.issues as readonly Issue[]
+        const issues = outcome.issues as readonly SchemaIssue[]
         const rest = io === 'input' && withoutRefusedNulls(value, issues, json)
         return rest ? read(rest) : { refusal: argumentsRefused(tool, issues, json, value) }
       }
@@ -92,15 +92,19 @@ function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): Compil
 }
 
 /** The arguments without optional ones that may not be null: many models send null for what they leave out. */
-function withoutRefusedNulls(given: unknown, issues: readonly Issue[], { required }: JsonSchema): object | undefined {
-  const refused = issues.flatMap(({ path }) => (path.length === 1 && at(given, path) === null ? path : []))
+function withoutRefusedNulls(
+  given: unknown,
+  issues: readonly SchemaIssue[],
+  { required }: JsonSchema,
+): object | undefined {
+  const refused = issues.flatMap(({ path }) => (path.length === 1 && valueAtPath(given, path) === null ? path : []))
   const names = refused.filter((name) => !(required as readonly PropertyKey[] | undefined)?.includes(name))
   if (names.length === 0) return undefined
   return Object.fromEntries(Object.entries(given as object).filter(([name]) => !names.includes(name)))
 }
 
 /** Rejects unknown fields, so that a misspelt field is not silently dropped, unless the schema has a catchall. */
-const strict = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
+const strictObject = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
 
 /** Converts a Zod schema. Omits `$schema`: the protocol defaults to that draft, and some clients fail on the field. */
 function zodJson(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
@@ -132,7 +136,7 @@ function byStandard(schema: StandardSchema, tool: string, value: unknown): Schem
 
 function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome {
   if (outcome.issues === undefined) return { value: outcome.value }
-  const problems = outcome.issues.slice(0, maxProblems).map(({ message, path = [] }) => {
+  const problems = outcome.issues.slice(0, maxArgumentProblems).map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
     return `${keys.length === 0 ? '' : `"${keys.join('.')}": `}${message.slice(0, 200)}`
   })
@@ -140,40 +144,47 @@ function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome 
   return { refusal: new ToolwayError('INVALID_ARGUMENTS', sentence) }
 }
 
-type Issue = z.core.$ZodIssue
-type Path = readonly PropertyKey[]
+type SchemaIssue = z.core.$ZodIssue
+type IssuePath = readonly PropertyKey[]
 
-const maxProblems = 5
+const maxArgumentProblems = 5
 
 /** The error for invalid arguments. For each field, it says what was expected and what was given. */
-function argumentsRefused(tool: string, issues: readonly Issue[], schema: JsonSchema, given: unknown): ToolwayError {
-  const problems = issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
+function argumentsRefused(
+  tool: string,
+  issues: readonly SchemaIssue[],
+  schema: JsonSchema,
+  given: unknown,
+): ToolwayError {
+  const problems = issues
+    .slice(0, maxArgumentProblems)
+    .map((issue) => issueText(issue, schema, valueAtPath(given, issue.path)))
   const omitted = issues.length - problems.length
   if (omitted > 0) problems.push(`and ${omitted} more`)
   return new ToolwayError('INVALID_ARGUMENTS', `Invalid arguments for ${tool}: ${problems.join('; ')}.`)
 }
 
-function problem(issue: Issue, schema: JsonSchema, given: unknown): string {
-  const field = issue.path.length === 0 ? 'the whole input' : `"${spell(issue.path)}"`
-  const wanted = expectation(issue)
+function issueText(issue: SchemaIssue, schema: JsonSchema, given: unknown): string {
+  const field = issue.path.length === 0 ? 'the whole input' : `"${spellPath(issue.path)}"`
+  const wanted = expectedText(issue)
   if (issue.code === 'unrecognized_keys') return unknownFields(issue.path, issue.keys, schema)
   if (given === undefined) return `${field} is missing${wanted === undefined ? '' : ` and must be ${wanted}`}`
   if (wanted === undefined) return `${field}: ${issue.message}`
   return `${field} must be ${wanted}${contrast(issue, given)}`
 }
 
-function expectation(issue: Issue): string | undefined {
+function expectedText(issue: SchemaIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
-      return kindNames[issue.expected] ?? issue.expected
+      return valueKinds[issue.expected] ?? issue.expected
     case 'invalid_value':
       return issue.values.length > 1 ? `one of ${issue.values.map(String).join(', ')}` : JSON.stringify(issue.values[0])
     case 'too_small':
-      return `${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${units[issue.origin] ?? ''}`
+      return `${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${sizeUnits[issue.origin] ?? ''}`
     case 'too_big':
-      return `${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${units[issue.origin] ?? ''}`
+      return `${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${sizeUnits[issue.origin] ?? ''}`
     case 'invalid_union': {
-      const wanted = issue.errors.flatMap((errors) => errors.slice(0, 1).map(expectation))
+      const wanted = issue.errors.flatMap((errors) => errors.slice(0, 1).map(expectedText))
       return wanted.length === 0 || wanted.includes(undefined) ? undefined : [...new Set(wanted)].join(' or ')
     }
     default:
@@ -185,17 +196,17 @@ function expectation(issue: Issue): string | undefined {
  * Describes how the given value differs, for an error message. Quotes the value only if it is a string that should be
  * one of an enumeration, or a number that should be whole: any other value may be a secret.
  */
-function contrast(issue: Issue, given: unknown): string {
+function contrast(issue: SchemaIssue, given: unknown): string {
   if (issue.code === 'invalid_value' && typeof given === 'string') {
     const near = nearMiss(given, issue.values.map(String))
     return `, not ${quote(given, 40)}${near === undefined ? '' : ` (did you mean "${near}"?)`}`
   }
   if (issue.code === 'invalid_type' && issue.expected === 'int' && typeof given === 'number') return `, not ${given}`
   if (issue.code === 'too_small' || issue.code === 'too_big') return ''
-  return `, not ${given === null ? 'null' : (kindNames[Array.isArray(given) ? 'array' : typeof given] ?? typeof given)}`
+  return `, not ${given === null ? 'null' : (valueKinds[Array.isArray(given) ? 'array' : typeof given] ?? typeof given)}`
 }
 
-const kindNames: Readonly<Record<string, string>> = {
+const valueKinds: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
   int: 'a whole number',
@@ -205,30 +216,30 @@ const kindNames: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-const units: Readonly<Record<string, string>> = { string: ' characters long', array: ' items long' }
+const sizeUnits: Readonly<Record<string, string>> = { string: ' characters long', array: ' items long' }
 
-function unknownFields(path: Path, keys: readonly string[], schema: JsonSchema): string {
+function unknownFields(path: IssuePath, keys: readonly string[], schema: JsonSchema): string {
   const known = Object.keys((schemaAt(schema, path)?.properties as object | undefined) ?? {})
   const takes = known.length === 0 ? 'no fields are allowed' : `known fields: ${known.join(', ')}`
   return keys
-    .slice(0, maxProblems)
+    .slice(0, maxArgumentProblems)
     .map((key) => {
       const near = nearMiss(key, known)
-      return `"${spell([...path, shorten(key, 40)])}" is unknown (${near === undefined ? takes : `did you mean "${near}"?`})`
+      return `"${spellPath([...path, shorten(key, 40)])}" is unknown (${near === undefined ? takes : `did you mean "${near}"?`})`
     })
     .join('; ')
 }
 
 /** Formats a path like `calls[0].server`. */
-const spell = (path: Path) =>
+const spellPath = (path: IssuePath) =>
   path
     .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${String(step)}`))
     .join('')
 
-const at = (value: unknown, path: Path): unknown =>
+const valueAtPath = (value: unknown, path: IssuePath): unknown =>
   path.reduce<unknown>((inner, step) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[step], value)
 
-const schemaAt = (schema: JsonSchema, path: Path) =>
+const schemaAt = (schema: JsonSchema, path: IssuePath) =>
   path.reduce<JsonSchema | undefined>((inner, step) => {
     if (typeof step === 'number') return inner?.items as JsonSchema | undefined
     return (inner?.properties as Record<PropertyKey, JsonSchema> | undefined)?.[step]

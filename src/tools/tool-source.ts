@@ -18,7 +18,7 @@ export function toolSource({ name, origin, description, tools, timeoutMs, clock 
   const twice = tools.find((tool, index) => tools.findIndex((other) => other.name === tool.name) !== index)
   if (twice) throw new TypeError(`${name} has two tools named "${twice.name}".`)
   const since = clock.now()
-  const entries = tools.map((tool) => entryOf(name, tool, tool.timeoutMs ?? timeoutMs))
+  const entries = tools.map((tool) => toolEntry(name, tool, tool.timeoutMs ?? timeoutMs))
 
   return {
     name,
@@ -34,7 +34,7 @@ export function toolSource({ name, origin, description, tools, timeoutMs, clock 
   }
 }
 
-const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
+const toolEntry = (server: string, tool: Tool, timeoutMs: number): Entry => ({
   kind: 'tool',
   server,
   name: tool.name,

@@ -21,19 +21,19 @@ export const isInexpressible = (error: unknown): boolean =>
   error instanceof CannotExpress || error instanceof RangeError
 
 /** Appends names to a JSON Pointer. */
-export const step = (at: string, ...names: readonly (string | number)[]): string =>
+export const pointerStep = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => escapeStep(String(name)))].join('/')
 
 /** Maximum number of steps in one conversion. That many steps take a few tenths of a second. */
-const maxSteps = 2_000_000
+const maxConversionSteps = 2_000_000
 
 /** The base cost of one subschema. */
 export const stepsPerSchema = 100
 
-export type WorkBudget = ReturnType<typeof createBudget>
+export type WorkBudget = ReturnType<typeof createWorkBudget>
 
 /** Limits the work for one conversion. Schemas are untrusted, and conversion blocks the event loop. */
-export function createBudget(steps = maxSteps) {
+export function createWorkBudget(steps = maxConversionSteps) {
   let left = steps
   return {
     /** Throws `CannotExpress` when the budget is used up. */
@@ -61,7 +61,7 @@ export function memoizeByContent<Input extends object | boolean, Output>(
     }
   }
   return (input) => {
-    const key = typeof input === 'object' ? hashOf(input) : contentHash(input)
+    const key = typeof input === 'object' ? cachedHash(input) : contentHash(input)
     const outcome = known.get(key) ?? attempt(input)
     setBounded(known, key, outcome, max)
     if ('failure' in outcome) throw outcome.failure
@@ -72,4 +72,4 @@ export function memoizeByContent<Input extends object | boolean, Output>(
 export const contentHash = (content: unknown): string =>
   createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 32)
 
-const hashOf = memoizeByObject(contentHash)
+const cachedHash = memoizeByObject(contentHash)

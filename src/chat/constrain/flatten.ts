@@ -1,16 +1,16 @@
 import { isRecord } from '../../lib/is-record.ts'
-import { CannotExpress, step, stepsPerSchema, type WorkBudget } from './conversion.ts'
+import { CannotExpress, pointerStep, stepsPerSchema, type WorkBudget } from './conversion.ts'
 import { resolve } from './references.ts'
 import {
   type AnySchema,
   commonTypes,
+  declaredTypes,
   isSchema,
   type JsonSchemaObject,
   listedValues,
-  namedSchemas,
-  namedTypes,
+  schemaEntries,
   schemasIn,
-  setMember,
+  setOwnMember,
   strings,
 } from './schema.ts'
 
@@ -19,10 +19,10 @@ type Combine = (one: unknown, other: unknown) => unknown
 const larger: Combine = (one, other) => Math.max(Number(one), Number(other))
 const smaller: Combine = (one, other) => Math.min(Number(one), Number(other))
 const both: Combine = (one, other) => ({ allOf: [one, other] })
-const first: Combine = (one) => one
+const keepFirst: Combine = (one) => one
 
 /** Keywords that can be merged one by one, without looking at other keywords. */
-const combined: Readonly<Record<string, Combine>> = {
+const combinableKeywords: Readonly<Record<string, Combine>> = {
   minimum: larger,
   exclusiveMinimum: larger,
   minLength: larger,
@@ -37,30 +37,30 @@ const combined: Readonly<Record<string, Combine>> = {
   required: (one, other) => [...new Set([...strings(one), ...strings(other)])],
   propertyNames: both,
   unevaluatedProperties: (one, other) => one !== false && other !== false,
-  $defs: first,
-  definitions: first,
-  title: first,
-  description: first,
-  default: first,
-  examples: first,
+  $defs: keepFirst,
+  definitions: keepFirst,
+  title: keepFirst,
+  description: keepFirst,
+  default: keepFirst,
+  examples: keepFirst,
 }
 
 /** Keywords for which two different values cannot be combined, such as two patterns. */
 const uncombinable = new Set('pattern format multipleOf patternProperties contains not if then else'.split(' '))
 
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /** The intersection of two flat schemas; `false` if nothing can match both. */
-export function merge(one: AnySchema, other: AnySchema, at: string): AnySchema {
+export function mergeSchemas(one: AnySchema, other: AnySchema, at: string): AnySchema {
   if (one === false || other === false) return false
   if (one === true) return other
   if (other === true) return one
   const merged: Record<string, unknown> = { ...one, ...other }
-  for (const [keyword, combine] of Object.entries(combined)) {
+  for (const [keyword, combine] of Object.entries(combinableKeywords)) {
     if (Object.hasOwn(one, keyword) && Object.hasOwn(other, keyword))
       merged[keyword] = combine(one[keyword], other[keyword])
   }
-  const [mine, theirs] = [namedTypes(one), namedTypes(other)]
+  const [mine, theirs] = [declaredTypes(one), declaredTypes(other)]
   const types = mine && theirs ? commonTypes(mine, theirs) : (mine ?? theirs)
   if (types?.length === 0) return false
   if (types) merged.type = types
@@ -69,7 +69,8 @@ export function merge(one: AnySchema, other: AnySchema, at: string): AnySchema {
   mergeItems(one, other, merged, at)
   mergeChoices(one, other, merged)
   const rival = Object.keys(one).find(
-    (keyword) => uncombinable.has(keyword) && Object.hasOwn(other, keyword) && !isSame(one[keyword], other[keyword]),
+    (keyword) =>
+      uncombinable.has(keyword) && Object.hasOwn(other, keyword) && !isSameJson(one[keyword], other[keyword]),
   )
   if (rival !== undefined) throw new CannotExpress(at, rival, 'appears twice with different values')
   return merged
@@ -89,26 +90,30 @@ function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Rec
 /** Merges `properties`. A property in only one schema must also match the other's `additionalProperties`. */
 function mergeProperties(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>, at: string) {
   const isPatterned = ({ patternProperties }: JsonSchemaObject) => patternProperties !== undefined
-  if ((isPatterned(one) && rest(other) !== true) || (isPatterned(other) && rest(one) !== true))
+  if ((isPatterned(one) && additionalSchema(other) !== true) || (isPatterned(other) && additionalSchema(one) !== true))
     throw new CannotExpress(at, 'patternProperties', 'cannot be combined with additionalProperties')
   if (isSchema(one.additionalProperties) && isSchema(other.additionalProperties)) {
     merged.additionalProperties = either(one.additionalProperties, other.additionalProperties)
   }
   if (!isRecord(one.properties) && !isRecord(other.properties)) return
   const properties = {}
-  const [mine, theirs] = [new Map(namedSchemas(one.properties)), new Map(namedSchemas(other.properties))]
+  const [mine, theirs] = [new Map(schemaEntries(one.properties)), new Map(schemaEntries(other.properties))]
   for (const name of new Set([...mine.keys(), ...theirs.keys()])) {
-    setMember(properties, name, either(mine.get(name) ?? rest(one), theirs.get(name) ?? rest(other)))
+    setOwnMember(
+      properties,
+      name,
+      either(mine.get(name) ?? additionalSchema(one), theirs.get(name) ?? additionalSchema(other)),
+    )
   }
   merged.properties = properties
 }
 
-const rest = ({ additionalProperties }: JsonSchemaObject): AnySchema =>
+const additionalSchema = ({ additionalProperties }: JsonSchemaObject): AnySchema =>
   isSchema(additionalProperties) ? additionalProperties : true
 
 function either(one: AnySchema, other: AnySchema): AnySchema {
   if (one === false || other === false) return false
-  if (one === true || isSame(one, other)) return other
+  if (one === true || isSameJson(one, other)) return other
   return other === true ? one : { allOf: [one, other] }
 }
 
@@ -135,24 +140,25 @@ function mergeChoices(one: JsonSchemaObject, other: JsonSchemaObject, merged: Re
 export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema
 
 /** Maximum length of a chain of references; longer ones are treated as cycles. */
-const maxHops = 32
+const maxReferenceHops = 32
 
 /** Creates `Flatten` for a root schema, with a budget because a small schema can be merged with itself many times. */
 export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 
   function flatten(schema: JsonSchemaObject, at: string, hops: number): AnySchema {
-    if (hops > maxHops) throw new CannotExpress(at, '$ref', 'is circular')
+    if (hops > maxReferenceHops) throw new CannotExpress(at, '$ref', 'is circular')
     const { $ref, allOf, ...own } = schema
     let flat: AnySchema = own
     if (typeof $ref === 'string') flat = joined(flat, resolve(root, $ref, at), at, hops)
-    for (const [index, part] of schemasIn(allOf).entries()) flat = joined(flat, part, step(at, 'allOf', index), hops)
+    for (const [index, part] of schemasIn(allOf).entries())
+      flat = joined(flat, part, pointerStep(at, 'allOf', index), hops)
     return flat
   }
 
   function joined(flat: AnySchema, part: AnySchema, at: string, hops: number): AnySchema {
     budget.spend(stepsPerSchema, at)
-    const whole = merge(flat, typeof part === 'boolean' ? part : flatten(part, at, hops + 1), at)
+    const whole = mergeSchemas(flat, typeof part === 'boolean' ? part : flatten(part, at, hops + 1), at)
     budget.spend(JSON.stringify(whole).length, at)
     return whole
   }

@@ -7,7 +7,8 @@ import { type AnySchema, isSchema, type JsonSchemaObject } from './schema.ts'
 /** Resolves a `$ref` within the same schema. Nothing is ever fetched. */
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
   const found = lookUp(root, reference)
-  if (!isSchema(found)) throw new CannotExpress(at, '$ref', `does not exist in the schema (${shown(reference)})`)
+  if (!isSchema(found))
+    throw new CannotExpress(at, '$ref', `does not exist in the schema (${quoteReference(reference)})`)
   return found
 }
 
@@ -35,7 +36,7 @@ function* objectsIn(root: unknown): Generator<JsonSchemaObject> {
   }
 }
 
-const shown = (reference: string): string => JSON.stringify(reference.slice(0, 80))
+const quoteReference = (reference: string): string => JSON.stringify(reference.slice(0, 80))
 
 /** References that lead back to themselves, directly or indirectly. */
 export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<string> {
@@ -43,11 +44,11 @@ export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<str
   const follow = (reference: string): void => {
     if (leadsTo.has(reference)) return
     leadsTo.set(reference, new Set())
-    const next = referencesIn(lookUp(root, reference), budget)
+    const next = findReferences(lookUp(root, reference), budget)
     leadsTo.set(reference, next)
     for (const one of next) follow(one)
   }
-  for (const reference of referencesIn(root, budget)) follow(reference)
+  for (const reference of findReferences(root, budget)) follow(reference)
   return new Set([...leadsTo.keys()].filter((reference) => isReachable(reference, leadsTo, budget)))
 }
 
@@ -65,7 +66,7 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
 }
 
 /** All references in a schema; its definitions may point back to the containing schema. */
-function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
+function findReferences(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()
   for (const { $ref } of objectsIn(place)) {
     budget.spend(1)

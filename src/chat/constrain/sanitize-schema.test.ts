@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { expectCpuBelow } from '../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { CannotExpress, createBudget, isInexpressible } from './conversion.ts'
+import { CannotExpress, createWorkBudget, isInexpressible } from './conversion.ts'
 import { bestGrammar, findBestGrammar } from './gbnf/grammar.ts'
 import { sanitizeSchema } from './sanitize-schema.ts'
 import type { JsonSchemaObject } from './schema.ts'
@@ -127,8 +127,8 @@ test.each<readonly [string, JsonSchemaObject, typeof few | typeof usual]>([
 ])('security: %s are processed quickly in every form of constraint', (_what, given, { steps, maxMs }) => {
   const makers = [
     sanitizeSchema,
-    (schema: JsonSchemaObject) => findBestGrammar(schema, createBudget(steps)),
-    (schema: JsonSchemaObject) => strictify(schema, undefined, createBudget(steps)),
+    (schema: JsonSchemaObject) => findBestGrammar(schema, createWorkBudget(steps)),
+    (schema: JsonSchemaObject) => strictify(schema, undefined, createWorkBudget(steps)),
   ]
   return expectCpuBelow(maxMs, () => {
     const schema = structuredClone({ type: 'object', ...given })

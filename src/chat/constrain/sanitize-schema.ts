@@ -1,39 +1,41 @@
 import { isRecord } from '../../lib/is-record.ts'
 import { memoizeByContent } from './conversion.ts'
 import { resolve } from './references.ts'
-import { type AnySchema, isSchema, type JsonSchemaObject, mapSubschemas, setMember } from './schema.ts'
+import { type AnySchema, isSchema, type JsonSchemaObject, mapSubschemas, setOwnMember } from './schema.ts'
 
-const types = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
+const knownTypes = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 
-const isText = (value: unknown): boolean => typeof value === 'string'
+const isTextKeyword = (value: unknown): boolean => typeof value === 'string'
 const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
-const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0
-const isList = (value: unknown): boolean => Array.isArray(value) && value.length > 0
-const isSchemaList = (value: unknown): boolean => isList(value) && (value as unknown[]).every(isSchema)
+const isCountKeyword = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0
+const isNonEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length > 0
+const isSchemaList = (value: unknown): boolean => isNonEmptyList(value) && (value as unknown[]).every(isSchema)
 const isSchemaMap = (value: unknown): boolean => isRecord(value) && Object.values(value).every(isSchema)
-const isType = (value: unknown): boolean =>
-  isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
+const isTypeKeyword = (value: unknown): boolean =>
+  isNonEmptyList(value)
+    ? (value as unknown[]).every((one) => knownTypes.has(one as string))
+    : knownTypes.has(value as string)
 
 /** For each keyword, a function that checks whether its value is meaningful. */
 const meaningful: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
-  ...keywords(isType, 'type'),
-  ...keywords(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),
-  ...keywords((value) => Array.isArray(value) && value.every(isText), 'required'),
-  ...keywords(isList, 'enum'),
-  ...keywords(isSchemaList, 'anyOf', 'oneOf', 'allOf', 'prefixItems'),
-  ...keywords((value) => isSchema(value) || isSchemaList(value), 'items'),
-  ...keywords(isSchema, 'additionalProperties', 'not'),
-  ...keywords(isPattern, 'pattern'),
-  ...keywords(isNumber, 'minimum', 'maximum'),
-  ...keywords(isCount, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
-  ...keywords(isText, 'description', 'title'),
+  ...keywordChecks(isTypeKeyword, 'type'),
+  ...keywordChecks(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),
+  ...keywordChecks((value) => Array.isArray(value) && value.every(isTextKeyword), 'required'),
+  ...keywordChecks(isNonEmptyList, 'enum'),
+  ...keywordChecks(isSchemaList, 'anyOf', 'oneOf', 'allOf', 'prefixItems'),
+  ...keywordChecks((value) => isSchema(value) || isSchemaList(value), 'items'),
+  ...keywordChecks(isSchema, 'additionalProperties', 'not'),
+  ...keywordChecks(isValidPattern, 'pattern'),
+  ...keywordChecks(isNumber, 'minimum', 'maximum'),
+  ...keywordChecks(isCountKeyword, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
+  ...keywordChecks(isTextKeyword, 'description', 'title'),
 ])
 
-function keywords(check: (value: unknown) => boolean, ...names: readonly string[]) {
+function keywordChecks(check: (value: unknown) => boolean, ...names: readonly string[]) {
   return names.map((name) => [name, check] as const)
 }
 
-function isPattern(value: unknown): boolean {
+function isValidPattern(value: unknown): boolean {
   try {
     return typeof value === 'string' && new RegExp(value, 'u') !== undefined
   } catch {
@@ -41,7 +43,7 @@ function isPattern(value: unknown): boolean {
   }
 }
 
-const maxDepth = 64
+const maxSanitizedDepth = 64
 
 /**
  * Removes meaningless keywords from a tool's input schema, because model servers refuse the whole request for one bad
@@ -58,7 +60,7 @@ export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | un
 )
 
 function mend(schema: JsonSchemaObject, root: JsonSchemaObject, depth: number): JsonSchemaObject {
-  if (depth > maxDepth) return {}
+  if (depth > maxSanitizedDepth) return {}
   const kept = Object.entries(schema).filter(([keyword, value]) => {
     if (keyword === '$ref') return leadsSomewhere(root, value)
     return meaningful.get(keyword)?.(value) ?? true
@@ -76,15 +78,15 @@ function leadsSomewhere(root: JsonSchemaObject, reference: unknown): boolean {
   }
 }
 
-const alternatives = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'enum', 'const']
+const alternativeKeywords = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'enum', 'const']
 
 /**
  * An object schema without alternatives at its root. The properties of all alternatives are kept, as optional ones, so
  * the result allows more; arguments are validated against the original. Returns the schema itself if it has none.
  */
 export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
-  if (!alternatives.some((keyword) => keyword in schema)) return schema
-  const rest = Object.entries(schema).filter(([keyword]) => !alternatives.includes(keyword))
+  if (!alternativeKeywords.some((keyword) => keyword in schema)) return schema
+  const rest = Object.entries(schema).filter(([keyword]) => !alternativeKeywords.includes(keyword))
   const found = new Map<string, Map<string, unknown>>()
   for (const { properties } of branchesOf(schema)) {
     if (!isRecord(properties)) continue
@@ -96,7 +98,7 @@ export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
   const properties: Record<string, unknown> = {}
   for (const [name, known] of found) {
     const [first, ...others] = known.values()
-    setMember(properties, name, others.length === 0 ? first : { anyOf: [first, ...others] })
+    setOwnMember(properties, name, others.length === 0 ? first : { anyOf: [first, ...others] })
   }
   return { ...Object.fromEntries(rest), properties }
 }

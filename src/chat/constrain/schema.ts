@@ -12,7 +12,7 @@ export const isSchema = (value: unknown): value is AnySchema => typeof value ===
 export const schemasIn = (value: unknown): readonly AnySchema[] => (Array.isArray(value) ? value.filter(isSchema) : [])
 
 /** The schemas in a map such as `properties`. */
-export const namedSchemas = (value: unknown): readonly (readonly [string, AnySchema])[] =>
+export const schemaEntries = (value: unknown): readonly (readonly [string, AnySchema])[] =>
   isRecord(value) ? Object.entries(value).filter((entry): entry is [string, AnySchema] => isSchema(entry[1])) : []
 
 export const strings = (value: unknown): readonly string[] =>
@@ -25,7 +25,7 @@ export const listedValues = (schema: JsonSchemaObject): readonly unknown[] | und
   Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
 
 /** Sets a property even if its name is `__proto__`. */
-export function setMember(target: object, name: string, value: unknown): void {
+export function setOwnMember(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
@@ -51,14 +51,14 @@ const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
  * The types that a schema allows; `undefined` if it does not restrict them. Without `type`, keywords such as
  * `properties` imply a type, although the standard would also allow other types.
  */
-export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefined {
-  const named = namedTypes(schema)
+export function schemaTypes(schema: JsonSchemaObject): readonly JsonType[] | undefined {
+  const named = declaredTypes(schema)
   if (named) return named
   const implied = allTypes.filter((type) => keywordsOf[type]?.some((keyword) => keyword in schema))
   return implied.length > 0 ? implied : undefined
 }
 
-export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | undefined {
+export function declaredTypes({ type }: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = typeof type === 'string' ? [type] : strings(type)
   if (named.length === 0) return undefined
   const known = allTypes.filter((one) => named.includes(one))
@@ -66,7 +66,7 @@ export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | un
 }
 
 /** The first `type` that JSON Schema does not define, such as `float` or `any`; `undefined` if there is none. */
-export function unknownType({ type }: JsonSchemaObject): unknown {
+export function undefinedType({ type }: JsonSchemaObject): unknown {
   if (type === undefined) return undefined
   return [type].flat().find((name) => !(allTypes as readonly unknown[]).includes(name))
 }
@@ -80,7 +80,7 @@ export function commonTypes(one: readonly JsonType[], other: readonly JsonType[]
   return whole && !both.includes('integer') ? [...both, 'integer'] : both
 }
 
-export function typeOf(value: unknown): JsonType {
+export function jsonTypeOf(value: unknown): JsonType {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
@@ -88,7 +88,7 @@ export function typeOf(value: unknown): JsonType {
 }
 
 export function isOfType(value: unknown, types: readonly JsonType[]): boolean {
-  const type = typeOf(value)
+  const type = jsonTypeOf(value)
   return types.includes(type) || (type === 'integer' && types.includes('number'))
 }
 
@@ -101,13 +101,14 @@ export function mapSubschemas(schema: JsonSchemaObject, change: (inner: AnySchem
     else if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value)))
       changed[keyword] = value.map((part) => (isSchema(part) ? change(part) : part))
     else if (kind === 'map' && isRecord(value)) changed[keyword] = mapNamed(value, change)
-    else setMember(changed, keyword, value)
+    else setOwnMember(changed, keyword, value)
   }
   return changed
 }
 
 function mapNamed(named: JsonSchemaObject, change: (inner: AnySchema) => AnySchema): JsonSchemaObject {
   const changed = {}
-  for (const [name, value] of Object.entries(named)) setMember(changed, name, isSchema(value) ? change(value) : value)
+  for (const [name, value] of Object.entries(named))
+    setOwnMember(changed, name, isSchema(value) ? change(value) : value)
   return changed
 }

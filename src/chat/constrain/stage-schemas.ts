@@ -28,9 +28,9 @@ export interface CallableTool {
 
 const maxReasoning = 4_000
 const maxContent = 32_768
-export const maxCalls = 32
+export const maxCallsAtOnce = 32
 
-const closed = (properties: object): JsonSchemaObject => ({
+const closedObject = (properties: object): JsonSchemaObject => ({
   type: 'object',
   properties,
   required: Object.keys(properties),
@@ -39,7 +39,7 @@ const closed = (properties: object): JsonSchemaObject => ({
 
 /** The schema for a selection among these tools. The reasoning comes first, so that it can inform the selection. */
 export const selectionSchema = (candidates: readonly string[]): JsonSchemaObject =>
-  closed({
+  closedObject({
     reasoning: { type: 'string', maxLength: maxReasoning },
     selected_tools: {
       type: 'array',
@@ -56,26 +56,28 @@ export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
   const definitions: Record<string, unknown> = {}
   const calls = tools.map(({ name, parameters }, index) => {
     const at = `#/properties/tool_calls/items/anyOf/${index}/properties/arguments`
-    const embedded = embed(parameters, at, `tool${index}`)
+    const embedded = embedSchema(parameters, at, `tool${index}`)
     Object.assign(definitions, embedded.definitions)
-    return closed({ name: { type: 'string', enum: [name] }, arguments: embedded.schema })
+    return closedObject({ name: { type: 'string', enum: [name] }, arguments: embedded.schema })
   })
   const items = calls.length > 0 ? { anyOf: calls } : false
-  const schema = closed({ tool_calls: { type: 'array', items, maxItems: calls.length > 0 ? maxCalls : 0 } })
+  const schema = closedObject({ tool_calls: { type: 'array', items, maxItems: calls.length > 0 ? maxCallsAtOnce : 0 } })
   return Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
 }
 
-export const finalSchema: JsonSchemaObject = closed({ content: { type: 'string', maxLength: maxContent } })
+export const finalSchema: JsonSchemaObject = closedObject({ content: { type: 'string', maxLength: maxContent } })
 
 /** Converts an answer that matches `callSchema` to OpenAI's format. */
 export function asFunctionCalls(
   answer: { readonly tool_calls?: readonly { readonly name: string; readonly arguments: unknown }[] },
   newId: () => string,
 ): OpenAIFunctionCallResponse {
-  return { tool_calls: answer.tool_calls?.map(({ name, arguments: args }) => functionCall(newId(), name, args ?? {})) }
+  return {
+    tool_calls: answer.tool_calls?.map(({ name, arguments: args }) => functionCallOf(newId(), name, args ?? {})),
+  }
 }
 
-export const functionCall = (id: string, name: string, args: unknown): FunctionCall => ({
+export const functionCallOf = (id: string, name: string, args: unknown): FunctionCall => ({
   id,
   type: 'function',
   function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
@@ -85,7 +87,7 @@ export const functionCall = (id: string, name: string, args: unknown): FunctionC
  * Embeds a schema in another: definitions move to the root under unique names, and references are updated. Ids are
  * dropped, because they would change what references point to.
  */
-function embed(schema: JsonSchemaObject, at: string, key: string) {
+function embedSchema(schema: JsonSchemaObject, at: string, key: string) {
   const rename = (name: string): string => `${key}_${name}`
   const moved = (reference: string): string => {
     if (reference === '#') return at

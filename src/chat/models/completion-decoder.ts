@@ -1,7 +1,7 @@
 import type { FunctionCall, Reasoning } from '../../core/chat.ts'
 import { jsonValue, parseJson } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { asFunctionCalls, functionCall } from '../constrain/stage-schemas.ts'
+import { asFunctionCalls, functionCallOf } from '../constrain/stage-schemas.ts'
 import { newCallId } from '../conversation.ts'
 import { repair } from '../repair/repair.ts'
 import { splitUnopenedThinking, type TextPart } from '../stream/thinking.ts'
@@ -21,7 +21,7 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
   const written = plan.callsAsText ? readCalls(texts.join(''), plan) : { text: '', calls: [] }
   if (written.text !== '') yield { kind: 'text', text: written.text }
   const { calls, reason, usage, reasoning } = reader.end()
-  for (const call of [...calls.map((call) => restored(call, plan)), ...written.calls]) yield { kind: 'call', call }
+  for (const call of [...calls.map((call) => restoreCall(call, plan)), ...written.calls]) yield { kind: 'call', call }
   yield {
     kind: 'end',
     reason: written.calls.length > 0 && !isCutOff(reason) ? 'calls' : reason,
@@ -53,7 +53,7 @@ function readCalls(answer: string, plan: RequestPlan) {
 }
 
 /** Removes the nulls that strict mode added to a call's arguments. Invalid JSON is left unchanged. */
-function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
+function restoreCall(call: FunctionCall, plan: RequestPlan): FunctionCall {
   const { name, arguments: text } = call.function
   try {
     const parsed: unknown = jsonValue(text)
@@ -66,9 +66,9 @@ function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
   }
 }
 
-const maxCalls = 128
+const maxAnswerCalls = 128
 /** Maximum number of chunks with details about the reasoning. */
-const maxDetails = 65_536
+const maxReasoningDetails = 65_536
 
 interface PartialCall {
   id: string
@@ -90,14 +90,14 @@ class CompletionReader {
 
   take(object: unknown): readonly TextPart[] {
     if (!isRecord(object)) return []
-    this.#usage = usageOf(object.usage) ?? this.#usage
+    this.#usage = tokenUsage(object.usage) ?? this.#usage
     const choice = choiceOf(object)
     if (!choice) return []
     const pieces = this.#takeMessage(choice.delta ?? choice.message, !choice.delta)
     const finish = finishOf(choice)
     if (finish !== '') {
-      const why = reasons[finish] ?? 'unknown'
-      this.#finished = why !== interrupted
+      const why = finishReasons[finish] ?? 'unknown'
+      this.#finished = why !== interruptedReason
       if (this.#reason !== 'filtered') this.#reason = why
     }
     return pieces
@@ -108,7 +108,7 @@ class CompletionReader {
     const all = this.#calls.map(({ id, name, arguments: args, extra }) => {
       const own = id !== '' && !seen.has(id) ? id : newCallId()
       seen.add(own)
-      const call = functionCall(own, name, args.join(''))
+      const call = functionCallOf(own, name, args.join(''))
       return extra === undefined ? call : { ...call, extra_content: extra }
     })
     // Drop a call that was cut off before its arguments, or it would look complete. Partial arguments fail to parse.
@@ -125,11 +125,12 @@ class CompletionReader {
       for (const [place, call] of calls.entries()) this.#takeCall(call, place)
     else if (isRecord(only)) this.#takeCall(only, 0)
     this.#takeReasoning(message)
-    const refusal = textOf(message.refusal)
+    const refusal = stringOrEmpty(message.refusal)
     if (refusal !== '') this.#reason = 'filtered'
-    const content = contentOf(message.content)
+    const content = contentText(message.content)
     const { thinking, text } = isWhole ? splitUnopenedThinking(content) : { thinking: '', text: content }
-    const thought = textOf(message.reasoning_content) || textOf(message.reasoning) || thinkingOf(message.content)
+    const thought =
+      stringOrEmpty(message.reasoning_content) || stringOrEmpty(message.reasoning) || thinkingOf(message.content)
     const pieces: TextPart[] = [
       { kind: 'thinking', text: thought + thinking },
       { kind: 'text', text: text + refusal },
@@ -140,33 +141,33 @@ class CompletionReader {
   #takeCall(item: unknown, place: number): void {
     if (!isRecord(item)) return
     const called = isRecord(item.function) ? item.function : item
-    const id = textOf(item.id)
+    const id = stringOrEmpty(item.id)
     const hasIndex = typeof item.index === 'number'
     const key = hasIndex ? item.index : place
     let call = this.#byPlace.get(key)
     // Some servers give every call the same index, so a different id also means a different call.
     const hasOtherId = id !== '' && call?.id !== '' && id !== call?.id
-    const args = argumentsOf(called.arguments)
-    if (!call || hasOtherId || (id === '' && startsCall(textOf(called.name), args, call, hasIndex))) {
-      if (this.#calls.length >= maxCalls) return
+    const args = callArgumentsText(called.arguments)
+    if (!call || hasOtherId || (id === '' && startsCall(stringOrEmpty(called.name), args, call, hasIndex))) {
+      if (this.#calls.length >= maxAnswerCalls) return
       call = { id, name: '', arguments: [] }
       this.#calls.push(call)
       this.#byPlace.set(key, call)
     }
     call.id ||= id
     // Most servers send the name once; some repeat it with every chunk.
-    if (textOf(called.name) !== call.name) call.name += textOf(called.name)
+    if (stringOrEmpty(called.name) !== call.name) call.name += stringOrEmpty(called.name)
     call.arguments.push(args)
     call.extra = item.extra_content ?? call.extra
   }
 
   #takeReasoning(message: Readonly<Record<string, unknown>>): void {
     for (const member of ['reasoning_content', 'reasoning'] as const) {
-      const text = textOf(message[member])
+      const text = stringOrEmpty(message[member])
       if (text !== '') this.#reasoning[member] = (this.#reasoning[member] ?? '') + text
     }
     for (const detail of Array.isArray(message.reasoning_details) ? message.reasoning_details : []) {
-      if (this.#details.length < maxDetails) this.#details.push(detail)
+      if (this.#details.length < maxReasoningDetails) this.#details.push(detail)
     }
   }
 
@@ -196,19 +197,19 @@ function joinedDetails(chunks: readonly unknown[]): readonly unknown[] {
     if (!isMore) joined.push(chunk)
     else {
       const texts = ['text', 'summary', 'data'].filter((member) => typeof chunk[member] === 'string')
-      const more = texts.map((member) => [member, textOf(last[member]) + textOf(chunk[member])])
+      const more = texts.map((member) => [member, stringOrEmpty(last[member]) + stringOrEmpty(chunk[member])])
       joined[joined.length - 1] = { ...last, ...chunk, ...Object.fromEntries(more) }
     }
   }
   return joined
 }
 
-const interrupted = 'interrupted'
+const interruptedReason = 'interrupted'
 
-const isCutOff = (reason: EndReason): boolean => reason === 'length' || reason === interrupted
+const isCutOff = (reason: EndReason): boolean => reason === 'length' || reason === interruptedReason
 
 /** The finish reasons of different servers. An unknown one means that the answer is complete. */
-const reasons: Readonly<Record<string, EndReason>> = {
+const finishReasons: Readonly<Record<string, EndReason>> = {
   stop: 'stop',
   eos: 'stop',
   length: 'length',
@@ -217,7 +218,7 @@ const reasons: Readonly<Record<string, EndReason>> = {
   tool_calls: 'calls',
   function_call: 'calls',
   content_filter: 'filtered',
-  [interrupted]: 'interrupted',
+  [interruptedReason]: 'interrupted',
   // The server gave up: Mistral and OpenRouter, vLLM and SGLang, DeepSeek.
   error: 'interrupted',
   abort: 'interrupted',
@@ -226,12 +227,12 @@ const reasons: Readonly<Record<string, EndReason>> = {
 
 /** Why the answer ended; empty if it has not. Some servers send the text "null" with every chunk. */
 function finishOf({ finish_reason: reason }: Readonly<Record<string, unknown>>): string {
-  const finish = textOf(reason).toLowerCase()
+  const finish = stringOrEmpty(reason).toLowerCase()
   return finish === 'null' || finish === 'none' ? '' : finish
 }
 
 /** Takes the place of the last chunk if a stream ended with neither a finish reason nor `[DONE]`. */
-export const interruption = { choices: [{ delta: {}, finish_reason: interrupted }] }
+export const interruption = { choices: [{ delta: {}, finish_reason: interruptedReason }] }
 
 /** Whether a chunk says why the answer ended. Some servers send an empty reason with every chunk. */
 export function isFinished(chunk: unknown): boolean {
@@ -245,28 +246,31 @@ function choiceOf(object: unknown): Readonly<Record<string, unknown>> | undefine
   return choices.filter(isRecord).find(({ index }) => index === 0 || typeof index !== 'number')
 }
 
-const argumentsOf = (value: unknown): string =>
+const callArgumentsText = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const stringOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** The text of a message's content. Most servers send a string, some send parts. */
-function contentOf(content: unknown): string {
-  if (!Array.isArray(content)) return textOf(content)
-  return content.map((part) => (isRecord(part) ? textOf(part.text) : '')).join('')
+function contentText(content: unknown): string {
+  if (!Array.isArray(content)) return stringOrEmpty(content)
+  return content.map((part) => (isRecord(part) ? stringOrEmpty(part.text) : '')).join('')
 }
 
 /** The reasoning among the parts of a message's content, as Mistral sends it. */
 function thinkingOf(content: unknown): string {
   if (!Array.isArray(content)) return ''
-  return content.map((part) => (isRecord(part) ? contentOf(part.thinking) : '')).join('')
+  return content.map((part) => (isRecord(part) ? contentText(part.thinking) : '')).join('')
 }
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+const isTokenCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-function usageOf(usage: unknown): Usage | undefined {
+function tokenUsage(usage: unknown): Usage | undefined {
   if (!isRecord(usage)) return undefined
   const { prompt_tokens: prompt, completion_tokens: completion } = usage
-  if (!isCount(prompt) && !isCount(completion)) return undefined
-  return { promptTokens: isCount(prompt) ? prompt : 0, completionTokens: isCount(completion) ? completion : 0 }
+  if (!isTokenCount(prompt) && !isTokenCount(completion)) return undefined
+  return {
+    promptTokens: isTokenCount(prompt) ? prompt : 0,
+    completionTokens: isTokenCount(completion) ? completion : 0,
+  }
 }

@@ -6,7 +6,7 @@ import { createLazy } from '../../lib/memoize.ts'
 import type { Model } from './model.ts'
 import type { createProfiles } from './server-profile.ts'
 
-type ModelConfig = Config['models'][string]
+type ConfiguredModel = Config['models'][string]
 
 export interface CreateModelsOptions {
   /** The requests to models that run in this process, running and waiting. */
@@ -15,7 +15,7 @@ export interface CreateModelsOptions {
   readonly log: Log
   /** What Toolway has learned about model servers. It is shared, so that it outlives a reload. */
   readonly profiles?: ReturnType<typeof createProfiles>
-  gguf?(name: string, config: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model>
+  gguf?(name: string, config: Extract<ConfiguredModel, { kind: 'gguf' }>): Promise<Model>
 }
 
 /** The enabled models by name, in configuration order. Nothing is loaded or connected yet. */
@@ -24,7 +24,7 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
   const made = Object.entries(config).filter(([, { disabled }]) => !disabled)
   return new Map(made.map(([name, model]) => [name, makeModel(name, model)]))
 
-  function makeModel(name: string, model: ModelConfig): Model {
+  function makeModel(name: string, model: ConfiguredModel): Model {
     if (model.kind === 'gguf') return lazyModel({ name, vision: false }, () => gguf(name, model))
     const profile = profiles?.(model.baseUrl, model.model, model.constraint)
     return lazyModel({ name, vision: model.vision }, async () => {
@@ -34,7 +34,7 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
     })
   }
 
-  async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
+  async function embedded(name: string, own: Extract<ConfiguredModel, { kind: 'gguf' }>): Promise<Model> {
     // Load the module on demand: few configurations use a model file, and the module is large.
     const { GgufModel } = await import('./gguf/gguf-model.ts')
     return new GgufModel({ name, config: own, requests, clock, log })

@@ -50,9 +50,9 @@ export type Delta =
   | { readonly kind: 'thinking'; readonly text: string }
   /** A complete call. Its arguments are unparsed text. */
   | { readonly kind: 'call'; readonly call: FunctionCall }
-  | End
+  | AnswerEnd
 
-export interface End {
+export interface AnswerEnd {
   readonly kind: 'end'
   readonly reason: EndReason
   readonly usage?: Usage
@@ -77,7 +77,7 @@ export const constraintForms = ['strict', 'schema', 'grammar', 'json_object', 'p
 
 export type ConstraintForm = (typeof constraintForms)[number]
 
-export interface ModelAnswer extends Omit<End, 'kind'> {
+export interface ModelAnswer extends Omit<AnswerEnd, 'kind'> {
   readonly text: string
   readonly thinking: string
   readonly calls: readonly FunctionCall[]

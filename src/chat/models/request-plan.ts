@@ -26,39 +26,43 @@ export interface RequestPlan extends SentRequest {
 
 type Messages = readonly ChatMessage[]
 
-const strict = memoizeByContent((schema: JsonSchemaObject) => strictify(schema))
-const same = (value: unknown): unknown => value
+const strictSchema = memoizeByContent((schema: JsonSchemaObject) => strictify(schema))
+const withoutRestoring = (value: unknown): unknown => value
 
 /** The forms in which the request can be expressed, strongest first. */
 export function* plansFor(request: ModelRequest, profile: PlanningProfile): Generator<RequestPlan> {
-  if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
+  if (request.constraint) yield* constraintPlans(request.constraint, request.messages, profile)
   else if (request.tools?.length)
     yield* withTools(request.tools, request.toolChoice ?? 'auto', request.messages, profile)
-  else yield { content: '', messages: request.messages, fields: {}, restore: same }
+  else yield { content: '', messages: request.messages, fields: {}, restore: withoutRestoring }
 }
 
-function* constrained(constraint: Constraint, messages: Messages, profile: PlanningProfile): Generator<RequestPlan> {
+function* constraintPlans(
+  constraint: Constraint,
+  messages: Messages,
+  profile: PlanningProfile,
+): Generator<RequestPlan> {
   const content = contentHash(constraint.schema)
   for (const form of profile.formsFor(content)) {
-    const sent = expressed(form, constraint, messages, profile)
-    if (sent) yield { restore: same, ...sent, form: { constraint: form }, constraint: form, content }
+    const sent = constraintRequest(form, constraint, messages, profile)
+    if (sent) yield { restore: withoutRestoring, ...sent, form: { constraint: form }, constraint: form, content }
   }
 }
 
 type Sent = Pick<RequestPlan, 'messages' | 'fields'> & Partial<Pick<RequestPlan, 'restore'>>
 
 /** A constraint in one form; `undefined` if this form cannot express it. */
-function expressed(
+function constraintRequest(
   form: ConstraintForm,
   { name, schema, instruction = schemaInstruction(schema) }: Constraint,
   messages: Messages,
   profile: PlanningProfile,
 ): Sent | undefined {
-  const instructedMessages = instruction === '' ? messages : instructed(messages, instruction)
+  const instructedMessages = instruction === '' ? messages : withInstruction(messages, instruction)
   try {
     switch (form) {
       case 'strict': {
-        const { schema: closed, restore } = strict(schema)
+        const { schema: closed, restore } = strictSchema(schema)
         return { messages, fields: { response_format: jsonSchema(name, closed, true) }, restore }
       }
       case 'schema':
@@ -112,7 +116,7 @@ const definition = ({ name, description, parameters }: CallableTool, strict?: tr
 
 const plainTools = (tools: readonly CallableTool[]) => ({
   definitions: tools.map((tool) => definition(tool)),
-  restore: same,
+  restore: withoutRestoring,
 })
 
 /** Tools without alternatives at the root of their schemas; `undefined` if none has any. */
@@ -126,7 +130,7 @@ function strictTools(tools: readonly CallableTool[]) {
   const restorers = new Map<string, (value: unknown) => unknown>()
   const definitions = tools.map((tool) => {
     try {
-      const { schema, restore } = strict(tool.parameters)
+      const { schema, restore } = strictSchema(tool.parameters)
       restorers.set(tool.name, restore)
       return definition({ ...tool, parameters: schema }, true)
     } catch (error) {
@@ -152,13 +156,13 @@ function* constrainedCalls(
   const schema = mustCall
     ? { ...calls, properties: { tool_calls: { ...list, minItems: 1 } } }
     : { ...calls, properties: { content: { type: 'string' }, tool_calls: list }, required: [] }
-  const instructedMessages = instructed(withoutToolMessages(messages), toolsInstruction(tools, mustCall))
-  for (const plan of constrained({ name: 'calls', schema }, instructedMessages, profile))
+  const instructedMessages = withInstruction(withoutToolMessages(messages), toolsInstruction(tools, mustCall))
+  for (const plan of constraintPlans({ name: 'calls', schema }, instructedMessages, profile))
     yield { ...plan, callsAsText: true, offersTools: true }
 }
 
 /** Adds an instruction to the first system message, because many chat templates support only one. */
-function instructed(messages: Messages, instruction: string): Messages {
+function withInstruction(messages: Messages, instruction: string): Messages {
   const [first, ...rest] = messages
   if (first?.role !== 'system' || typeof first.content !== 'string')
     return [{ role: 'system', content: instruction }, ...messages]

@@ -45,7 +45,7 @@ export class ServerProfile {
   }
 
   get capabilities(): ServerCapabilities {
-    return capabilities[this.#kind]
+    return serverCapabilities[this.#kind]
   }
 
   /** The forms to try for a schema, identified by its content hash. */
@@ -85,7 +85,7 @@ export class ServerProfile {
   #wanted(): readonly ConstraintForm[] {
     const { forms } = this.capabilities
     if (this.#preference === 'auto') return forms
-    const first = preferred[this.#preference]
+    const first = preferredForms[this.#preference]
     const lower = constraintForms.slice(constraintForms.indexOf(first) + 1).filter((form) => forms.includes(form))
     return this.#preference === 'json_schema'
       ? ['strict', 'schema', ...lower.filter((form) => form !== 'schema')]
@@ -95,7 +95,7 @@ export class ServerProfile {
 
 export type Preference = 'auto' | 'json_schema' | 'grammar' | 'json_object' | 'none'
 
-const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> = {
+const preferredForms: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> = {
   json_schema: 'strict',
   grammar: 'grammar',
   json_object: 'json_object',
@@ -130,7 +130,7 @@ interface ServerCapabilities {
 
 const topLevel = (gbnf: string) => ({ grammar: gbnf })
 
-export const capabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
+export const serverCapabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
   openai: {
     forms: ['strict', 'schema', 'json_object', 'prompt'],
     tools: ['strict', 'plain', 'flat', 'schema'],

@@ -39,7 +39,7 @@ export const noValue = new NoValue('contains no readable value')
 export const tooCostly = new NoValue('takes too long to read')
 
 /** Maximum nesting, far below the stack limit. */
-export const maxDepth = 128
+export const maxRepairDepth = 128
 
 /** How many strings may be reread. Each reread may scan all the remaining text. */
 const maxRescues = 8
@@ -64,13 +64,13 @@ export const readerAt = (text: string, at: number, budget: StepBudget): TextRead
   budget,
 })
 
-export function spend(budget: StepBudget, steps: number): void {
+export function spendSteps(budget: StepBudget, steps: number): void {
   budget.left -= steps
   if (budget.left < 0) throw tooCostly
 }
 
 export function enter(reader: TextReader, opener: Opener): void {
-  if (reader.open.length >= maxDepth) throw tooCostly
+  if (reader.open.length >= maxRepairDepth) throw tooCostly
   reader.open.push(opener)
   reader.at++
 }
@@ -86,7 +86,7 @@ export function cutOff(reader: TextReader): void {
 }
 
 /** Records that a container was not closed. */
-export function unclosed(reader: TextReader, lacks: MissingEnd): void {
+export function noteUnclosed(reader: TextReader, lacks: MissingEnd): void {
   reader.complete = false
   if (!atEnd(reader)) reader.damaged = true
   reader.lacks ??= lacks

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { expectCpuBelow } from '../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { parseObject } from '../parse-answer.ts'
-import { maxDepth } from './reader.ts'
+import { maxRepairDepth } from './reader.ts'
 import { repair } from './repair.ts'
 
 describe('the reported repairs', () => {
@@ -161,8 +161,8 @@ describe('hostile text', () => {
 
   test('security: nesting is limited for valid and broken JSON', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
-    expect(repair(nested(maxDepth))).toHaveProperty('complete', true)
-    expect(repair(nested(maxDepth + 2))).toHaveProperty('unreadable')
+    expect(repair(nested(maxRepairDepth))).toHaveProperty('complete', true)
+    expect(repair(nested(maxRepairDepth + 2))).toHaveProperty('unreadable')
     expect(repair('['.repeat(5000))).toHaveProperty('unreadable')
     expect(repair(nested(20_000))).toHaveProperty('unreadable')
   })

@@ -2,7 +2,7 @@ import { parseJson } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import {
   budgetFor,
-  maxDepth,
+  maxRepairDepth,
   noValue,
   type Repair,
   type RepairFailure,
@@ -21,7 +21,7 @@ export interface RepairOptions {
 }
 
 /** Maximum length for lenient parsing. Longer text is parsed strictly, after thinking, fences etc. are removed. */
-const maxLength = 64 * 1024
+const maxRepairLength = 64 * 1024
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
 
@@ -32,12 +32,12 @@ const isContainer = (value: unknown): boolean => typeof value === 'object' && va
 export function repair(text: string, { accepts = isContainer }: RepairOptions = {}): RepairResult | RepairFailure {
   const whole = parseStrictly(text)
   if (whole && accepts(whole.value)) return whole
-  const found = whole ? fromString(whole, accepts) : repaired(text, accepts)
+  const found = whole ? fromString(whole, accepts) : repairText(text, accepts)
   if ('unreadable' in found) return whole ?? found
-  return unwrapped(found, accepts)
+  return unwrapEnvelope(found, accepts)
 }
 
-function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
+function repairText(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
   const tokens = withoutTokens(text)
   const thought = withoutThinking(tokens.text)
   if (!thought) return { unreadable: 'contains an unclosed thinking block' }
@@ -49,9 +49,10 @@ function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
   const inner = strict && layers > 0 && fromString(strict, accepts, layers - 1)
   if (inner && inner !== strict) return { ...inner, repairs: [...before, ...inner.repairs] }
-  if (fence.text.length > maxLength) return { unreadable: `is too long to repair (${fence.text.length} characters)` }
+  if (fence.text.length > maxRepairLength)
+    return { unreadable: `is too long to repair (${fence.text.length} characters)` }
   const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
-  const deeper = plainer === undefined ? undefined : repaired(plainer, accepts, layers - 1)
+  const deeper = plainer === undefined ? undefined : repairText(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it again', ...deeper.repairs] }
   const best = bestOf(fence.text, accepts)
   // The tag that seemed to end the thinking may be part of the answer, so try the whole text.
@@ -72,7 +73,7 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
   const around = text.slice(0, best.from).trim() !== '' || text.slice(best.past).trim() !== ''
   const repairs: Repair[] = [...(around ? (['removed surrounding text'] as const) : []), ...best.repairs]
   if (isRivalled(best, candidates)) repairs.unshift('chose one of several values')
-  const accepted = inOrder(candidates.filter(({ value, worth }) => worth > 0 && accepts(value)))
+  const accepted = outermostInOrder(candidates.filter(({ value, worth }) => worth > 0 && accepts(value)))
   const several =
     accepted.length > 1 ? accepted.map((one) => ({ ...one, ambiguous: doubt(one, text, accepted) })) : undefined
   return {
@@ -86,7 +87,7 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
 }
 
 /** The candidates in the order of the text, without those inside others. */
-const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
+const outermostInOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
   candidates
     .filter(({ from, past }) => !candidates.some((other) => other.from < from && past <= other.past))
     .toSorted((one, other) => one.from - other.from)
@@ -101,15 +102,15 @@ function doubt(candidate: Candidate, text: string, all: readonly Candidate[] = [
   const before = text.slice(all[at - 1]?.past ?? 0, from)
   const rest = text.slice(past, all[at + 1]?.from)
   // After a valid value, the rest may be prose, but not the end of a value: `{"a": "b"} "c", "d": 1}`, `{"a": "b"}[\"c\"]"}`.
-  const isTorn = repairs.length === 0 ? endsValue(rest) : rest.includes('"')
+  const isTorn = repairs.length === 0 ? mayEndValue(rest) : rest.includes('"')
   return isTorn || isNested(before) ? unclear : undefined
 }
 
-const endsValue = (rest: string): boolean =>
+const mayEndValue = (rest: string): boolean =>
   /[}\]]$/.test(rest.trimEnd().slice(-1)) &&
-  (rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"')) || rest.split(unescapedQuote).length % 2 === 0)
+  (rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"')) || rest.split(quoteSeparator).length % 2 === 0)
 
-const unescapedQuote = /(?<!\\)(?:\\\\)*"/
+const quoteSeparator = /(?<!\\)(?:\\\\)*"/
 
 /** Whether a value after this text is part of an object that could not be read. */
 const isNested = (before: string): boolean =>
@@ -127,7 +128,7 @@ function parseStrictly(text: string): RepairResult | undefined {
 function fromString(whole: RepairResult, accepts: (value: unknown) => boolean, layers = 2): RepairResult {
   let found = whole
   for (let layer = layers; layer >= 0 && typeof found.value === 'string'; layer--) {
-    const inner = parseStrictly(found.value) ?? repaired(found.value, accepts, layer)
+    const inner = parseStrictly(found.value) ?? repairText(found.value, accepts, layer)
     if ('unreadable' in inner) break
     found = { ...inner, repairs: ['decoded it again', ...inner.repairs] }
   }
@@ -135,7 +136,7 @@ function fromString(whole: RepairResult, accepts: (value: unknown) => boolean, l
 }
 
 /** Removes an envelope such as `{"response": {…}}` or `[{…}]` if the inner value has the expected shape. */
-function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): RepairResult {
+function unwrapEnvelope(found: RepairResult, accepts: (value: unknown) => boolean): RepairResult {
   if (accepts(found.value) || !isContainer(found.value)) return found
   const [inner, ...others] = Object.values(found.value as object)
   if (others.length > 0 || !accepts(inner)) return found
@@ -143,24 +144,24 @@ function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): R
 }
 
 /** A part of the answer, and the repairs that removed the rest. */
-interface Part {
+interface AnswerPart {
   readonly text: string
   readonly repairs: readonly Repair[]
 }
 
-const names = 'think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis'
-const opening = new RegExp(`^\\s*(?:<(${names})>|\\[(THINK)\\]|◁(think)▷)`, 'i')
-const closing = new RegExp(`</(?:${names})>|\\[/THINK\\]|◁/think▷`, 'gi')
-const channel = '<|channel|>final<|message|>'
+const thinkingTags = 'think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis'
+const thinkingStart = new RegExp(`^\\s*(?:<(${thinkingTags})>|\\[(THINK)\\]|◁(think)▷)`, 'i')
+const thinkingEnd = new RegExp(`</(?:${thinkingTags})>|\\[/THINK\\]|◁/think▷`, 'gi')
+const finalChannel = '<|channel|>final<|message|>'
 const lastTokens = /(?:\s|<\|[\w-]{1,40}\|>|<\/s>|<eos>|<end_of_turn>|\[\/INST\])+$/
 
 /** Removes thinking; `undefined` if the thinking never ended. */
-function withoutThinking(text: string): Part | undefined {
-  const final = text.lastIndexOf(channel)
-  if (final >= 0) return { text: text.slice(final + channel.length), repairs: ['removed thinking'] }
-  const begin = opening.exec(text)
+function withoutThinking(text: string): AnswerPart | undefined {
+  const final = text.lastIndexOf(finalChannel)
+  if (final >= 0) return { text: text.slice(final + finalChannel.length), repairs: ['removed thinking'] }
+  const begin = thinkingStart.exec(text)
   let end: RegExpExecArray | undefined
-  for (const match of text.matchAll(closing)) end = match
+  for (const match of text.matchAll(thinkingEnd)) end = match
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
@@ -169,7 +170,7 @@ function withoutThinking(text: string): Part | undefined {
 }
 
 /** Removes special tokens at the end. */
-function withoutTokens(text: string): Part {
+function withoutTokens(text: string): AnswerPart {
   // Search only the end of the text: a search from the start would try every space.
   const from = Math.max(0, text.length - 256)
   const tail = lastTokens.exec(text.slice(from))
@@ -180,7 +181,7 @@ function withoutTokens(text: string): Part {
 
 const fence = /^\s*(?:```|~~~)[\w-]*[ \t]*\r?\n?/
 
-function withoutFence(text: string): Part {
+function withoutFence(text: string): AnswerPart {
   const begin = fence.exec(text)
   if (!begin) return { text, repairs: [] }
   const mark = begin[0].trimStart().slice(0, 3)
@@ -189,16 +190,16 @@ function withoutFence(text: string): Part {
 }
 
 /** Removes `>` quote markers if every line has one. */
-function withoutQuotation(text: string): Part {
+function withoutQuotation(text: string): AnswerPart {
   const lines = text.split('\n')
   if (!lines.every((line) => /^\s{0,3}>/.test(line))) return { text, repairs: [] }
   const plain = lines.map((line) => line.replace(/^\s{0,3}> ?/, ''))
   return { text: plain.join('\n'), repairs: ['removed surrounding text'] }
 }
 
-const unescaped: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
+const escapeMeanings: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
-const entities: Readonly<Record<string, string>> = {
+const htmlEntities: Readonly<Record<string, string>> = {
   '&quot;': '"',
   '&#34;': '"',
   '&#39;': "'",
@@ -211,14 +212,14 @@ const entities: Readonly<Record<string, string>> = {
 /** Removes one layer of encoding from text that seems to have one too many: `{\"a\": 1}`, `{&quot;a&quot;: 1}`. */
 function decodeOnce(text: string): string | undefined {
   const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
-  if (quote === '\\"') return text.replace(/\\([\s\S])/g, (_, sign: string) => unescaped[sign] ?? sign)
-  return quote && text.replace(/&(?:quot|#34|#39|apos|lt|gt|amp);/g, (entity) => entities[entity] as string)
+  if (quote === '\\"') return text.replace(/\\([\s\S])/g, (_, sign: string) => escapeMeanings[sign] ?? sign)
+  return quote && text.replace(/&(?:quot|#34|#39|apos|lt|gt|amp);/g, (entity) => htmlEntities[entity] as string)
 }
 
 function isTooDeep(value: unknown): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth) return true
+    if (depth > maxRepairDepth) return true
     level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
   }
   return false
@@ -243,14 +244,14 @@ const start = /[{[｛［]/g
 /** The objects and lists in the text, valid or not, best first. */
 function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const first = pastSpaces(text, 0)
-  const unopened = isQuotedKey(text, first) ? attempt(readerAt(text, first, budget), readUnopened) : undefined
+  const unopened = isQuotedKey(text, first) ? tryReading(readerAt(text, first, budget), readUnopened) : undefined
   const found = unopened ? [unopened] : []
   let at = 0
   while (budget.left > 0 && found.length < maxCandidates) {
     start.lastIndex = at
     const match = start.exec(text)
     if (!match) break
-    const candidate = attempt(readerAt(text, match.index, budget), readWhole)
+    const candidate = tryReading(readerAt(text, match.index, budget), readWhole)
     if (candidate) found.push(candidate)
     // If the value found may be prose, search inside it: `see [the note: {"a": 1}`.
     at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
@@ -258,7 +259,7 @@ function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   return found.toSorted((one, other) => other.worth - one.worth)
 }
 
-function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Candidate | undefined {
+function tryReading(reader: TextReader, read: (reader: TextReader) => unknown): Candidate | undefined {
   const from = reader.at
   try {
     const value = read(reader)

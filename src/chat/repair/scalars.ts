@@ -1,26 +1,26 @@
-import { atEnd, cutOff, noValue, spend, type TextReader } from './reader.ts'
-import { endsAnswer, endsValue, isPlainKey, isQuote, isSpace, pastSpaces, signAt } from './scan.ts'
-import { decode } from './strings.ts'
+import { atEnd, cutOff, noValue, spendSteps, type TextReader } from './reader.ts'
+import { endsAnswer, isQuoteSign, isSpaceSign, isUnquotedKey, isValueEnd, pastSpaces, signAt } from './scan.ts'
+import { decodeString } from './strings.ts'
 
-const plain = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const plainNumber = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const loose = /[+-]?(?:0[xX][\da-fA-F]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d*)?)n?/y
 const thousands = /,\d{3}(?!\d)/y
 
 /** Reads a number; undefined if what follows makes it text: `12px`, `2026-11-03`. */
 export function readNumber(reader: TextReader): number | string | null | undefined {
-  const number = readPlain(reader) ?? readLoose(reader)
+  const number = readPlainNumber(reader) ?? readLoose(reader)
   // At the end of the text, more digits may have been cut off.
   if (number !== undefined && atEnd(reader)) reader.lacks ??= 'maybe-more'
   return number
 }
 
-function readPlain(reader: TextReader): number | null | undefined {
+function readPlainNumber(reader: TextReader): number | null | undefined {
   const { text, at } = reader
-  plain.lastIndex = at
-  const [found] = plain.exec(text) ?? []
+  plainNumber.lastIndex = at
+  const [found] = plainNumber.exec(text) ?? []
   if (found === undefined || !endsNumber(text, at + found.length)) return undefined
   reader.at += found.length
-  return grouped(reader, found) ?? finite(reader, Number(found))
+  return readGroups(reader, found) ?? finite(reader, Number(found))
 }
 
 function readLoose(reader: TextReader): number | string | null | undefined {
@@ -45,7 +45,7 @@ const numberOf = (digits: string): number =>
   /^[+-]?0x/i.test(digits) ? (digits.startsWith('-') ? -1 : 1) * Number(digits.replace(/^[+-]/, '')) : Number(digits)
 
 /** Reads `1,234,567` as the value of a member. In an object this is unambiguous, because a key needs a colon. */
-function grouped(reader: TextReader, found: string): number | undefined {
+function readGroups(reader: TextReader, found: string): number | undefined {
   if (reader.open.at(-1) !== '{' || !/^-?[1-9]\d{0,2}$/.test(found)) return undefined
   let digits = found
   for (;;) {
@@ -70,11 +70,11 @@ function finite(reader: TextReader, value: number): number | null {
 /** Whether a number may end here. It may not in `5 apples` or `1/2`, which are text. */
 function endsNumber(text: string, at: number): boolean {
   const sign = signAt(text, at)
-  if (endsValue(sign) || sign === '#' || isQuote(sign) || endsAnswer(text, at)) return true
+  if (isValueEnd(sign) || sign === '#' || isQuoteSign(sign) || endsAnswer(text, at)) return true
   if (sign === '/') return text[at + 1] === '/' || text[at + 1] === '*'
-  if (!isSpace(sign)) return false
+  if (!isSpaceSign(sign)) return false
   const next = pastSpaces(text, at)
-  return !/[A-Za-z%€°]/.test(text.charAt(next)) || text.slice(at, next).includes('\n') || isPlainKey(text, next)
+  return !/[A-Za-z%€°]/.test(text.charAt(next)) || text.slice(at, next).includes('\n') || isUnquotedKey(text, next)
 }
 
 /** Words that become null, including NaN and infinity, which JSON does not have. */
@@ -85,20 +85,20 @@ function meaningOf(word: string): boolean | null | undefined {
   return nullWords.test(word) ? null : undefined
 }
 
-const json = new Set(['true', 'false', 'null'])
+const jsonWords = new Set(['true', 'false', 'null'])
 
 /** Words that are recognized even if they are cut off. */
 const cutWords = ['true', 'false', 'null', 'none'] as const
 
 /** Unquoted text, which ends at the end of the line or where an item or member would end. */
-const bare = /[^,;\n\r\]}，］｝]*/y
+const bareText = /[^,;\n\r\]}，］｝]*/y
 
 /** Reads `true`, `false`, `null`, their equivalents in other languages, or unquoted text. */
 export function readWord(reader: TextReader): unknown {
   const { text, at } = reader
-  bare.lastIndex = at
-  const line = bare.exec(text)?.[0] ?? ''
-  spend(reader.budget, 1 + line.length)
+  bareText.lastIndex = at
+  const line = bareText.exec(text)?.[0] ?? ''
+  spendSteps(reader.budget, 1 + line.length)
   const found = line.replace(/\s*(?:\/\/|\/\*|\s#|```|<\||<\/)[\s\S]*$/, keepUrls)
   const word = found.trimEnd()
   if (word === '' || word.startsWith(':')) throw noValue
@@ -106,11 +106,11 @@ export function readWord(reader: TextReader): unknown {
   const known = word.toLowerCase()
   const meaning = meaningOf(known)
   if (meaning !== undefined) {
-    if (!json.has(word)) reader.repairs.add('translated words')
+    if (!jsonWords.has(word)) reader.repairs.add('translated words')
     return meaning
   }
   // `hello", "b": 1`: the opening quote is missing.
-  const isClosed = isQuote(word.at(-1) as string) && !isQuote(word.charAt(0))
+  const isClosed = isQuoteSign(word.at(-1) as string) && !isQuoteSign(word.charAt(0))
   if (!isClosed && (atEnd(reader) || endsAnswer(text, reader.at))) {
     const whole = cutWords.find((candidate) => candidate.startsWith(known))
     cutOff(reader)
@@ -122,7 +122,7 @@ export function readWord(reader: TextReader): unknown {
   const inner = isClosed ? word.slice(0, -1) : word
   // The next value, or text between unescaped quotes: `null"b": 2`. Text goes on after an escaped quote: `a \"b\", c"`.
   if (unescapedQuote.test(inner) || (isClosed && openEscape.test(inner))) reader.uncertain = true
-  return isClosed ? decode(inner, word.at(-1) as string, reader.repairs) : word
+  return isClosed ? decodeString(inner, word.at(-1) as string, reader.repairs) : word
 }
 
 const unescapedQuote = /(?<!\\)(?:\\\\)*"/

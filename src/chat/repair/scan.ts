@@ -1,4 +1,4 @@
-import { spend, type TextReader } from './reader.ts'
+import { spendSteps, type TextReader } from './reader.ts'
 
 /** The position after any whitespace and comments. */
 export function pastGap(text: string, from: number): number {
@@ -23,7 +23,7 @@ export function skipGap(reader: TextReader): void {
     if (dots === reader.at) break
     reader.at = dots
   }
-  spend(reader.budget, 1 + reader.at - from)
+  spendSteps(reader.budget, 1 + reader.at - from)
 }
 
 /** Whether a comment after other text on its line contains quotes or brackets, which may belong to the value. */
@@ -49,12 +49,12 @@ function past(text: string, from: number, end: string, length = end.length): num
 }
 
 /** How far to search for the end of a key. Keys are usually shorter, and a longer search would cost too much. */
-const maxKey = 256
+const maxKeySearch = 256
 
 /** The position after the quoted string here, which ends at the first closing quote; -1 if there is none nearby. */
 function pastQuoted(text: string, at: number): number {
   const ends = closersOf(text.charAt(at))
-  const until = Math.min(text.length, at + maxKey)
+  const until = Math.min(text.length, at + maxKeySearch)
   for (let index = at + 1; index < until; index++) {
     const sign = text.charAt(index)
     if (sign === '\\') index++
@@ -72,7 +72,7 @@ export function signAfterQuoted(text: string, at: number): string | undefined {
 
 /** Whether a quoted key and its colon start here. */
 export function isQuotedKey(text: string, at: number): boolean {
-  const past = isQuote(text.charAt(at)) ? pastQuoted(text, at) : -1
+  const past = isQuoteSign(text.charAt(at)) ? pastQuoted(text, at) : -1
   if (past < 0) return false
   const next = pastSpaces(text, past)
   return signAt(text, next) === ':' || text.startsWith('=>', next) || text.startsWith('= ', next)
@@ -82,7 +82,7 @@ export function isQuotedKey(text: string, at: number): boolean {
 const plainKey = /[\p{L}\p{N}_$][\p{L}\p{N}_$.-]{0,127}["']?\s{0,8}(?:[:：]|=>|(?<=\s)=\s)/uy
 
 /** Whether an unquoted key and its colon start here. */
-export function isPlainKey(text: string, at: number): boolean {
+export function isUnquotedKey(text: string, at: number): boolean {
   plainKey.lastIndex = at
   return plainKey.test(text)
 }
@@ -101,17 +101,19 @@ export function isProseLine(text: string, at: number): boolean {
   return !keyOnLine.test(text)
 }
 
-const ascii = [...':,,;{}[]()=']
-const wide = new Map([...'：，、；｛｝［］（）＝'].map((sign, index) => [sign, ascii[index] as string]))
+const asciiPunctuation = [...':,,;{}[]()=']
+const widePunctuation = new Map(
+  [...'：，、；｛｝［］（）＝'].map((sign, index) => [sign, asciiPunctuation[index] as string]),
+)
 
 /** The character at a position, with full-width punctuation mapped to ASCII; empty at the end of the text. */
 export function signAt(text: string, at: number): string {
   const sign = text.charAt(at)
-  return wide.get(sign) ?? sign
+  return widePunctuation.get(sign) ?? sign
 }
 
 /** Opening quotes, each with the quotes that may close it, because models mix different quotes. */
-const closers: Readonly<Record<string, string>> = {
+const closingQuotes: Readonly<Record<string, string>> = {
   '"': '"”',
   "'": "'",
   '`': '`',
@@ -124,21 +126,21 @@ const closers: Readonly<Record<string, string>> = {
   '＂': '＂"',
 }
 
-export const isQuote = (sign: string): boolean => sign !== '' && sign in closers
+export const isQuoteSign = (sign: string): boolean => sign !== '' && sign in closingQuotes
 
-export const closersOf = (quote: string): string => closers[quote] ?? quote
+export const closersOf = (quote: string): string => closingQuotes[quote] ?? quote
 
-export const endsValue = (sign: string): boolean => sign === '' || ',;]})'.includes(sign)
+export const isValueEnd = (sign: string): boolean => sign === '' || ',;]})'.includes(sign)
 
-const spaces = /[\s\u200B-\u200D\u2060\uFEFF\u180E]/
+const wideSpaces = /[\s\u200B-\u200D\u2060\uFEFF\u180E]/
 
-export const isSpace = (sign: string): boolean =>
-  sign === ' ' || sign === '\n' || sign === '\r' || sign === '\t' || (sign > '\x7f' && spaces.test(sign))
+export const isSpaceSign = (sign: string): boolean =>
+  sign === ' ' || sign === '\n' || sign === '\r' || sign === '\t' || (sign > '\x7f' && wideSpaces.test(sign))
 
 /** The position after any whitespace. */
 export function pastSpaces(text: string, from: number): number {
   let at = from
-  while (at < text.length && isSpace(text.charAt(at))) at++
+  while (at < text.length && isSpaceSign(text.charAt(at))) at++
   return at
 }
 

@@ -1,12 +1,12 @@
-import { cutOff, type Repair, spend, type TextReader } from './reader.ts'
+import { cutOff, type Repair, spendSteps, type TextReader } from './reader.ts'
 import {
   closersOf,
   endsAnswer,
-  endsValue,
-  isPlainKey,
   isProseLine,
-  isQuote,
   isQuotedKey,
+  isQuoteSign,
+  isUnquotedKey,
+  isValueEnd,
   pastGap,
   pastSpaces,
   shortEscapes,
@@ -15,14 +15,14 @@ import {
 } from './scan.ts'
 
 /** Reads the string that starts here, and the strings that are joined to it with a plus sign. */
-export function readString(reader: TextReader, role: StringRole): string {
+export function readQuoted(reader: TextReader, role: StringRole): string {
   const first = readOne(reader, role)
   if (role === 'key') return first
   const parts = [first]
   for (;;) {
     const plus = pastSpaces(reader.text, reader.at)
     const next = pastGap(reader.text, plus + 1)
-    if (reader.text[plus] !== '+' || !isQuote(reader.text.charAt(next))) return parts.join('')
+    if (reader.text[plus] !== '+' || !isQuoteSign(reader.text.charAt(next))) return parts.join('')
     reader.repairs.add('joined strings')
     // The plus sign may also be text between unescaped quotes.
     reader.uncertain = true
@@ -38,11 +38,11 @@ function readOne(reader: TextReader, role: StringRole): string {
   const triple = readTriple(reader, quote)
   if (triple !== undefined) return triple
   const { end, past, open } = findEnd(reader, role, quote)
-  spend(reader.budget, end - at)
+  spendSteps(reader.budget, end - at)
   const raw = text.slice(at + 1, end)
   if (open) cutOff(reader)
   else reader.at = past
-  return decode(open ? withoutTorn(raw) : raw, quote, reader.repairs)
+  return decodeString(open ? withoutTorn(raw) : raw, quote, reader.repairs)
 }
 
 /** Reads a string between `"""` or `'''`, in which quotes and line breaks are literal. */
@@ -51,16 +51,16 @@ function readTriple(reader: TextReader, quote: string): string | undefined {
   const three = quote.repeat(3)
   if ((quote !== '"' && quote !== "'") || !text.startsWith(three, at)) return undefined
   const end = text.indexOf(three, at + 3)
-  spend(reader.budget, (end < 0 ? text.length : end) - at)
+  spendSteps(reader.budget, (end < 0 ? text.length : end) - at)
   if (end < 0) return undefined
   reader.repairs.add('fixed quotes')
   reader.guessed = true
   if (text[at + 3] === quote || text[end + 3] === quote) reader.uncertain = true
   reader.at = end + 3
-  return decode(text.slice(at + 3, end), quote, new Set())
+  return decodeString(text.slice(at + 3, end), quote, new Set())
 }
 
-interface End {
+interface StringEnd {
   readonly end: number
   readonly past: number
   /** Set if the text ended before the string did. */
@@ -71,14 +71,14 @@ interface End {
   readonly uncertain?: boolean
 }
 
-function findEnd(reader: TextReader, role: StringRole, quote: string): End {
+function findEnd(reader: TextReader, role: StringRole, quote: string): StringEnd {
   const { text, at } = reader
   const ends = closersOf(quote)
   /** The number of unescaped quotes inside the string. They come in pairs unless the string ends elsewhere. */
   let inner = 0
   /** Whether a curly quote was opened inside the string. Its closing quote is then part of the string. */
   let paired = false
-  let rescue: End | undefined
+  let rescue: StringEnd | undefined
   for (let index = at + 1; index < text.length; index++) {
     const sign = text.charAt(index)
     if (sign === '\\') {
@@ -107,14 +107,14 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
       else reader.repairs.add('escaped quotes')
     }
   }
-  return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
+  return takeRescue(reader, rescue) ?? lostAtTheEnd(reader, role)
 }
 
 /**
  * The end of a string such as `"C:\"}`, whose closing quote is escaped. Something valid must follow that quote. In text
  * that is not a path, the quote is more likely part of the string, and the closing quote is missing: `"say \"hi\"}`.
  */
-function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
+function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): StringEnd | undefined {
   const { text, uncertain } = reader
   if (text[at] !== quote) return undefined
   const isEnd = closes(reader, at, role) && pastSpaces(text, at + 1) < text.length
@@ -123,7 +123,7 @@ function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: str
   reader.uncertain = uncertain
   if (!isEnd) return undefined
   const raw = text.slice(reader.at + 1, Math.min(at, reader.at + 1 + lookBack))
-  return { end: at, past: at + 1, uncertain: isTorn || !windowsPath.test(raw) || raw.includes(`\\${quote}`) }
+  return { end: at, past: at + 1, uncertain: isTorn || !windowsPathStart.test(raw) || raw.includes(`\\${quote}`) }
 }
 
 /** What may be between the end of an unterminated string and the next key. */
@@ -140,11 +140,11 @@ function forgotten(
   at: number,
   role: StringRole,
   isFirst: boolean,
-): End | undefined {
+): StringEnd | undefined {
   if (role !== 'member') return undefined
   const isKey = isQuotedKey(text, at)
   if (!isKey && !isFirst) return undefined
-  spend(budget, 32)
+  spendSteps(budget, 32)
   const begin = Math.max(from + 1, at - lookBack)
   const before = text.slice(begin, at)
   if (!isKey) {
@@ -157,17 +157,17 @@ function forgotten(
   return { end, past: end, certain: (comma !== undefined && broken !== undefined) || beginsMember(text, at) }
 }
 
-const member = /(["'“‘])[\w $.-]{1,64}["'”’]\s{0,8}[:：]\s{0,8}(?:["'“‘[{\d-]|true|false|null|none)/iy
+const memberStart = /(["'“‘])[\w $.-]{1,64}["'”’]\s{0,8}[:：]\s{0,8}(?:["'“‘[{\d-]|true|false|null|none)/iy
 
 function beginsMember(text: string, at: number): boolean {
-  member.lastIndex = at
-  return member.test(text)
+  memberStart.lastIndex = at
+  return memberStart.test(text)
 }
 
-function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
+function takeRescue(reader: TextReader, rescue: StringEnd | undefined): StringEnd | undefined {
   if (!rescue || reader.rescues === 0) return undefined
   reader.rescues--
-  spend(reader.budget, reader.text.length - reader.at)
+  spendSteps(reader.budget, reader.text.length - reader.at)
   reader.repairs.add('fixed quotes')
   reader.guessed = true
   if (rescue.uncertain) reader.uncertain = true
@@ -175,12 +175,12 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
 }
 
 /** Ends an unclosed, possibly incomplete string at the end of the text, before any closing brackets: `{"a": ["x]}`. */
-function lostAtTheEnd(reader: TextReader, role: StringRole): End {
+function lostAtTheEnd(reader: TextReader, role: StringRole): StringEnd {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open
   reader.complete = false
   reader.lacks = 'more'
-  spend(reader.budget, text.length - reader.at)
+  spendSteps(reader.budget, text.length - reader.at)
   let end = text.length
   if (open.length === 0) return { end, past: end, open: true }
   for (const opener of open) {
@@ -193,23 +193,23 @@ function lostAtTheEnd(reader: TextReader, role: StringRole): End {
   return { end, past: end }
 }
 
-const escaped = /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S])|$)/g
-const control = /[\x00-\x1f]/
-const invalid = /\\(?:u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[^"\\/bfnrtux'`$\r\n])/
+const stringEscapes = /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S])|$)/g
+const controlCharacter = /[\x00-\x1f]/
+const invalidEscape = /\\(?:u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[^"\\/bfnrtux'`$\r\n])/
 const drive = /^[A-Za-z]:\\(?!\\)/
-const windowsPath = /^(?:[A-Za-z]:\\|\\\\)/
+const windowsPathStart = /^(?:[A-Za-z]:\\|\\\\)/
 
 /**
  * Decodes a string literal. Backslashes that escape nothing are kept. In a string with such backslashes, `\b` and `\f`
  * are also kept as written; in a Windows path, all escapes except quotes are.
  */
-export function decode(raw: string, quote: string, repairs: Set<Repair>): string {
-  if (control.test(raw)) repairs.add('escaped control characters')
+export function decodeString(raw: string, quote: string, repairs: Set<Repair>): string {
+  if (controlCharacter.test(raw)) repairs.add('escaped control characters')
   if (!raw.includes('\\')) return raw
-  const isSloppy = invalid.test(raw.replaceAll('\\\\', ''))
+  const isSloppy = invalidEscape.test(raw.replaceAll('\\\\', ''))
   if (isSloppy) repairs.add('kept backslashes')
   if (isSloppy && drive.test(raw)) return raw.replaceAll(`\\${quote}`, quote)
-  return raw.replace(escaped, (whole, unicode?: string, byte?: string, sign?: string) => {
+  return raw.replace(stringEscapes, (whole, unicode?: string, byte?: string, sign?: string) => {
     if (unicode !== undefined) return String.fromCharCode(Number.parseInt(unicode, 16))
     if (byte !== undefined) {
       repairs.add('fixed quotes')
@@ -240,11 +240,11 @@ export type StringRole = 'key' | 'member' | 'item'
 function closes(reader: TextReader, at: number, role: StringRole): boolean {
   const { text } = reader
   const next = pastSpaces(text, at + 1)
-  spend(reader.budget, next - at)
+  spendSteps(reader.budget, next - at)
   const sign = signAt(text, next)
-  if (sign === '' || endsAnswer(text, next) || isComment(text, at, next)) return true
+  if (sign === '' || endsAnswer(text, next) || isCommentStart(text, at, next)) return true
   if (role === 'key') return endsKey(text, next, sign)
-  if (sign === '+') return isQuote(text.charAt(pastSpaces(text, next + 1)))
+  if (sign === '+') return isQuoteSign(text.charAt(pastSpaces(text, next + 1)))
   if (sign === ')') return reader.open.includes('[') || pastSpaces(text, next + 1) === text.length
   if ((sign === '}' || sign === ']') && isInsideText(reader, at, next)) return false
   if (sign === '}') return role === 'member' || reader.open.includes('{')
@@ -252,34 +252,34 @@ function closes(reader: TextReader, at: number, role: StringRole): boolean {
   return role === 'member' ? endsMember(reader, at, next, sign) : endsItem(reader, at, next, sign)
 }
 
-const word = /(?:true|false|null|none)\b/iy
+const literalWord = /(?:true|false|null|none)\b/iy
 
 function endsKey(text: string, next: number, sign: string): boolean {
-  if (':=,}])'.includes(sign) || '{[-'.includes(sign) || isQuote(sign) || (sign >= '0' && sign <= '9')) return true
-  word.lastIndex = next
-  return word.test(text)
+  if (':=,}])'.includes(sign) || '{[-'.includes(sign) || isQuoteSign(sign) || (sign >= '0' && sign <= '9')) return true
+  literalWord.lastIndex = next
+  return literalWord.test(text)
 }
 
 function endsMember(reader: TextReader, at: number, next: number, sign: string): boolean {
   const { text } = reader
   if (sign === ',' || sign === ';') {
     const after = pastGap(text, next + 1)
-    spend(reader.budget, after - next + 8)
+    spendSteps(reader.budget, after - next + 8)
     const follower = signAt(text, after)
     if (follower === '' || '},{['.includes(follower) || endsAnswer(text, after)) return true
-    if (isQuote(follower)) return mayBeKey(reader, after)
-    return isPlainKey(text, after) || text.startsWith('...', after)
+    if (isQuoteSign(follower)) return mayBeKey(reader, after)
+    return isUnquotedKey(text, after) || text.startsWith('...', after)
   }
-  if (isQuote(sign)) return next > at + 1 && isQuotedKey(text, next)
-  return text.slice(at, next).includes('\n') && (isPlainKey(text, next) || isProseLine(text, next))
+  if (isQuoteSign(sign)) return next > at + 1 && isQuotedKey(text, next)
+  return text.slice(at, next).includes('\n') && (isUnquotedKey(text, next) || isProseLine(text, next))
 }
 
 /** Whether the quoted string here may be a key: a colon, equals sign or brace follows, or its end is not found. */
 function mayBeKey(reader: TextReader, at: number): boolean {
-  spend(reader.budget, 16)
+  spendSteps(reader.budget, 16)
   const after = signAfterQuoted(reader.text, at)
   // A key and its value without a colon between them, or text between unescaped quotes.
-  if (after !== undefined && isQuote(after)) reader.uncertain = true
+  if (after !== undefined && isQuoteSign(after)) reader.uncertain = true
   return after === undefined || ':=}'.includes(after)
 }
 
@@ -289,28 +289,28 @@ const plainItem =
 function endsItem(reader: TextReader, at: number, next: number, sign: string): boolean {
   const { text, budget } = reader
   // If two quotes are adjacent at the end of an item, the first one is part of the text.
-  if (isQuote(sign) && next === at + 1) {
-    if (endsValue(signAt(text, pastSpaces(text, next + 1)))) return false
+  if (isQuoteSign(sign) && next === at + 1) {
+    if (isValueEnd(signAt(text, pastSpaces(text, next + 1)))) return false
     reader.uncertain = true
   }
-  if (isQuote(sign)) return true
+  if (isQuoteSign(sign)) return true
   if (sign !== ',' && sign !== ';') return (sign === '{' || sign === '[') && next > at + 1
   const after = pastGap(text, next + 1)
-  spend(budget, after - next + 8)
+  spendSteps(budget, after - next + 8)
   const follower = signAt(text, after)
-  if (follower === '' || ',]}){[(…'.includes(follower) || isQuote(follower) || endsAnswer(text, after)) return true
+  if (follower === '' || ',]}){[(…'.includes(follower) || isQuoteSign(follower) || endsAnswer(text, after)) return true
   plainItem.lastIndex = after
   return plainItem.test(text) || text.startsWith('...', after)
 }
 
-const isComment = (text: string, at: number, next: number): boolean =>
+const isCommentStart = (text: string, at: number, next: number): boolean =>
   text.startsWith('//', next) || text.startsWith('/*', next) || (text[next] === '#' && next > at + 1)
 
 /** Whether brackets are part of a string, because another quote, which does not open a key, follows them. */
 function isInsideText({ text, budget }: TextReader, quote: number, at: number): boolean {
   let next = at
   while (next < text.length && ' }])'.includes(text.charAt(next))) next++
-  spend(budget, next - at)
+  spendSteps(budget, next - at)
   return text[next] === text[quote] && !isQuotedKey(text, next)
 }
 

@@ -1,8 +1,8 @@
-import { setMember } from '../constrain/schema.ts'
-import { atEnd, cutOff, enter, noValue, type Opener, spend, type TextReader, unclosed } from './reader.ts'
+import { setOwnMember } from '../constrain/schema.ts'
+import { atEnd, cutOff, enter, noteUnclosed, noValue, type Opener, spendSteps, type TextReader } from './reader.ts'
 import { readNumber, readWord } from './scalars.ts'
-import { endsAnswer, endsValue, isProseLine, isQuote, isQuotedKey, pastSpaces, signAt, skipGap } from './scan.ts'
-import { readString, type StringRole } from './strings.ts'
+import { endsAnswer, isProseLine, isQuotedKey, isQuoteSign, isValueEnd, pastSpaces, signAt, skipGap } from './scan.ts'
+import { readQuoted, type StringRole } from './strings.ts'
 
 /** Reads the value at this position; `undefined` if the text was cut off before it. */
 export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>): unknown {
@@ -10,16 +10,16 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
   const sign = signAt(text, reader.at)
   if (sign === '{') return readObject(reader)
   if (sign === '[' || sign === '(') return readArray(reader)
-  if (isQuote(sign)) return readString(reader, role)
+  if (isQuoteSign(sign)) return readQuoted(reader, role)
   const number = readNumber(reader)
   if (number !== undefined) return number
-  const before = matchAt(prefix, text, reader.at)
+  const before = matchAt(stringPrefix, text, reader.at)
   if (before !== '') {
     reader.repairs.add('fixed quotes')
     reader.at += before.length
-    return readString(reader, role)
+    return readQuoted(reader, role)
   }
-  const head = matchAt(call, text, reader.at)
+  const head = matchAt(callHead, text, reader.at)
   if (head !== '') return readCall(reader, head)
   if (/^[-+.]$/.test(text.slice(reader.at, reader.at + 2))) {
     reader.at++
@@ -35,7 +35,7 @@ function readCall(reader: TextReader, head: string): unknown {
   reader.damaged = true
   const args = readArray(reader)
   // Text that begins like a call, whose opening quote is missing: `print(x) twice"`.
-  if (!endsValue(signAt(reader.text, pastSpaces(reader.text, reader.at)))) reader.uncertain = true
+  if (!isValueEnd(signAt(reader.text, pastSpaces(reader.text, reader.at)))) reader.uncertain = true
   return args.length === 1 ? args[0] : args
 }
 
@@ -80,7 +80,7 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
     skipGap(reader)
     if (atEnd(reader) || endsAnswer(text, reader.at)) {
       if (isEmpty()) cutOff(reader)
-      else unclosed(reader, separated ? 'maybe-more' : 'brackets')
+      else noteUnclosed(reader, separated ? 'maybe-more' : 'brackets')
       break
     }
     const sign = signAt(text, reader.at)
@@ -111,10 +111,10 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
 }
 
 /** The start of a call such as `ObjectId(`, `new Date(` or `Decimal(`. Only its argument is kept. */
-const call = /(?:new\s{1,4})?[A-Za-z_$][\w$.]{0,63}\(/y
+const callHead = /(?:new\s{1,4})?[A-Za-z_$][\w$.]{0,63}\(/y
 
 /** A string prefix from other languages: `u'…'`, `b"…"`, `rb'…'`. */
-const prefix = /[uUbBrRfF]{1,2}(?=["'])/y
+const stringPrefix = /[uUbBrRfF]{1,2}(?=["'])/y
 
 /** The text that a sticky pattern matches here; empty if the pattern does not match. */
 function matchAt(pattern: RegExp, text: string, at: number): string {
@@ -144,7 +144,7 @@ export function readMembers(reader: TextReader, members: Members): Members {
         reader.damaged = true
       }
       if (isNextItem || separated || !isProseLine(text, reader.at)) return isNextItem
-      unclosed(reader, 'brackets')
+      noteUnclosed(reader, 'brackets')
       return true
     },
     readNext: () => readMember(reader, members),
@@ -156,7 +156,7 @@ export function readMembers(reader: TextReader, members: Members): Members {
 function readMember(reader: TextReader, members: Members): boolean {
   const key = readKey(reader)
   skipGap(reader)
-  if (!atEnd(reader)) skipColon(reader)
+  if (!atEnd(reader)) skipKeyColon(reader)
   if (atEnd(reader) || endsAnswer(reader.text, reader.at)) {
     cutOff(reader)
     return false
@@ -168,11 +168,11 @@ function readMember(reader: TextReader, members: Members): boolean {
     reader.damaged = true
   } else value = readValue(reader, 'member')
   // As in JSON.parse, `__proto__` is an ordinary name.
-  if (value !== undefined) setMember(members, key, value)
+  if (value !== undefined) setOwnMember(members, key, value)
   return true
 }
 
-function skipColon(reader: TextReader): void {
+function skipKeyColon(reader: TextReader): void {
   const from = reader.at
   while (':=>'.includes(signAt(reader.text, reader.at)) && !atEnd(reader) && reader.at - from < 2) reader.at++
   if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('fixed colons')
@@ -185,18 +185,18 @@ const bareKey = /[^\s:,;{}[\]"'`=：，｝][^:,;{}[\]"'`=\n：，｝]{0,127}/y
 
 function readKey(reader: TextReader): string {
   const { text } = reader
-  if (isQuote(text.charAt(reader.at))) {
-    const key = readString(reader, 'key')
+  if (isQuoteSign(text.charAt(reader.at))) {
+    const key = readQuoted(reader, 'key')
     if (!reader.complete) reader.at = text.length
     return key
   }
   const found = matchAt(bareKey, text, reader.at)
   if (found === '') throw noValue
   reader.at += found.length
-  spend(reader.budget, found.length)
+  spendSteps(reader.budget, found.length)
   if (atEnd(reader)) cutOff(reader)
   // `a": 1`: the opening quote is missing.
-  if (isQuote(text.charAt(reader.at))) reader.at++
+  if (isQuoteSign(text.charAt(reader.at))) reader.at++
   const key = found.trimEnd()
   reader.repairs.add('quoted keys')
   if (!/^[\w$.-]+$/.test(key)) reader.unquoted += key.length

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ChatEvent } from '../../core/chat.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { beginsLikeCalls } from '../parse-answer.ts'
-import { streamAnswer } from './answer.ts'
+import { streamModelAnswer } from './answer.ts'
 
 const run = (pieces: readonly string[]) =>
   ({
@@ -15,7 +15,7 @@ const run = (pieces: readonly string[]) =>
 
 async function spoken(pieces: readonly string[]) {
   const told: ChatEvent[] = []
-  const speech = streamAnswer(run(pieces), { messages: [] }, { holds: beginsLikeCalls, before: '\n\n' })
+  const speech = streamModelAnswer(run(pieces), { messages: [] }, { holds: beginsLikeCalls, before: '\n\n' })
   for (let next = await speech.next(); ; next = await speech.next()) {
     if (next.done) return { told, text: next.value.text, held: next.value.held }
     told.push(next.value)

@@ -1,5 +1,5 @@
 import type { ChatEvent, FunctionCall, Reasoning } from '../../core/chat.ts'
-import { type ChatLoop, type ChatRun, isRetryable, type ModelQuery, reasonOf, stage } from '../chat-run.ts'
+import { type ChatLoop, type ChatRun, isRetryable, type ModelQuery, outcomeReason, stage } from '../chat-run.ts'
 import { withSystem } from '../conversation.ts'
 import { answerFrom, type Delta, type EndReason } from '../models/model.ts'
 import { createThinkingSplitter, type TextPart } from '../stream/thinking.ts'
@@ -22,7 +22,7 @@ interface StreamAnswerOptions {
 }
 
 /** Streams an unconstrained answer. If the model fails, returns the text so far, or asks once more if there is none. */
-export async function* streamAnswer(
+export async function* streamModelAnswer(
   run: ChatRun,
   question: ModelQuery,
   options: StreamAnswerOptions = {},
@@ -81,7 +81,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
 
 export async function* answerDirectly(run: ChatRun): ChatLoop {
   yield stage(run, 'answer')
-  const { text, reason } = yield* streamAnswer(run, { messages: withSystem(run.prompt('direct'), run.messages) })
+  const { text, reason } = yield* streamModelAnswer(run, { messages: withSystem(run.prompt('direct'), run.messages) })
   if (text.trim() === '') run.note('The model gave an empty answer.')
-  return { reason: reasonOf(reason) }
+  return { reason: outcomeReason(reason) }
 }

@@ -9,7 +9,7 @@ import { questions } from '../conversation.ts'
 import { type ChatTool, catalogTool, clientTool, namedTool, ToolSet } from '../tool-set.ts'
 
 /** The candidate tools: the client's own tools, and the best matches among the tools that the caller may see; or the named one. */
-export async function discover(run: ChatRun): Promise<ToolSet> {
+export async function discoverTools(run: ChatRun): Promise<ToolSet> {
   const { access, request, signal, log } = run
   const named = namedTool(request)
   if (named) return new ToolSet(kept(clientTool(named), named.name))
@@ -28,7 +28,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
     !taken.has(name) &&
     (isCode(entry) ? code !== undefined : (run.mayOffer?.(entry) ?? true)) &&
     isWanted(`${entry.server}.${entry.name}`)
-  const found = best(run, view, mayOffer)
+  const found = bestTools(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
   const inOrder = (one: ChatTool, other: ChatTool) => (one.callable.name < other.callable.name ? -1 : 1)
   return new ToolSet([...own, ...served].sort(inOrder))
@@ -42,7 +42,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
 }
 
 /** At most `maxTools` tools, chosen by search. */
-function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): readonly Served[] {
+function bestTools(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): readonly Served[] {
   const all = view.list('tool').filter(mayOffer)
   const { maxTools } = run.config
   if (all.length <= maxTools) return all
@@ -55,7 +55,7 @@ function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): 
   )
   // Search misses synonyms ("how warm" means temperature), so fill the list with tools from every server.
   const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
-  return byName([...always, ...found, ...others]).slice(0, maxTools)
+  return uniqueByName([...always, ...found, ...others]).slice(0, maxTools)
 }
 
 const isCode = ({ server, name }: Entry): boolean => server === 'native' && name === 'execute_code'
@@ -69,16 +69,16 @@ function codePreset({ config, request }: ChatRun): Record<string, unknown> | und
 }
 
 /** How many of the user's messages to search with. */
-const maxMessages = 3
+const maxSearchMessages = 3
 
 /** Searches with each of the user's latest messages, newest first, because "and in Rome?" says little on its own. */
 export const searchAll = <Found extends Pick<Served, 'name'>>(
   messages: readonly string[],
   search: (query: string) => readonly Found[],
-): readonly Found[] => byName(messages.slice(0, maxMessages).flatMap((message) => search(message)))
+): readonly Found[] => uniqueByName(messages.slice(0, maxSearchMessages).flatMap((message) => search(message)))
 
 /** Removes duplicates; each name stays at its first position. */
-const byName = <Found extends Pick<Served, 'name'>>(found: readonly Found[]): readonly Found[] => [
+const uniqueByName = <Found extends Pick<Served, 'name'>>(found: readonly Found[]): readonly Found[] => [
   ...new Map(found.map((one) => [one.name, one])).values(),
 ]
 

@@ -10,7 +10,7 @@ import type { Content, Result } from '../../core/result.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
-import { oneLine, truncateText } from '../conversation.ts'
+import { displayLine, truncateText } from '../conversation.ts'
 import type { ParsedCall } from '../parse-answer.ts'
 
 export interface CallResult {
@@ -36,7 +36,7 @@ export async function* execute(
     const { text, isError } = await runCall(run, { id, trail }, call, served)
     ran.set(call, { call: call.call, text, isError })
     const durationMs = clock.monotonic() - start - (trail.waits?.endedMs ?? 0)
-    return { id, event: { kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) } }
+    return { id, event: { kind: 'result', call: call.call.id, isError, durationMs, text: displayLine(text) } }
   }
 
   async function* nextEnd(): AsyncGenerator<ChatEvent> {
@@ -102,7 +102,7 @@ async function runCall(
       trace: request.trace,
       approval,
     })
-    return { text: resultText(result, config.maxResult), isError: result.isError }
+    return { text: resultForModel(result, config.maxResult), isError: result.isError }
   } catch (thrown) {
     return { text: failureText(thrown, log, `${entry.server}.${entry.name}`, config.maxResult), isError: true }
   }
@@ -135,11 +135,11 @@ export const roundMessages = (
 ]
 
 /** The result as text for the model: its text, or structured content if it has no text. Other parts are described. */
-export function resultText({ body, isError }: Result, maxBytes: number): string {
+export function resultForModel({ body, isError }: Result, maxBytes: number): string {
   const { content, structuredContent } = body.exact
   const parts = Array.isArray(content) ? (content.filter(isRecord) as unknown as Content[]) : []
-  const texts = parts.map((part) => plainText(part) ?? `[${described(part)}]`)
-  const hasText = parts.some((part) => plainText(part) !== undefined)
+  const texts = parts.map((part) => partText(part) ?? `[${describePart(part)}]`)
+  const hasText = parts.some((part) => partText(part) !== undefined)
   if (!hasText && structuredContent !== undefined) texts.unshift(JSON.stringify(structuredContent))
   const whole = texts.join('\n') || '(The tool returned an empty result.)'
   return truncateText(isError ? asError(whole) : whole, maxBytes)
@@ -148,7 +148,7 @@ export function resultText({ body, isError }: Result, maxBytes: number): string 
 /** A failed call as text for the model. The cause of an internal error is only logged. */
 export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: number): string {
   if (thrown instanceof ServerError)
-    return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), maxBytes)
+    return truncateText(asError(textOfValue(thrown.error.value.message) ?? 'no reason given'), maxBytes)
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ tool, err: error.cause ?? error }, 'a tool call in the chat loop failed')
   return asError(error.message)
@@ -158,31 +158,32 @@ export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: n
 const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Error: ${text}`)
 
 /** Converts a value to text, because servers may send anything in place of a string. */
-const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
+const textOfValue = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
-function plainText(part: Content): string | undefined {
-  if (part.type === 'text') return asText(part.text) ?? ''
+function partText(part: Content): string | undefined {
+  if (part.type === 'text') return textOfValue(part.text) ?? ''
   const { text } = part.type === 'resource' && isRecord(part.resource) ? part.resource : {}
   return typeof text === 'string' ? text : undefined
 }
 
-function described(part: Content): string {
-  const typed = (mimeType: unknown, data: unknown) => `${asText(mimeType) ?? 'of unknown type'}, ${sizeOf(data)}`
+function describePart(part: Content): string {
+  const typed = (mimeType: unknown, data: unknown) =>
+    `${textOfValue(mimeType) ?? 'of unknown type'}, ${base64Size(data)}`
   switch (part.type) {
     case 'image':
     case 'audio':
       return `${part.type}, ${typed(part.mimeType, part.data)}`
     case 'resource_link':
-      return `resource ${asText(part.uri)}${part.description === undefined ? '' : `: ${asText(part.description)}`}`
+      return `resource ${textOfValue(part.uri)}${part.description === undefined ? '' : `: ${textOfValue(part.description)}`}`
     case 'resource': {
       const { uri, blob, mimeType } = isRecord(part.resource) ? part.resource : {}
-      return `resource ${asText(uri)}, ${typed(mimeType, blob)}`
+      return `resource ${textOfValue(uri)}, ${typed(mimeType, blob)}`
     }
     default:
-      return `content of type ${asText(part.type)}`
+      return `content of type ${textOfValue(part.type)}`
   }
 }
 
 /** The size of base64 data. */
-const sizeOf = (data: unknown): string =>
+const base64Size = (data: unknown): string =>
   typeof data === 'string' ? `${Math.floor((data.length * 3) / 4)} bytes` : 'of unknown size'

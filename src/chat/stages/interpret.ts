@@ -1,5 +1,5 @@
 import { type ChatEvent, type ChatMessage, correctionMessages } from '../../core/chat.ts'
-import { type ChatLoop, type ChatOutcome, type ChatRun, isRetryable, reasonOf } from '../chat-run.ts'
+import { type ChatLoop, type ChatOutcome, type ChatRun, isRetryable, outcomeReason } from '../chat-run.ts'
 import { type FinalResponse, finalSchema } from '../constrain/stage-schemas.ts'
 import { resultsIn, truncateText, withSystem } from '../conversation.ts'
 import { answerFrom, type Delta, type ModelAnswer } from '../models/model.ts'
@@ -14,7 +14,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
   for (const _attempt of [1, 2]) {
     const streamed = { text: '' }
     try {
-      const read = yield* attempt(run, messages, streamed)
+      const read = yield* attemptSummary(run, messages, streamed)
       if (!('problem' in read)) return { reason: read.reason }
       messages = [...messages, ...correctionMessages(read.answer, read.problem)]
       failure = undefined
@@ -45,7 +45,7 @@ interface UnusableAnswer {
   readonly answer: string
 }
 
-async function* attempt(
+async function* attemptSummary(
   run: ChatRun,
   messages: readonly ChatMessage[],
   streamed: { text: string },
@@ -78,24 +78,24 @@ function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): Fi
   const read = parseObject(text, { accepts, partial: reason === 'length', ended: true })
   const prose = streamed === '' ? proseIn(text) : undefined
   if (prose !== undefined && ('problem' in read || !isText(read.value.content))) {
-    return { rest: prose, reason: reasonOf(reason) }
+    return { rest: prose, reason: outcomeReason(reason) }
   }
   if ('problem' in read) return { problem: `It ${read.problem}.`, answer: text }
   const { content } = restore(read.value) as Partial<FinalResponse>
   if (!isText(content)) return { problem: 'content is missing, empty, or not a string.', answer: text }
   if (!content.startsWith(streamed))
     return { problem: 'It does not continue the text that was already sent.', answer: text }
-  return { rest: content.slice(streamed.length), reason: reasonOf(reason) }
+  return { rest: content.slice(streamed.length), reason: outcomeReason(reason) }
 }
 
-const controls = /[\0-\x08\x0e-\x1f\ufffd]/
+const controlCharacters = /[\0-\x08\x0e-\x1f\ufffd]/
 const notProse = /^(?:null|true|false|none|undefined)$|"content"\s*:/i
 
 /** The answer from a model that wrote plain text instead of JSON; undefined if the text is broken JSON or noise. */
 function proseIn(text: string): string | undefined {
   const prose = splitThinking(text).text.trim()
   const isProse = /\p{L}{2}/u.test(prose) && !beginsLikeCalls(prose) && !prose.startsWith('"')
-  return isProse && !controls.test(prose) && !notProse.test(prose) ? prose : undefined
+  return isProse && !controlCharacters.test(prose) && !notProse.test(prose) ? prose : undefined
 }
 
 type StreamEvent = Extract<ChatEvent, { kind: 'text' | 'thinking' }>

@@ -5,8 +5,8 @@ import { ServerError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ResultBody, resultOf } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
-import { oneLine, truncateConversation, truncateText } from '../conversation.ts'
-import { failureText, resultText } from './execute.ts'
+import { displayLine, truncateConversation, truncateText } from '../conversation.ts'
+import { failureText, resultForModel } from './execute.ts'
 
 test.each<readonly [string, ResultBody, string]>([
   [
@@ -50,16 +50,16 @@ test.each<readonly [string, ResultBody, string]>([
   ['a failure', { content: [{ type: 'text', text: 'no such file' }], isError: true }, 'Error: no such file'],
   ['a failure that says so', { content: [{ type: 'text', text: 'Error 7' }], isError: true }, 'Error 7'],
 ])('J5: the text that a model gets for %s', (_what, body, text) => {
-  expect(resultText(resultOf(body), 1_000)).toBe(text)
+  expect(resultForModel(resultOf(body), 1_000)).toBe(text)
 })
 
 test('V5: numbers of structured content reach the model exactly', () => {
   const body = Json.parse('{"structuredContent":{"id":1326954198812345679}}') as Json<ResultBody>
-  expect(resultText({ body, isError: false }, 1_000)).toBe('{"id":1326954198812345679}')
+  expect(resultForModel({ body, isError: false }, 1_000)).toBe('{"id":1326954198812345679}')
 })
 
 test('J5: a long result is cut between characters, with a note', () => {
-  const text = resultText(resultOf({ content: [{ type: 'text', text: '🌞'.repeat(100) }] }), 42)
+  const text = resultForModel(resultOf({ content: [{ type: 'text', text: '🌞'.repeat(100) }] }), 42)
   expect(text).toBe(`${'🌞'.repeat(10)}\n[Truncated: the first 40 of 400 bytes.]`)
   expect(truncateText('short', 15)).toBe('short')
 })
@@ -81,8 +81,8 @@ test('S5: an error with a non-string or huge message is still a result', () => {
 })
 
 test('a result preview is one line', () => {
-  expect(oneLine('a\n\tb\u0000c')).toBe('a b c')
-  expect(oneLine('x'.repeat(500))).toHaveLength(160)
+  expect(displayLine('a\n\tb\u0000c')).toBe('a b c')
+  expect(displayLine('x'.repeat(500))).toHaveLength(160)
 })
 
 test('J5: a conversation is bounded: the oldest results are shortened first, and no message is lost', () => {

@@ -1,6 +1,6 @@
 import { jsonValue } from '../../json/parse-json.ts'
 
-const opening = /^[ \t\r\n]*\{[ \t\r\n]*"content"[ \t\r\n]*:[ \t\r\n]*"/
+const contentOpening = /^[ \t\r\n]*\{[ \t\r\n]*"content"[ \t\r\n]*:[ \t\r\n]*"/
 /** Stop looking for the beginning of the text after this many characters. */
 const maxOpening = 1_024
 const completeCharacters = /^(?:[^"\\\0-\x1f]+|\\(?:["\\/bfnrt]|u[\da-f]{4}))*/i
@@ -24,7 +24,7 @@ export class ContentReader {
     if (this.#state === 'over') return ''
     this.#unread += piece
     if (this.#state === 'opening') {
-      const [head] = opening.exec(this.#unread) ?? []
+      const [head] = contentOpening.exec(this.#unread) ?? []
       if (head === undefined) {
         if (this.#unread.length > maxOpening) this.#state = 'over'
         return ''

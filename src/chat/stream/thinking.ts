@@ -3,8 +3,8 @@ export interface TextPart {
   readonly text: string
 }
 
-const opening = '<think>'
-const closing = '</think>'
+const thinkStart = '<think>'
+const thinkEnd = '</think>'
 /** Stop looking for thinking after this much whitespace. */
 const maxBlank = 1_024
 
@@ -20,20 +20,20 @@ export function createThinkingSplitter() {
     if (state === 'text') return take('text', kept.length)
     if (state === 'beginning') {
       const start = kept.trimStart()
-      if (start.startsWith(opening)) {
-        kept = start.slice(opening.length)
+      if (start.startsWith(thinkStart)) {
+        kept = start.slice(thinkStart.length)
         state = 'thinking'
         return step()
       }
-      if (opening.startsWith(start) && kept.length <= maxBlank) return []
+      if (thinkStart.startsWith(start) && kept.length <= maxBlank) return []
       state = 'text'
       return step()
     }
     if (state === 'thinking') {
-      const end = kept.indexOf(closing)
-      if (end < 0) return take('thinking', kept.length - overlap(kept, closing))
+      const end = kept.indexOf(thinkEnd)
+      if (end < 0) return take('thinking', kept.length - tagOverlap(kept, thinkEnd))
       const thought = take('thinking', end)
-      kept = kept.slice(closing.length)
+      kept = kept.slice(thinkEnd.length)
       state = 'after'
       return [...thought, ...step()]
     }
@@ -60,7 +60,7 @@ export function createThinkingSplitter() {
 }
 
 /** How many characters at the end of the text may be the start of a tag. */
-function overlap(text: string, mark: string): number {
+function tagOverlap(text: string, mark: string): number {
   for (let length = Math.min(text.length, mark.length - 1); length > 0; length--)
     if (text.endsWith(mark.slice(0, length))) return length
   return 0

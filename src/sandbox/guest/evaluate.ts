@@ -11,26 +11,26 @@ type Begun =
   | { readonly error: ProgramError }
 
 /** Wraps a program with a top-level `return` in a function, which makes its variables local. */
-const wrapped = (code: string) => `(async () => {\n${code}\n})()`
+const inFunction = (code: string) => `(async () => {\n${code}\n})()`
 
 /**
  * Starts a program in the global scope, so that its variables outlive it. Supports top-level `await`. With `keep`, later
  * programs can declare the same names again.
  */
-export function begin(vm: QuickJS, code: string, language: string, keep: boolean): Begun {
+export function beginProgram(vm: QuickJS, code: string, language: string, keep: boolean): Begun {
   const begun = beginGlobally(vm, code, language, keep)
-  return 'error' in begun ? { error: explained(begun.error, code, language) } : begun
+  return 'error' in begun ? { error: explainMistake(begun.error, code, language) } : begun
 }
 
 function beginGlobally(vm: QuickJS, code: string, language: string, keep: boolean): Begun {
-  const script = language === 'typescript' ? stripped(code) : code
+  const script = language === 'typescript' ? stripTypes(code) : code
   if (typeof script === 'string') {
     const promise = keep ? beginRedeclarable(vm, script) : undefined
     if (promise) return { promise, returned: false, linesBefore: 0 }
     try {
       return { promise: vm.evalCode(script, programFile, EvalFlags.ASYNC), returned: false, linesBefore: 0 }
     } catch (thrown) {
-      const error = errorOf(thrown, 0)
+      const error = exceptionError(thrown, 0)
       if (!error.message.startsWith('return not in a function')) return { error }
     }
   } else if (!script.message.startsWith('Return statement is not allowed')) {
@@ -50,21 +50,21 @@ function beginRedeclarable(vm: QuickJS, script: string): JSValueHandle | undefin
 }
 
 function beginReturning(vm: QuickJS, code: string, language: string): Begun {
-  const script = language === 'typescript' ? stripped(wrapped(code)) : wrapped(code)
+  const script = language === 'typescript' ? stripTypes(inFunction(code)) : inFunction(code)
   if (typeof script !== 'string') return { error: { ...script, line: script.line && script.line - 1 } }
   try {
     return { promise: vm.evalCode(script, programFile), returned: true, linesBefore: 1 }
   } catch (thrown) {
-    return { error: errorOf(thrown, 1) }
+    return { error: exceptionError(thrown, 1) }
   }
 }
 
 /** Improves the error messages for mistakes that models often make. */
-function explained(error: ProgramError, code: string, language: string): ProgramError {
+function explainMistake(error: ProgramError, code: string, language: string): ProgramError {
   const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
   if (/^\s*(import|export)\b/.test(line))
     return { ...error, message: 'Modules are not supported: remove import and export.' }
-  if (language !== 'javascript' || typeof stripped(wrapped(code)) !== 'string') return error
+  if (language !== 'javascript' || typeof stripTypes(inFunction(code)) !== 'string') return error
   // A model that has read TypeScript declarations is likely to write types.
   return { ...error, message: `${error.message} (to use types, set "language" to "typescript")` }
 }
@@ -74,7 +74,7 @@ export function runPrelude(vm: QuickJS, prelude: string): void {
 }
 
 /** Converts an exception from the engine; rethrows anything else, such as a WebAssembly trap. */
-function errorOf(thrown: unknown, linesBefore: number): ProgramError {
+function exceptionError(thrown: unknown, linesBefore: number): ProgramError {
   if (!(thrown instanceof JSException)) throw thrown
   const { name, message, stack = '' } = thrown
   return { name, message, ...placeIn(stack, linesBefore) }
@@ -87,7 +87,7 @@ export function placeIn(stack: string, linesBefore: number): { line?: number; co
 }
 
 /** Removes TypeScript types without changing positions. Returns the syntax error if there is one. */
-function stripped(code: string): string | ProgramError {
+function stripTypes(code: string): string | ProgramError {
   try {
     return stripTypeScriptTypes(code)
   } catch (thrown) {
@@ -106,14 +106,16 @@ function positionOf(stack: string): { line?: number; column?: number } {
 }
 
 /** White space or a comment, a string, a word, a number, or one other character. */
-const token =
+const sourceToken =
   /(?<gap>\s+|\/\/.*|\/\*[\s\S]*?\*\/)|"(?:\\[\s\S]|[^\\"])*"|'(?:\\[\s\S]|[^\\'])*'|[\p{ID_Start}$_#][\p{ID_Continue}$]*|\d[\w.]*|[\s\S]/uy
 const regExp = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\w*/uy
 const startOfName = /^[\p{ID_Start}$_]/u
 
 /** Words after which an expression begins: a slash begins a regular expression, and `class` is not a declaration. */
-const operators = new Set('return typeof case do else in of instanceof new delete void throw await yield'.split(' '))
-const endsValue = (last: string) => /[\p{ID_Continue}$)\]}"'`]/u.test(last.slice(-1)) && !operators.has(last)
+const expressionWords = new Set(
+  'return typeof case do else in of instanceof new delete void throw await yield'.split(' '),
+)
+const endsExpression = (last: string) => /[\p{ID_Continue}$)\]}"'`]/u.test(last.slice(-1)) && !expressionWords.has(last)
 
 /**
  * Replaces `let`, `const` and `class` at the top level with `var`. An environment keeps its variables, and only `var` can
@@ -140,18 +142,18 @@ export function redeclarable(code: string): string {
     }
     const isTop = depth === 0
     if (isTop && (text === ';' || (afterBreak && last !== ',' && text !== ','))) inLet = false
-    const begins = last === '' || last === ';' || last === '}' || (afterBreak && endsValue(last))
+    const begins = last === '' || last === ';' || last === '}' || (afterBreak && endsExpression(last))
     let written = text
     if (isTop && text === 'const' && last !== '.') written = 'var  '
-    else if (isTop && text === 'let' && begins && /^[\p{ID_Start}$_[{]/u.test(rest(code, at))) {
+    else if (isTop && text === 'let' && begins && /^[\p{ID_Start}$_[{]/u.test(nextSource(code, at))) {
       written = 'var'
       inLet = true
-    } else if (isTop && text === 'class' && begins && startOfName.test(rest(code, at))) {
-      written = `var ${/^[\p{ID_Continue}$]*/u.exec(rest(code, at))?.[0]} = class`
+    } else if (isTop && text === 'class' && begins && startOfName.test(nextSource(code, at))) {
+      written = `var ${/^[\p{ID_Continue}$]*/u.exec(nextSource(code, at))?.[0]} = class`
       inClass = true
-    } else if (isTop && declares && startOfName.test(text) && !rest(code, at).startsWith('=')) {
+    } else if (isTop && declares && startOfName.test(text) && !nextSource(code, at).startsWith('=')) {
       // Unlike `let`, `var` would keep the value from an earlier program. The next line must not continue the value.
-      written = `${text} = void 0${/^[,;]/.test(rest(code, at)) ? '' : ';'}`
+      written = `${text} = void 0${/^[,;]/.test(nextSource(code, at)) ? '' : ';'}`
     }
     declares = isTop && inLet && (written === 'var' || text === ',')
     if ('([{'.includes(text)) depth++
@@ -170,9 +172,9 @@ export function redeclarable(code: string): string {
 
 function tokenAt(code: string, at: number, last: string): { readonly text: string; readonly gap: boolean } {
   if (code[at] === '`') return { text: templateAt(code, at), gap: false }
-  token.lastIndex = at
-  const { 0: text, groups } = token.exec(code) as RegExpExecArray
-  if (text !== '/' || endsValue(last)) return { text, gap: groups?.gap !== undefined }
+  sourceToken.lastIndex = at
+  const { 0: text, groups } = sourceToken.exec(code) as RegExpExecArray
+  if (text !== '/' || endsExpression(last)) return { text, gap: groups?.gap !== undefined }
   regExp.lastIndex = at
   return { text: regExp.exec(code)?.[0] ?? text, gap: false }
 }
@@ -202,11 +204,11 @@ function endOfBlock(code: string, start: number): number {
 }
 
 /** The beginning of what follows white space and comments. */
-function rest(code: string, start: number): string {
+function nextSource(code: string, start: number): string {
   let at = start
   for (;;) {
-    token.lastIndex = at
-    const found = token.exec(code)
+    sourceToken.lastIndex = at
+    const found = sourceToken.exec(code)
     if (found?.groups?.gap === undefined) return code.slice(at, at + 100)
     at += found[0].length
   }

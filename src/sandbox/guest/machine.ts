@@ -148,7 +148,7 @@ const zlib = () => process.getBuiltinModule('node:zlib')
 
 /** Compresses a snapshot, because most of the memory is empty. */
 export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: MachineSnapshot): Buffer {
-  const header = Buffer.alloc(headerLength)
+  const header = Buffer.alloc(memoryHeaderLength)
   const numbers = [stackPointer, runtimePtr, contextPtr, ...toolNames.map((name) => tokens[name])]
   for (const [index, number] of numbers.entries()) header.writeUInt32BE(number, index * 4)
   const { constants, zstdCompressSync } = zlib()
@@ -159,7 +159,7 @@ export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, token
 export function unpackMemory(bytes: Buffer, maxLength: number): MachineSnapshot {
   const number = (index: number) => bytes.readUInt32BE(index * 4)
   return {
-    memory: zlib().zstdDecompressSync(bytes.subarray(headerLength), { maxOutputLength: maxLength }),
+    memory: zlib().zstdDecompressSync(bytes.subarray(memoryHeaderLength), { maxOutputLength: maxLength }),
     stackPointer: number(0),
     runtimePtr: number(1),
     contextPtr: number(2),
@@ -167,13 +167,13 @@ export function unpackMemory(bytes: Buffer, maxLength: number): MachineSnapshot 
   }
 }
 
-const headerLength = 4 * (3 + toolNames.length)
+const memoryHeaderLength = 4 * (3 + toolNames.length)
 
 const memorySection = 5
-const pageSize = 65_536
+const wasmPageSize = 65_536
 
 /** Limits the module's memory to `bytes`: the engine's own limit does not count all allocations. */
-export function limitMemory(module: Uint8Array, bytes: number): Uint8Array<ArrayBuffer> {
+export function limitWasmMemory(module: Uint8Array, bytes: number): Uint8Array<ArrayBuffer> {
   let at = 8
   while (at < module.length) {
     const start = at
@@ -182,7 +182,7 @@ export function limitMemory(module: Uint8Array, bytes: number): Uint8Array<Array
     at = size.next
     if (kind === memorySection) {
       const minimum = read(read(at).next + 1)
-      const maximum = Math.ceil(bytes / pageSize)
+      const maximum = Math.ceil(bytes / wasmPageSize)
       // The section declares one memory, with a maximum (flag 1).
       const body = [1, 1, ...leb(minimum.value), ...leb(Math.max(minimum.value, maximum))]
       const section = Uint8Array.from([memorySection, ...leb(body.length), ...body])

@@ -1,6 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module'
-import { begin } from './evaluate.ts'
-import { limitMemory, Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
+import { beginProgram } from './evaluate.ts'
+import { limitWasmMemory, Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
 import { GuestProgram } from './program.ts'
 import {
   type Frame,
@@ -22,52 +22,64 @@ import {
 declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }
 
 const [wasmFile = '', memoryText = '', thread] = process.argv.slice(2)
-const memory = Number(memoryText)
+const memoryBytes = Number(memoryText)
 /** The engine's memory limit, which must also cover its stack and strings in transit. */
-const maximum = memory + 24 * 1024 * 1024
+const maximum = memoryBytes + 24 * 1024 * 1024
 
 /** How long a child waits for its program before it loads the TypeScript parser. */
 const parserDelayMs = 5_000
 
-const wasm = await WebAssembly.compile(limitMemory(process.getBuiltinModule('node:fs').readFileSync(wasmFile), maximum))
-let running: GuestProgram | undefined
-let remembered: Buffer | undefined
+const engineModule = await WebAssembly.compile(
+  limitWasmMemory(process.getBuiltinModule('node:fs').readFileSync(wasmFile), maximum),
+)
+let currentProgram: GuestProgram | undefined
+let environmentState: Buffer | undefined
 
-let machine = await Machine.create({ wasm, memory, program: () => running })
+let currentMachine = await Machine.create({ wasm: engineModule, memory: memoryBytes, program: () => currentProgram })
 // Warm up the code that every program needs.
-machine.enter(() => {
-  const begun = begin(machine.vm, '0', 'javascript', false)
+currentMachine.enter(() => {
+  const begun = beginProgram(currentMachine.vm, '0', 'javascript', false)
   if ('promise' in begun)
-    machine.vm.callFunction(machine.tools.finish, machine.vm.undefined, begun.promise, machine.vm.false)
+    currentMachine.vm.callFunction(
+      currentMachine.tools.finish,
+      currentMachine.vm.undefined,
+      begun.promise,
+      currentMachine.vm.false,
+    )
 })
-const channel = (thread === threadArgument ? openThreadChannel : openProcessChannel)(receive)
-channel.send(messageKinds.ready, 0)
+const hostChannel = (thread === threadArgument ? openThreadChannel : openProcessChannel)(receive)
+hostChannel.send(messageKinds.ready, 0)
 // The first call loads the parser, which takes as much CPU time as starting: do it ahead only in a child that waits.
 const loadParser = () => stripTypeScriptTypes('')
-const waiting = setTimeout(loadParser, parserDelayMs)
+const parserTimer = setTimeout(loadParser, parserDelayMs)
 
 function receive({ kind, id, payload }: Frame): void {
-  if (kind === messageKinds.memory) remembered = payload
-  else if (kind === messageKinds.run) void run(JSON.parse(payload.toString()) as ProgramTask)
-  else if (kind === messageKinds.answer) running?.answered(id, true, payload.toString(), '')
+  if (kind === messageKinds.memory) environmentState = payload
+  else if (kind === messageKinds.run) void runTask(JSON.parse(payload.toString()) as ProgramTask)
+  else if (kind === messageKinds.answer) currentProgram?.answered(id, true, payload.toString(), '')
   else if (kind === messageKinds.refusal) {
     const { code, message } = JSON.parse(payload.toString()) as HostCallError
-    running?.answered(id, false, message, code)
+    currentProgram?.answered(id, false, message, code)
   }
 }
 
-async function run(task: ProgramTask): Promise<void> {
-  clearTimeout(waiting)
+async function runTask(task: ProgramTask): Promise<void> {
+  clearTimeout(parserTimer)
   // Otherwise loading it would count as the program's CPU time.
   if (task.language === 'typescript') loadParser()
-  if (remembered) {
-    const state = unpackMemory(remembered, maximum)
-    machine = await Machine.create({ wasm, memory, program: () => running, remembered: state })
+  if (environmentState) {
+    const state = unpackMemory(environmentState, maximum)
+    currentMachine = await Machine.create({
+      wasm: engineModule,
+      memory: memoryBytes,
+      program: () => currentProgram,
+      remembered: state,
+    })
   }
-  running = new GuestProgram(task, machine, channel, (result) => {
-    channel.send(messageKinds.done, 0, JSON.stringify(result))
+  currentProgram = new GuestProgram(task, currentMachine, hostChannel, (result) => {
+    hostChannel.send(messageKinds.done, 0, JSON.stringify(result))
     // After this, the host kills the child.
-    if (task.keep && !result.broken) channel.send(messageKinds.memory, 0, packMemory(machine.snapshot()))
+    if (task.keep && !result.broken) hostChannel.send(messageKinds.memory, 0, packMemory(currentMachine.snapshot()))
   })
-  running.start(remembered === undefined)
+  currentProgram.start(environmentState === undefined)
 }

@@ -1,15 +1,15 @@
 import type { JSValueHandle } from 'quickjs-wasi'
 import type { ProgramError } from '../../core/executor.ts'
-import { begin, placeIn, runPrelude } from './evaluate.ts'
+import { beginProgram, placeIn, runPrelude } from './evaluate.ts'
 import type { Machine, ProgramCalls } from './machine.ts'
 import { type HostChannel, messageKinds, type ProgramResult, type ProgramTask } from './protocol.ts'
 
-interface Outcome {
+interface ReportedOutcome {
   readonly ok: boolean
   readonly text: string | undefined
 }
 
-const maxTimers = 1000
+const maxPendingTimers = 1000
 
 /** Runs a program and reports its result once. */
 export class GuestProgram implements ProgramCalls {
@@ -22,7 +22,7 @@ export class GuestProgram implements ProgramCalls {
   readonly #timers = new Map<number, NodeJS.Timeout>()
   readonly #truncated: string[] = []
   #linesBefore = 0
-  #outcome: Outcome | undefined
+  #outcome: ReportedOutcome | undefined
   #made = 0
   #over = false
 
@@ -41,7 +41,7 @@ export class GuestProgram implements ProgramCalls {
     this.#machine.allow(cpuMs)
     this.#step(() => {
       if (isFresh && prelude !== '') runPrelude(vm, prelude)
-      const begun = begin(vm, code, language, keep)
+      const begun = beginProgram(vm, code, language, keep)
       if ('error' in begun) {
         if (!this.#machine.exhausted) this.#end(endedBy(begun.error))
         return
@@ -68,7 +68,7 @@ export class GuestProgram implements ProgramCalls {
   }
 
   timer(id: JSValueHandle, ms: JSValueHandle): string | undefined {
-    if (this.#timers.size >= maxTimers) return `The limit of ${maxTimers} timers was reached.`
+    if (this.#timers.size >= maxPendingTimers) return `The limit of ${maxPendingTimers} timers was reached.`
     const number = id.toNumber()
     const fire = () => {
       this.#timers.delete(number)
@@ -101,7 +101,7 @@ export class GuestProgram implements ProgramCalls {
     try {
       this.#machine.enter(work)
     } catch (thrown) {
-      if (!this.#machine.exhausted) this.#end(trapped(thrown))
+      if (!this.#machine.exhausted) this.#end(trapResult(thrown))
     }
     const outcome = this.#outcome
     if (this.#machine.exhausted) this.#end(outOfTime(this.#task.cpuMs))
@@ -110,7 +110,7 @@ export class GuestProgram implements ProgramCalls {
   }
 
   /** Ends the program with its outcome; without one, it waits for something that will never happen. */
-  #conclude(outcome?: Outcome): void {
+  #conclude(outcome?: ReportedOutcome): void {
     if (this.#over) return
     const { vm, tools } = this.#machine
     try {
@@ -119,12 +119,12 @@ export class GuestProgram implements ProgramCalls {
         if (outcome?.ok !== false) this.#printer.print(unfinishedText(unfinished, this.#linesBefore))
       })
     } catch (thrown) {
-      this.#end(this.#machine.exhausted ? outOfTime(this.#task.cpuMs) : trapped(thrown))
+      this.#end(this.#machine.exhausted ? outOfTime(this.#task.cpuMs) : trapResult(thrown))
       return
     }
     if (outcome?.text !== undefined && outcome.ok)
       this.#channel.send(messageKinds.value, 0, this.#shortened(outcome.text))
-    this.#end(outcome ? resultOf(outcome, this.#linesBefore) : stuck)
+    this.#end(outcome ? resultFor(outcome, this.#linesBefore) : stuck)
   }
 
   #shortened(text: string): string {
@@ -146,14 +146,16 @@ export class GuestProgram implements ProgramCalls {
   }
 }
 
-const resultOf = ({ ok, text = '' }: Outcome, linesBefore: number): Omit<ProgramResult, 'truncated'> =>
-  ok ? { status: 'ok' } : failed(text, linesBefore)
+const resultFor = ({ ok, text = '' }: ReportedOutcome, linesBefore: number): Omit<ProgramResult, 'truncated'> =>
+  ok ? { status: 'ok' } : exceptionResult(text, linesBefore)
 
 const endedBy = (error: ProgramError): Omit<ProgramResult, 'truncated'> =>
-  error.name === 'InternalError' && error.message.includes('out of memory') ? outOfMemory : { status: 'error', error }
+  error.name === 'InternalError' && error.message.includes('out of memory')
+    ? outOfMemoryResult
+    : { status: 'error', error }
 
 /** The result for an uncaught exception, which the realm describes as JSON. */
-function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncated'> {
+function exceptionResult(text: string, linesBefore: number): Omit<ProgramResult, 'truncated'> {
   const { name, message, stack = '', code } = JSON.parse(text) as Record<string, string>
   return endedBy({
     name: String(name).slice(0, 200),
@@ -167,7 +169,7 @@ function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncat
 function unfinishedText(text: string, linesBefore: number): string {
   const { errors, timers } = JSON.parse(text) as { errors: string[]; timers: number }
   const lines = errors.map((error) => {
-    const { name, message, line } = failed(error, linesBefore).error as ProgramError
+    const { name, message, line } = exceptionResult(error, linesBefore).error as ProgramError
     const sentence = `Uncaught ${name}: ${message}${line === undefined ? '' : ` (line ${line})`}`
     return `${sentence.replace(/\.?$/, '.')} Await the promise to handle it.\n`
   })
@@ -175,15 +177,15 @@ function unfinishedText(text: string, linesBefore: number): string {
   return lines.join('')
 }
 
-function trapped(thrown: unknown): Omit<ProgramResult, 'truncated'> {
+function trapResult(thrown: unknown): Omit<ProgramResult, 'truncated'> {
   const { name, message } = thrown as Error
-  if (message.includes('out of memory')) return outOfMemory
+  if (message.includes('out of memory')) return outOfMemoryResult
   // After a WebAssembly trap, the engine's state is undefined.
   const error = { name: 'SandboxError', message: `The engine failed to run this program (${name}: ${message}).` }
   return { status: 'error', error, broken: true }
 }
 
-const outOfMemory: Omit<ProgramResult, 'truncated'> = {
+const outOfMemoryResult: Omit<ProgramResult, 'truncated'> = {
   status: 'out_of_memory',
   error: { name: 'MemoryError', message: 'The program exceeded its memory limit.' },
   broken: true,
@@ -205,7 +207,7 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
  * because unsent output is lost when the program is killed.
  */
 const batchBytes = 4096
-const batchMs = 50
+const outputBatchMs = 50
 
 class Printer {
   readonly #send: (text: string) => void
@@ -229,7 +231,7 @@ class Printer {
     this.cut ||= bytes.length > this.#left
     this.#batch += bytes.length > this.#left ? bytes.subarray(0, this.#left).toString() : text
     this.#left -= bytes.length
-    if (this.#batch.length > batchBytes || performance.now() - this.#sent > batchMs) this.flush()
+    if (this.#batch.length > batchBytes || performance.now() - this.#sent > outputBatchMs) this.flush()
   }
 
   flush(): void {

@@ -57,15 +57,15 @@ export interface Frame {
 }
 
 /** Length of a frame's header: kind, id and payload length. */
-const headerLength = 9
+const frameHeaderLength = 9
 
 export function encodeFrame(kind: number, id: number, payload: string | Uint8Array = ''): Buffer {
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
-  const frame = Buffer.allocUnsafe(headerLength + bytes.length)
+  const frame = Buffer.allocUnsafe(frameHeaderLength + bytes.length)
   frame.writeUInt8(kind, 0)
   frame.writeUInt32BE(id, 1)
   frame.writeUInt32BE(bytes.length, 5)
-  frame.set(bytes, headerLength)
+  frame.set(bytes, frameHeaderLength)
   return frame
 }
 
@@ -76,7 +76,7 @@ export function createFrameReader(options: {
   frame(frame: Frame): void
   broken(reason: string): void
 }) {
-  const header = Buffer.alloc(headerLength)
+  const header = Buffer.alloc(frameHeaderLength)
   let have = 0
   let payload: Buffer | undefined
   let filled = 0
@@ -103,7 +103,7 @@ export function createFrameReader(options: {
           const taken = chunk.copy(header, have, at)
           have += taken
           at += taken
-          if (have === headerLength) begin()
+          if (have === frameHeaderLength) begin()
           continue
         }
         const taken = chunk.copy(payload, filled, at)

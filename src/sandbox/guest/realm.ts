@@ -22,12 +22,12 @@ export interface RealmTools {
  * not refer to anything else. Programs that change the globals that they use harm only themselves.
  */
 export const realmSource = (): string =>
-  `(() => {\n${[jsonValueOf, displayText, describeThrown, createHostCalls, realm].join('\n')}\nreturn ${realm.name}\n})()`
+  `(() => {\n${[jsonValueOf, displayText, describeThrown, createHostRequests, realm].join('\n')}\nreturn ${realm.name}\n})()`
 
 /** Installs the globals for a program. */
 function realm({ print, call, timer, finished }: Natives): RealmTools {
   const { parse, stringify } = JSON
-  const { ask, answered, HostRefusal } = createHostCalls()
+  const { ask, answered, HostRefusal } = createHostRequests()
   const timers = new Set<number>()
   const rejections = new Map<Promise<unknown>, unknown>()
   const log = (...values: unknown[]) => print(`${values.map(displayText).join(' ')}\n`)
@@ -89,7 +89,7 @@ function realm({ print, call, timer, finished }: Natives): RealmTools {
 }
 
 /** Requests to the host that wait for an answer. */
-function createHostCalls() {
+function createHostRequests() {
   const PromiseHere = Promise
   interface Pending {
     resolve(text: string): void

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import { limitMemory } from './machine.ts'
+import { limitWasmMemory } from './machine.ts'
 
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
@@ -19,7 +19,7 @@ const imports = new Proxy({}, { get: () => new Proxy({}, { get: () => () => 0 })
 
 describe('the memory of the engine', () => {
   test('S7: cannot grow beyond its maximum', () => {
-    const module = new WebAssembly.Module(limitMemory(engine, 8 * 1024 * 1024))
+    const module = new WebAssembly.Module(limitWasmMemory(engine, 8 * 1024 * 1024))
     const { memory } = new WebAssembly.Instance(module, imports).exports
     const pages = 8 * 16 - memory.buffer.byteLength / 65_536
     expect(memory.grow(pages)).toBeGreaterThan(0)
@@ -28,6 +28,6 @@ describe('the memory of the engine', () => {
   })
 
   test('a module without memory is refused', () => {
-    expect(() => limitMemory(engine.subarray(0, 8), 1)).toThrow('no memory')
+    expect(() => limitWasmMemory(engine.subarray(0, 8), 1)).toThrow('no memory')
   })
 })

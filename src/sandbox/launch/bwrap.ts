@@ -97,13 +97,13 @@ export async function launchInBwrap(
   return { tier: 'bwrap', start: () => processChild({ command, wrapped: true, limit, filter, user }) }
 }
 
-const run = promisify(execFile)
+const runCommand = promisify(execFile)
 
 /** The shared libraries of a binary and of its modules, at the paths where the loader looks. */
 async function librariesOf(executable: string, modules?: LoadableModules): Promise<readonly string[]> {
   const traced = modules && canTrace(modules) ? pathsIn(await trace(executable, modules)) : []
   if (traced.length > 0) return traced.filter((path) => !modules?.files.includes(path))
-  return pathsIn(await printed('ldd', [executable, ...(modules?.files ?? [])]))
+  return pathsIn(await printedBy('ldd', [executable, ...(modules?.files ?? [])]))
 }
 
 /** A list of files to load is separated by spaces or colons. */
@@ -114,12 +114,12 @@ const canTrace = ({ files }: LoadableModules): boolean => !files.some((file) => 
  * than that of glibc run the program instead.
  */
 const trace = (executable: string, { files, idle }: LoadableModules): Promise<string> =>
-  printed(executable, idle, { LD_TRACE_LOADED_OBJECTS: '1', LD_PRELOAD: files.join(':') })
+  printedBy(executable, idle, { LD_TRACE_LOADED_OBJECTS: '1', LD_PRELOAD: files.join(':') })
 
 /** What a command prints, even if it fails: `ldd` fails if one of the files is a static binary. */
-async function printed(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+async function printedBy(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const options = { maxBuffer: 4 * 1024 * 1024, env: { ...process.env, ...env } }
-  const { stdout } = await run(program, args, options).catch((error: { stdout?: string }) => error)
+  const { stdout } = await runCommand(program, args, options).catch((error: { stdout?: string }) => error)
   return stdout ?? ''
 }
 

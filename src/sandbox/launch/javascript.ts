@@ -8,15 +8,15 @@ import type { Runtime, SandboxChild } from '../runtime.ts'
 import { type BwrapOptions, launchInBwrap } from './bwrap.ts'
 import { createLifecycle, type LaunchOptions, processChild, withKernelLimits } from './process-child.ts'
 
-const MiB = 1024 * 1024
+const mebibyte = 1024 * 1024
 /** Memory for Node itself. Most of it is reserved for compiled code and never used. */
-const nodeBytes = 704 * MiB
+const nodeBytes = 704 * mebibyte
 /** How many copies of a program's memory may exist at once: in the engine, snapshot and compressed snapshot. */
 const copies = 3
 
 /** The engine's package folder, which contains the WebAssembly module. */
 const quickjs = dirname(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'))
-const wasm = 'quickjs.wasm'
+const engineFile = 'quickjs.wasm'
 
 /** The command that runs the child with Node, which may read only these folders. */
 const nodeCommand = (node: string, folders: readonly string[], file: string, engine: string, memory: number) => [
@@ -32,11 +32,11 @@ const nodeCommand = (node: string, folders: readonly string[], file: string, eng
   '--wasm-tiering-budget=2000000000',
   '--max-old-space-size=128',
   file,
-  join(engine, wasm),
+  join(engine, engineFile),
   `${memory}`,
 ]
 
-const limits = ({ memory, cpuMs }: LaunchOptions) => ({
+const kernelLimits = ({ memory, cpuMs }: LaunchOptions) => ({
   // The limit also covers the time that startup takes.
   cpuSeconds: cpuMs / 1000 + 5,
   data: nodeBytes + copies * memory,
@@ -54,7 +54,7 @@ export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
       { from: dirname(file), to: inside.guest },
       { from: quickjs, to: inside.quickjs },
     ],
-    limits: limits(options),
+    limits: kernelLimits(options),
   })
 }
 
@@ -64,13 +64,13 @@ export function javascriptProcess(options: LaunchOptions): Runtime {
   const file = realpathSync(fileURLToPath(child))
   const user = process.getuid?.() === 0 ? 65_534 : undefined
   const node = nodeCommand(process.execPath, [dirname(file), quickjs], file, quickjs, memory)
-  const command = withKernelLimits(node, { ...limits(options), processes: user === undefined ? undefined : 512 })
+  const command = withKernelLimits(node, { ...kernelLimits(options), processes: user === undefined ? undefined : 512 })
   return { tier: 'process', start: () => processChild({ command, limit, user }) }
 }
 
 export const javascriptWorker = ({ child, memory, limit }: LaunchOptions): Runtime => ({
   tier: 'worker',
-  start: () => workerChild({ file: child, args: [join(quickjs, wasm), `${memory}`], memory, limit }),
+  start: () => workerChild({ file: child, args: [join(quickjs, engineFile), `${memory}`], memory, limit }),
 })
 
 /** Starts a child as a worker thread, isolated only by the WebAssembly engine. */

@@ -22,7 +22,7 @@ export const infoDescriptor = 4
 const descriptors = [0, 1, 2, filterDescriptor, infoDescriptor]
 
 /** One clock tick in `/proc`: Node runs only on Linux systems with 100 ticks per second. */
-const tickMs = 10
+const clockTickMs = 10
 const maxStderr = 4096
 
 /** The error for a user that a container or user namespace does not have. */
@@ -62,7 +62,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   /** Reports that the child is ready once the child has said so and its process id is known. */
   const settle = () => {
     if (!greeted || first === undefined) return
-    inner = wrapped ? childOf(first) : first
+    inner = wrapped ? childPid(first) : first
     if (inner === undefined) life.failed("the program's process id is unknown")
     else life.started()
   }
@@ -106,13 +106,13 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
         else stdin.write(encodeFrame(kind, id, payload), () => resolve())
       }),
     cpuMs: () => (inner === undefined || life.over ? undefined : cpuOf(inner)),
-    freeze: () => !life.over && inner !== undefined && signalled(inner, 'SIGSTOP'),
-    thaw: () => void (inner !== undefined && signalled(inner, 'SIGCONT')),
+    freeze: () => !life.over && inner !== undefined && sendSignal(inner, 'SIGSTOP'),
+    thaw: () => void (inner !== undefined && sendSignal(inner, 'SIGCONT')),
     kill() {
       if (life.over || started.pid === undefined) return ended
       // Kill PID 1 of the namespace first, while its id is certainly valid, then the outer `bwrap` and its group.
-      if (first !== undefined) signalled(first, 'SIGKILL')
-      signalled(-started.pid, 'SIGKILL')
+      if (first !== undefined) sendSignal(first, 'SIGKILL')
+      sendSignal(-started.pid, 'SIGKILL')
       for (const stream of streams) stream?.destroy()
       return ended
     },
@@ -147,9 +147,10 @@ function reasonIn(words: string): string {
   return (lines.find((line) => /^bwrap: |Error/.test(line)) ?? lines.at(-1) ?? '').slice(0, 300)
 }
 
-const signalled = (pid: number, signal: NodeJS.Signals): boolean => unlessGone(() => process.kill(pid, signal)) ?? false
+const sendSignal = (pid: number, signal: NodeJS.Signals): boolean =>
+  unlessGone(() => process.kill(pid, signal)) ?? false
 
-const childOf = (pid: number): number | undefined =>
+const childPid = (pid: number): number | undefined =>
   unlessGone(() => Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1'), 10) || undefined)
 
 const cpuOf = (pid: number): number | undefined =>
@@ -157,7 +158,7 @@ const cpuOf = (pid: number): number | undefined =>
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The name in parentheses may contain any character, so count the fields from the closing parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * tickMs
+    return (Number(fields[11]) + Number(fields[12])) * clockTickMs
   })
 
 /** The result of `work`; undefined if it fails, usually because the process no longer exists. */

@@ -8,7 +8,7 @@ import { findProgram } from '../../process/programs.ts'
 import type { Runtime } from '../runtime.ts'
 import { type BwrapOptions, launchInBwrap } from './bwrap.ts'
 
-const run = promisify(execFile)
+const runInterpreter = promisify(execFile)
 
 /** Memory for the interpreter itself, including libraries and a few thread stacks. */
 const interpreterBytes = 160 * 1024 * 1024
@@ -19,7 +19,7 @@ interface Interpreter {
   readonly library: string
 }
 
-const question = `import json, os, sys, sysconfig
+const interpreterQuestion = `import json, os, sys, sysconfig
 print(json.dumps([os.path.realpath(sys.executable), sysconfig.get_path('stdlib')]))`
 
 /** The interpreters on this machine, preferred first. */
@@ -27,7 +27,7 @@ export async function findInterpreters(): Promise<readonly Interpreter[]> {
   const names = [...new Set([findProgram('python3'), '/usr/bin/python3'].flatMap((path) => path ?? []))]
   const answers = names.map(async (name) => {
     try {
-      const { stdout } = await run(name, ['-I', '-S', '-c', question], { timeout: 10_000 })
+      const { stdout } = await runInterpreter(name, ['-I', '-S', '-c', interpreterQuestion], { timeout: 10_000 })
       const [executable, library] = jsonValue(stdout) as [string, string]
       return [{ executable, library }]
     } catch {

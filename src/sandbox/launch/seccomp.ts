@@ -5,7 +5,7 @@
 
 type Numbers = readonly [x64: number | undefined, arm64: number | undefined]
 
-const refused: Readonly<Record<string, Numbers>> = {
+const refusedCalls: Readonly<Record<string, Numbers>> = {
   // System calls that access other processes.
   fork: [57, undefined],
   vfork: [58, undefined],
@@ -86,7 +86,7 @@ const refused: Readonly<Record<string, Numbers>> = {
  * Optional system calls: libraries work without them. `clone3` is refused because a filter cannot inspect its flags;
  * libraries then use `clone` instead.
  */
-const absent: Readonly<Record<string, Numbers>> = {
+const absentCalls: Readonly<Record<string, Numbers>> = {
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
@@ -104,16 +104,16 @@ const newest = 470
 
 const EPERM = 1
 const ENOSYS = 38
-const allow = 0x7fff_0000
+const allowAction = 0x7fff_0000
 const kill = 0x8000_0000
 const fail = (errno: number) => 0x0005_0000 | errno
 
 /** BPF operations. */
-const load = 0x20
+const loadOperation = 0x20
 const ifEqual = 0x15
 const ifAtLeast = 0x35
 const ifAnyOf = 0x45
-const answer = 0x06
+const answerOperation = 0x06
 
 /** Offsets in `seccomp_data`. */
 const callNumber = 0
@@ -127,25 +127,25 @@ export function seccompFilter(processor: string = process.arch): Buffer | undefi
   const refuse = (table: Readonly<Record<string, Numbers>>, errno: number) =>
     Object.values(table)
       .flatMap((row) => row[column] ?? [])
-      .flatMap((number) => [instruction(ifEqual, number, 0, 1), instruction(answer, fail(errno))])
+      .flatMap((number) => [instruction(ifEqual, number, 0, 1), instruction(answerOperation, fail(errno))])
   return Buffer.concat([
-    instruction(load, architecture),
+    instruction(loadOperation, architecture),
     instruction(ifEqual, audit[processor], 1, 0),
-    instruction(answer, kill),
-    instruction(load, callNumber),
+    instruction(answerOperation, kill),
+    instruction(loadOperation, callNumber),
     instruction(ifAtLeast, x32, 0, 1),
-    instruction(answer, fail(EPERM)),
+    instruction(answerOperation, fail(EPERM)),
     instruction(ifAtLeast, newest, 0, 1),
-    instruction(answer, fail(ENOSYS)),
-    ...refuse(refused, EPERM),
-    ...refuse(absent, ENOSYS),
+    instruction(answerOperation, fail(ENOSYS)),
+    ...refuse(refusedCalls, EPERM),
+    ...refuse(absentCalls, ENOSYS),
     // Allow new threads, but neither new processes nor new namespaces.
     instruction(ifEqual, clone[column] as number, 1, 0),
-    instruction(answer, allow),
-    instruction(load, firstArgument),
+    instruction(answerOperation, allowAction),
+    instruction(loadOperation, firstArgument),
     instruction(ifAnyOf, CLONE_THREAD, 1, 0),
-    instruction(answer, fail(EPERM)),
-    instruction(answer, allow),
+    instruction(answerOperation, fail(EPERM)),
+    instruction(answerOperation, allowAction),
   ])
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { ExecutionOutcome } from '../../core/executor.ts'
 import { parseExactly, parseJson } from '../../json/parse-json.ts'
 import { shorten } from '../../lib/message-text.ts'
-import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
+import { jsonLength, shortenJson, tooDeep, visibleLine } from './text.ts'
 
 export interface CodeAnswer {
   readonly status: ExecutionOutcome['status']
@@ -23,9 +23,9 @@ export interface CodeAnswer {
 /** Max characters in the whole result of `execute_code`. */
 export const maxAnswer = 24_000
 
-const maxMessage = 2000
+const maxErrorMessage = 2000
 /** Number of characters reserved for punctuation, member names and the notes about what was cut. */
-const reserve = 600
+const reservedCharacters = 600
 
 /** Converts a program's outcome into the answer for the model, which has at most `maxAnswer` characters. */
 export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
@@ -33,33 +33,33 @@ export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[
   const { error, reset } = outcome
   const frame = {
     status: outcome.status,
-    error: error && { ...error, message: shortened(error.message, maxMessage) },
+    error: error && { ...error, message: shortenJson(error.message, maxErrorMessage) },
     calls: listed.length > 0 ? listed : undefined,
-    reset: reset === undefined ? undefined : plainText(reset, 300),
+    reset: reset === undefined ? undefined : visibleLine(reset, 300),
     isolation: outcome.isolation ?? null,
     durationMs: Math.round(outcome.durationMs),
   }
-  const cut = [...outcome.truncated.slice(0, 5).map((text) => plainText(text, 200)), ...(omitted ? [omitted] : [])]
-  const used = JSON.stringify(frame).length + JSON.stringify(cut).length + reserve
-  const shown = fitted(outcome, maxAnswer - used)
+  const cut = [...outcome.truncated.slice(0, 5).map((text) => visibleLine(text, 200)), ...(omitted ? [omitted] : [])]
+  const used = JSON.stringify(frame).length + JSON.stringify(cut).length + reservedCharacters
+  const shown = fitOutput(outcome, maxAnswer - used)
   const truncated = [...cut, ...shown.cut]
   const { status, error: thrown, ...rest } = frame
   const note = truncated.length > 0 ? truncated : undefined
-  return wellFormed({ status, error: thrown, ...shown.members, ...rest, truncated: note })
+  return wellFormedAnswer({ status, error: thrown, ...shown.members, ...rest, truncated: note })
 }
 
 /** Replaces lone surrogates, which JSON can express but some clients cannot read. */
-function wellFormed(answer: CodeAnswer): CodeAnswer {
+function wellFormedAnswer(answer: CodeAnswer): CodeAnswer {
   const text = JSON.stringify(answer)
   if (!text.includes('\\ud')) return answer
   return parseExactly(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash)) as CodeAnswer
 }
 
 /** Shortens the value and the logs to fit. The value takes precedence, because it is the purpose of the program. */
-function fitted({ value, logs }: ExecutionOutcome, room: number) {
+function fitOutput({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))
-  const shownLogs = shortened(logs, forLogs)
+  const shownLogs = shortenJson(logs, forLogs)
   if (shownLogs !== logs) cut.push('The printed output was truncated.')
   const shownValue = value === undefined ? undefined : fittedValue(value, room - jsonLength(shownLogs))
   if (shownValue?.cut)
@@ -70,7 +70,7 @@ function fitted({ value, logs }: ExecutionOutcome, room: number) {
 function fittedValue(json: string, room: number): { readonly value: unknown; readonly cut: boolean } {
   const value = tooDeep(json) || parseJson(json) === undefined ? undefined : parseExactly(json)
   if (value !== undefined && JSON.stringify(value).length <= room) return { value, cut: false }
-  return { value: shortened(typeof value === 'string' ? value : json, room), cut: true }
+  return { value: shortenJson(typeof value === 'string' ? value : json, room), cut: true }
 }
 
 /**
@@ -117,18 +117,18 @@ interface ListedCall extends InnerCall {
 }
 
 const maxUngrouped = 12
-const maxListed = 60
+const maxListedGroups = 60
 
 function listCalls(calls: readonly InnerCall[]): { listed: readonly ListedCall[]; omitted: string | undefined } {
-  if (calls.length <= maxUngrouped) return { listed: calls.map(rounded), omitted: undefined }
-  const groups = grouped(calls)
-  const listed = groups.slice(0, maxListed)
+  if (calls.length <= maxUngrouped) return { listed: calls.map(roundCall), omitted: undefined }
+  const groups = groupCalls(calls)
+  const listed = groups.slice(0, maxListedGroups)
   const rest = calls.slice(listed.reduce((sum, { count = 1 }) => sum + count, 0))
   const omitted = rest.length === 0 ? undefined : `${rest.length} more calls are not listed: ${tally(rest)}.`
-  return { listed: listed.map(rounded), omitted }
+  return { listed: listed.map(roundCall), omitted }
 }
 
-function grouped(calls: readonly InnerCall[]): ListedCall[] {
+function groupCalls(calls: readonly InnerCall[]): ListedCall[] {
   const groups: ListedCall[] = []
   for (const call of calls) {
     const last = groups.at(-1)
@@ -146,10 +146,10 @@ function tally(calls: readonly InnerCall[]): string {
   return [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
 }
 
-const maxName = 100
+const maxListedName = 100
 
-const rounded = (call: ListedCall): ListedCall => ({
+const roundCall = (call: ListedCall): ListedCall => ({
   ...call,
-  tool: shorten(call.tool, maxName),
+  tool: shorten(call.tool, maxListedName),
   durationMs: Math.round(call.durationMs),
 })

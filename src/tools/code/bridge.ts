@@ -10,15 +10,15 @@ import { Json } from '../../json/json.ts'
 import { runNestedCall } from '../meta/nested-call.ts'
 import { createCallLog, type InnerCall } from './answer.ts'
 import {
-  failureOf,
+  failureWords,
+  hostRefusal,
   type ProgramCall,
+  programFailure,
   readProgramCall,
   readProgramCalls,
-  refusalOf,
-  unwrapped,
-  wordsOf,
+  resultJson,
 } from './program-messages.ts'
-import { plainText } from './text.ts'
+import { visibleLine } from './text.ts'
 import { resolveTool } from './tool-names.ts'
 
 /** Limits per program. The host enforces them and does not rely on the sandbox. */
@@ -71,9 +71,9 @@ export class ProgramBridge {
 
   async host(name: string, input: string, signal: AbortSignal): Promise<string> {
     const { question, open } = this.#limits
-    if (this.#over.signal.aborted) throw refusalOf('CANCELLED', programOver)
-    if (input.length > question || this.#open + input.length > open) throw tooLong(question)
-    using ending = abortWith(signal, cancelled)
+    if (this.#over.signal.aborted) throw hostRefusal('CANCELLED', programOver)
+    if (input.length > question || this.#open + input.length > open) throw requestTooLong(question)
+    using ending = abortWith(signal, programCancelled)
     const until = AbortSignal.any([this.#call.signal, this.#over.signal, ending.signal])
     const work = (async () => this.#respond(name, input, until))()
     this.#underWay.add(work)
@@ -88,7 +88,7 @@ export class ProgramBridge {
 
   /** Cancels the calls in flight, waits for them to end, and returns all calls that the program made. */
   async end(): Promise<readonly InnerCall[]> {
-    this.#over.abort(cancelled())
+    this.#over.abort(programCancelled())
     await Promise.allSettled(this.#underWay)
     return this.#log.calls
   }
@@ -97,7 +97,7 @@ export class ProgramBridge {
     const room = { left: this.#limits.answer }
     if (name === 'call') return this.#answer(readProgramCall(input), room, signal)
     if (name === 'calls') return this.#answerAll(readProgramCalls(input, this.#limits.calls), room, signal)
-    throw refusalOf('INVALID_ARGUMENTS', `There is no host function "${name.slice(0, 100)}".`)
+    throw hostRefusal('INVALID_ARGUMENTS', `There is no host function "${name.slice(0, 100)}".`)
   }
 
   /** Runs a batch of calls in parallel, for languages whose programs cannot await several calls at once. */
@@ -113,10 +113,10 @@ export class ProgramBridge {
 
   /** Runs one call. Returns the result for the program as JSON text, or throws a HostRefusal. */
   async #answer(question: ProgramCall, room: AnswerRoom, signal: AbortSignal): Promise<string> {
-    if (++this.#made > this.#limits.calls) throw tooMany(this.#limits.calls)
+    if (++this.#made > this.#limits.calls) throw tooManyCalls(this.#limits.calls)
     const { server, tool } = question
     const call = this.#call
-    const record = this.#log.begin(plainText(server === undefined ? tool : `${server}.${tool}`, 100))
+    const record = this.#log.begin(visibleLine(server === undefined ? tool : `${server}.${tool}`, 100))
     let sent = false
     try {
       using _ = await this.#slots.take(call.caller.principal, signal)
@@ -128,7 +128,7 @@ export class ProgramBridge {
         sent = true
       }
       const { progressToken: _own, ...meta } = call.input.meta
-      const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked, starting }
+      const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: programPeer, starting }
       const result = await endWith(signal, runNestedCall(this.#access, { ...call, signal }, asked, carried))
       const text = textFor(result, `${asked.server}.${asked.tool}`, room.left)
       record.end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
@@ -137,7 +137,7 @@ export class ProgramBridge {
       return text
     } catch (thrown) {
       if (thrown instanceof HostRefusal) throw thrown
-      const { status, refusal } = failureOf(thrown, sent)
+      const { status, refusal } = programFailure(thrown, sent)
       record.end(status, refusal.code)
       throw refusal
     } finally {
@@ -156,22 +156,22 @@ export class ProgramBridge {
 
 /** The result as text for the program, or an error if the tool failed or its result is too large. */
 function textFor({ body, isError, refusal }: Result, tool: string, room: number): string | HostRefusal {
-  if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
+  if (isError) return hostRefusal(refusal?.code ?? 'TOOL_ERROR', failureWords(body.value))
   // A result may hold the same data twice, as text and as structured content, so it may be larger than `room`. Do not
   // even parse a result that is larger than that.
-  const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body)
+  const text = body.bytes.length > 4 * room + 4096 ? undefined : resultJson(body)
   if (text !== undefined && text.length <= room) return text
   const sentence = `${tool} ran, but its result is too large for the program (${room} characters left). Request less.`
   return new HostRefusal('RESULT_TOO_LARGE', sentence)
 }
 
 const programOver = 'The program ended before this call returned.'
-const cancelled = () => new ToolwayError('CANCELLED', programOver)
+const programCancelled = () => new ToolwayError('CANCELLED', programOver)
 
-const tooMany = (calls: number) =>
+const tooManyCalls = (calls: number) =>
   new HostRefusal('OVERLOADED', `The program reached the limit of ${calls} calls. Request more in each call.`)
 
-const tooLong = (characters: number) =>
+const requestTooLong = (characters: number) =>
   new HostRefusal(
     'INVALID_ARGUMENTS',
     `A call's arguments may have at most ${characters} characters. Send less at a time.`,
@@ -183,6 +183,6 @@ const cannotAsk = 'A program cannot ask a person. Call this tool directly, not f
  * The peer for a program's calls. A program has no user to ask, so a call that needs approval waits for people who can
  * answer elsewhere, but only until the program's time is over.
  */
-const unasked = quietPeer(() =>
+const programPeer = quietPeer(() =>
   Promise.reject(new ToolwayError('DENIED_BY_POLICY', cannotAsk, { auditReason: 'not_approved' })),
 )

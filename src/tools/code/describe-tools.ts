@@ -5,15 +5,15 @@ import { ToolwayError } from '../../core/errors.ts'
 import { structuredResult } from '../../core/result.ts'
 import type { Wait } from '../../core/waiting.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { waitOf } from '../meta/nested-call.ts'
+import { waitFor } from '../meta/nested-call.ts'
 import { agentId, type MetaToolsOptions } from '../meta/shared.ts'
-import { declare, toolDeclaration } from './declarations/schema-type.ts'
-import { plainText } from './text.ts'
-import { type Names, namesOf } from './tool-names.ts'
+import { declareServers, toolDeclaration } from './declarations/schema-type.ts'
+import { visibleLine } from './text.ts'
+import { type Names, programNames } from './tool-names.ts'
 
 const charactersPerToken = 4
 /** Max characters per tool; types beyond that become `unknown`. */
-const maxTool = 6000
+const maxToolCharacters = 6000
 
 const describeToolsInput = z.object({
   agent_id: agentId,
@@ -26,7 +26,7 @@ const describeToolsInput = z.object({
 })
 
 /** Describes the requested tools as TypeScript declarations, for models that write programs (B9). */
-export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
+export const describeToolsTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'describe_tools',
     title: 'Describe tools',
@@ -43,11 +43,11 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const unknown: { name: string; message: string }[] = []
       const found = new Map<Served['entry'], Served>()
       for (const name of new Set(names)) {
-        const meant = await meaning(view, name, usable, waitOf(call))
+        const meant = await meantTools(view, name, usable, waitFor(call))
         if (typeof meant === 'string') unknown.push({ name, message: meant })
         else for (const served of meant) found.set(served.entry, served)
       }
-      const { declarations, leftOut } = written([...found.values()], namesOf(view.list('tool')), max_tokens)
+      const { declarations, leftOut } = declareFitting([...found.values()], programNames(view.list('tool')), max_tokens)
       const tokens = Math.ceil(declarations.length / charactersPerToken)
       const answer = {
         declarations,
@@ -62,9 +62,9 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 
 type Usable = (served: Served) => boolean
 
-async function meaning(view: View, name: string, usable: Usable, wait: Wait): Promise<readonly Served[] | string> {
+async function meantTools(view: View, name: string, usable: Usable, wait: Wait): Promise<readonly Served[] | string> {
   const spelling = name.startsWith('tools.') ? name.slice('tools.'.length) : name
-  const spelt = () => bySpelling(namesOf(view.list('tool')), spelling).filter(usable)
+  const spelt = () => bySpelling(programNames(view.list('tool')), spelling).filter(usable)
   const known = spelt()
   if (known.length > 0) return known
   try {
@@ -73,7 +73,7 @@ async function meaning(view: View, name: string, usable: Usable, wait: Wait): Pr
     if (served.length > 0) return served
     // If the caller may not use the server, the message must not reveal whether the server has the tool.
     const closed = view.refusal(entry.server)?.message
-    return closed ?? `${plainText(spelling, 100)} is not a tool that your programs may use.`
+    return closed ?? `${visibleLine(spelling, 100)} is not a tool that your programs may use.`
   } catch (thrown) {
     // `resolve` may have started the server, so its tools may be known now: look for the identifiers again.
     const woken = spelt()
@@ -92,7 +92,7 @@ function bySpelling(names: Names, spelling: string): Served[] {
 }
 
 /** Declares tools in order while they fit into `tokens`: always the first tool, and never only part of a tool. */
-function written(tools: readonly Served[], names: Names, tokens: number) {
+function declareFitting(tools: readonly Served[], names: Names, tokens: number) {
   const servers = new Map<string, string[]>()
   const leftOut: string[] = []
   let left = tokens * charactersPerToken
@@ -101,10 +101,10 @@ function written(tools: readonly Served[], names: Names, tokens: number) {
     const { name, exactSchema } = served.entry
     const definition = exactSchema ? { ...served.entry.definition, inputSchema: exactSchema } : served.entry.definition
     const first = servers.size === 0
-    const text = toolDeclaration({ identifier: tool, name, definition }, Math.min(maxTool, left))
+    const text = toolDeclaration({ identifier: tool, name, definition }, Math.min(maxToolCharacters, left))
     if (left < text.length && !first) leftOut.push(`${server}.${tool}`)
     else servers.set(server, [...(servers.get(server) ?? []), text])
     left -= first || left >= text.length ? text.length : 0
   }
-  return { declarations: declare(servers), leftOut }
+  return { declarations: declareServers(servers), leftOut }
 }

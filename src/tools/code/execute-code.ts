@@ -149,7 +149,7 @@ export function environmentAsked(
   return environmentKey(caller, environment, spoken)
 }
 
-const spelt = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' }
+const languageNames = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' }
 
 const scopes = {
   javascript:
@@ -168,12 +168,12 @@ function describeSandbox(grants: SandboxGrants): string {
   const python = languages.includes('python')
   const javascript = languages.some((language) => language !== 'python')
   return [
-    `Runs a program (${languages.map((language) => spelt[language]).join(', ')}) in a sandbox${withheld(grants)}.`,
+    `Runs a program (${languages.map((language) => languageNames[language]).join(', ')}) in a sandbox${withheld(grants)}.`,
     'Use it to combine, filter or count the results of many tool calls: you see only the value of the last expression',
     `(or the returned value) and the printed output, up to ${maxAnswer / 1000},000 characters.`,
     ...(javascript ? [scopes.javascript] : []),
     ...(python ? [`${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`] : []),
-    ...granted(grants, javascript),
+    ...grantSentences(grants, javascript),
     `Limits: ${grants.timeout / 1000} s and ${codeLimits.calls} calls.`,
   ].join(' ')
 }
@@ -183,7 +183,7 @@ function withheld({ allowNetwork, allowPaths }: SandboxGrants): string {
   return none.length === 0 ? '' : ` without access to ${none.join(' or ')}`
 }
 
-function granted({ allowNetwork, allowPaths }: SandboxGrants, javascript: boolean): readonly string[] {
+function grantSentences({ allowNetwork, allowPaths }: SandboxGrants, javascript: boolean): readonly string[] {
   return [
     ...(javascript && allowNetwork.length > 0 ? [`In JavaScript, fetch(url) can reach ${some(allowNetwork)}.`] : []),
     ...(allowPaths.length > 0

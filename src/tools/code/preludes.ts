@@ -1,4 +1,4 @@
-import { reserved } from './tool-names.ts'
+import { reservedProperties } from './tool-names.ts'
 
 /** Defines the globals of JavaScript programs. Changing them gains nothing, because the host checks every call. */
 export const javascriptPrelude = `(() => {
@@ -20,7 +20,7 @@ export const javascriptPrelude = `(() => {
       throw failure
     })
   }
-  const reserved = new Set(${JSON.stringify([...reserved])})
+  const reserved = new Set(${JSON.stringify([...reservedProperties])})
   const named = (target, get) =>
     new Proxy(target, {
       get: (_, key) => (typeof key === 'symbol' || reserved.has(key) ? undefined : get(key)),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Json } from '../../json/json.ts'
-import { readProgramCall, readProgramCalls, unwrapped } from './program-messages.ts'
+import { readProgramCall, readProgramCalls, resultJson } from './program-messages.ts'
 
 const odd = '{"n":1326954198812345679, "f":1.0}'
 
@@ -11,8 +11,8 @@ test('V5: the arguments of a program’s calls keep the bytes in which it wrote 
 })
 
 test('V5: a result reaches the program with the bytes that the server wrote', () => {
-  expect(unwrapped(Json.raw(Buffer.from(`{"content":[],"structuredContent":${odd}}`)))).toBe(odd)
-  expect(unwrapped(Json.of({ content: [{ type: 'text', text: odd }] }))).toBe(odd)
+  expect(resultJson(Json.raw(Buffer.from(`{"content":[],"structuredContent":${odd}}`)))).toBe(odd)
+  expect(resultJson(Json.of({ content: [{ type: 'text', text: odd }] }))).toBe(odd)
 })
 
 test('V5: a call whose arguments can be read in two ways is refused', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Served } from '../../core/access.ts'
-import { identifiersOf, namesOf, reserved } from './tool-names.ts'
+import { identifiersOf, programNames, reservedProperties } from './tool-names.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
 const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))
@@ -29,7 +29,7 @@ test('B9: names that would be one identifier each get a part of their hash; one 
 
 const names = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'b', '-', '_', '.', '$', '1', 'ü'), maxLength: 6 }),
-  fc.constantFrom(...reserved, 'a'.repeat(100), `${'a'.repeat(100)}-`, 'a_a', 'a-a'),
+  fc.constantFrom(...reservedProperties, 'a'.repeat(100), `${'a'.repeat(100)}-`, 'a_a', 'a-a'),
   fc.string({ unit: anyUnit }),
 )
 
@@ -40,7 +40,7 @@ test('B9: identifiers never collide, are identifiers, and depend on the names al
       expect(new Set(identifiers.values()).size).toBe(all.length)
       for (const identifier of identifiers.values()) {
         expect(identifier).toMatch(/^[A-Za-z_$][\w$]{0,80}$/)
-        expect(reserved).not.toContain(identifier)
+        expect(reservedProperties).not.toContain(identifier)
       }
       expect(new Map([...identifiersOf([...all].reverse())].sort())).toEqual(new Map([...identifiers].sort()))
     }),
@@ -64,7 +64,7 @@ test('B9: exact names come before identifiers, for servers and tools alike', () 
     served('my_files', 'x'),
     served('other', 'y-z'),
   ]
-  const { find, identifiers, server } = namesOf(list)
+  const { find, identifiers, server } = programNames(list)
   expect(find('my-files', 'get-sum')).toBe(list[0])
   expect(find('my-files', 'get_sum')).toBe(list[1])
   expect(find('my_files', 'x')).toBe(list[2])

@@ -6,7 +6,7 @@ import type { ProgramCall } from './program-messages.ts'
 export type Names = ReturnType<typeof createNames>
 
 /** The names of the tools in a list. They are cached by list, because a list stays the same object until it changes. */
-export const namesOf = memoizeByObject(createNames)
+export const programNames = memoizeByObject(createNames)
 
 interface Spelt {
   readonly identifiers: ReadonlyMap<string, string>
@@ -16,13 +16,13 @@ interface Spelt {
 type ToolsByName = ReadonlyMap<string, Served>
 
 /** The identifiers of a server's tools. Computed on first use, because most servers are never used by a program. */
-const spellingsOf = memoizeByObject((tools: ToolsByName) => spell(tools.keys()))
+const spellingsOf = memoizeByObject((tools: ToolsByName) => spellIdentifiers(tools.keys()))
 
 function createNames(tools: readonly Served[]) {
   const servers = new Map<string, ToolsByName>()
   for (const [server, served] of Map.groupBy(tools, ({ entry }) => entry.server))
     servers.set(server, new Map(served.map((one) => [one.entry.name, one])))
-  const { identifiers, names } = spell(servers.keys())
+  const { identifiers, names } = spellIdentifiers(servers.keys())
   /** The exact name of a server, given either that name or the server's identifier. */
   const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
   return {
@@ -40,7 +40,7 @@ function createNames(tools: readonly Served[]) {
   }
 }
 
-function spell(exact: Iterable<string>): Spelt {
+function spellIdentifiers(exact: Iterable<string>): Spelt {
   const identifiers = identifiersOf(exact)
   return { identifiers, names: new Map([...identifiers].map(([name, identifier]) => [identifier, name])) }
 }
@@ -56,10 +56,13 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
   const taken = new Set(all.filter(isIdentifier))
   for (const name of taken) identifiers.set(name, name)
   const others = all.filter((name) => !taken.has(name))
-  const wanted = Map.groupBy(others, plain)
+  const wanted = Map.groupBy(others, plainIdentifier)
   for (const name of others) {
-    const alone = wanted.get(plain(name))?.length === 1 && !taken.has(plain(name)) && !reserved.has(plain(name))
-    const identifier = alone ? plain(name) : withHash(name, taken)
+    const alone =
+      wanted.get(plainIdentifier(name))?.length === 1 &&
+      !taken.has(plainIdentifier(name)) &&
+      !reservedProperties.has(plainIdentifier(name))
+    const identifier = alone ? plainIdentifier(name) : withHash(name, taken)
     taken.add(identifier)
     identifiers.set(name, identifier)
   }
@@ -67,22 +70,22 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
 }
 
 /** Properties that JavaScript itself reads from objects. A program cannot use them as tool names. */
-export const reserved = new Set('then toJSON toString valueOf constructor prototype __proto__'.split(' '))
+export const reservedProperties = new Set('then toJSON toString valueOf constructor prototype __proto__'.split(' '))
 
-const maxLength = 64
+const maxIdentifierLength = 64
 
 const isIdentifier = (name: string) =>
-  name.length <= maxLength && /^[A-Za-z_$][\w$]*$/.test(name) && !reserved.has(name)
+  name.length <= maxIdentifierLength && /^[A-Za-z_$][\w$]*$/.test(name) && !reservedProperties.has(name)
 
-const plain = (name: string): string => {
-  const letters = name.slice(0, maxLength - 1).replaceAll(/[^\w$]/g, '_')
+const plainIdentifier = (name: string): string => {
+  const letters = name.slice(0, maxIdentifierLength - 1).replaceAll(/[^\w$]/g, '_')
   return /^[A-Za-z_$]/.test(letters) ? letters : `_${letters}`
 }
 
 function withHash(name: string, taken: ReadonlySet<string>): string {
   const hash = createHash('sha256').update(name).digest('hex')
   for (let length = 6; ; length++) {
-    const identifier = `${plain(name.slice(0, 40))}_${hash.slice(0, length)}`
+    const identifier = `${plainIdentifier(name.slice(0, 40))}_${hash.slice(0, length)}`
     if (!taken.has(identifier) || length > hash.length) return identifier
   }
 }
@@ -90,7 +93,7 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
 /** Finds the tool that a program calls. The call itself is authorized when it is made. */
 export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: LookupOptions): Promise<Served> {
   if (server === undefined) return view.resolve('tool', tool, wait)
-  const find = () => namesOf(view.list('tool')).find(server, tool)
+  const find = () => programNames(view.list('tool')).find(server, tool)
   const known = find()
   if (known) return known
   try {
@@ -105,7 +108,7 @@ export async function resolveTool(view: View, { server, tool }: ProgramCall, wai
 
 /** The exact name of a server, given that name or its identifier, even if the server's tools are not known yet. */
 function serverNamed(view: View, spelling: string): string {
-  const exact = namesOf(view.list('tool')).server(spelling)
+  const exact = programNames(view.list('tool')).server(spelling)
   if (exact !== undefined) return exact
   const identifiers = [...identifiersOf(view.servers().map(({ name }) => name))]
   return identifiers.find(([, identifier]) => identifier === spelling)?.[0] ?? spelling

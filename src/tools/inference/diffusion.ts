@@ -5,11 +5,11 @@ import { guardedGet } from '../../egress/guarded-get.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { get, type ModelTask, noAnswer, postJson } from './model-server.ts'
+import { getFile, type ModelTask, noAnswer, postTaskJson } from './model-server.ts'
 import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, modelTask } from './models.ts'
 
 /** Makes images from a description (F17). Undefined if no model is configured. */
-export function diffusion(options: InferenceOptions): Tool | undefined {
+export function diffusionTool(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('diffusion', options)
   if (choice.names.length === 0) return undefined
   const { maxBytes } = options.config.native.inference
@@ -31,7 +31,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     async run({ prompt, size, n, model: asked }, { signal }) {
       const task = modelTask(options, 'diffusion', choice.pick(asked), signal)
       const made = await request(task, { prompt, n, size })
-      const images = await Promise.all(made.map((one) => bytesOf(task, one))).catch(answered)
+      const images = await Promise.all(made.map((one) => bytesOf(task, one))).catch(failDownload)
       const content = images.map((bytes) => {
         const mimeType = sniffedType(bytes)
         if (!mimeType?.startsWith('image/')) throw noAnswer(task, 'images')
@@ -55,8 +55,8 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
 
   async function ask(task: ModelTask, wishes: object): Promise<readonly Made[]> {
     // Base64 is a third larger than the image, and there may be several images.
-    const { bytes } = await postJson(task, '/images/generations', wishes, 'application/json', maxBytes * 2)
-    const read = answer.safeParse(parseJson(bytes.toString('utf8')))
+    const { bytes } = await postTaskJson(task, '/images/generations', wishes, 'application/json', maxBytes * 2)
+    const read = imagesAnswer.safeParse(parseJson(bytes.toString('utf8')))
     if (!read.success) throw noAnswer(task, 'images')
     return read.data.data
   }
@@ -68,22 +68,22 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     const base = new URL(model.baseUrl)
     const target = URL.parse(url ?? '', base.origin)
     if (!target) throw noAnswer(task, 'images')
-    if (target.origin === base.origin) return (await get(task, target, maxBytes)).bytes
+    if (target.origin === base.origin) return (await getFile(task, target, maxBytes)).bytes
     return (await guardedGet(target.href, { vet: options.vet, signal, maxBytes, accept: 'image/*' })).bytes
   }
 }
 
 /** Marks a failed download: repeating the call would generate the images again. */
-function answered(thrown: unknown): never {
+function failDownload(thrown: unknown): never {
   if (!(thrown instanceof ToolwayError)) throw thrown
   throw new ToolwayError(thrown.code, thrown.message, { ...thrown.details, requestOnly: true })
 }
 
-const answer = z.object({
+const imagesAnswer = z.object({
   data: z
     .array(z.object({ b64_json: z.string().nullish(), url: z.string().nullish() }))
     .min(1)
     .max(16),
 })
 
-type Made = z.output<typeof answer>['data'][number]
+type Made = z.output<typeof imagesAnswer>['data'][number]

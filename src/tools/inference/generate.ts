@@ -10,24 +10,24 @@ import { sniffedType } from '../media-type.ts'
 import {
   type AnswerParser,
   bytesFrom,
-  type Choice,
   choiceFor,
-  completionOf,
+  completeText,
   type InferenceOptions,
   inferenceTraits,
   type LanguageModel,
+  type ModelChoice,
   modelArgument,
 } from './models.ts'
 
-const maxLength = 1_000_000
+const maxTextLength = 1_000_000
 
-const message = z.strictObject({
+const messageInput = z.strictObject({
   role: z.enum(['system', 'user', 'assistant']),
-  content: z.string().max(maxLength),
+  content: z.string().max(maxTextLength),
 })
 
 /** Generates text with a language model, as JSON if a schema is given (F17). Undefined if no model is configured. */
-export function generate(options: InferenceOptions): Tool | undefined {
+export function generateTool(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('generate', options)
   if (choice.names.length === 0) return undefined
   return defineTool({
@@ -37,9 +37,9 @@ export function generate(options: InferenceOptions): Tool | undefined {
       'Generates text with a language model: an answer to a prompt, or the next message in a conversation. With a schema, ' +
       'the answer is JSON that matches it.',
     input: z.object({
-      prompt: z.string().max(maxLength).optional().describe('The prompt. Pass either this or messages.'),
-      messages: z.array(message).min(1).max(200).optional().describe('A conversation to continue.'),
-      system: z.string().max(maxLength).optional().describe('The system prompt.'),
+      prompt: z.string().max(maxTextLength).optional().describe('The prompt. Pass either this or messages.'),
+      messages: z.array(messageInput).min(1).max(200).optional().describe('A conversation to continue.'),
+      system: z.string().max(maxTextLength).optional().describe('The system prompt.'),
       max_tokens: z.int().min(1).max(1_000_000).optional(),
       temperature: z.number().min(0).max(2).optional(),
       schema: z.record(z.string(), z.unknown()).optional().describe('A JSON Schema for the answer.'),
@@ -64,7 +64,7 @@ export function generate(options: InferenceOptions): Tool | undefined {
       }
       const answer = schema
         ? await matchingAnswer(model, request, schema, options)
-        : withoutRestore(await completionOf(model, request))
+        : withoutRestore(await completeText(model, request))
       return resultOf({
         content: [{ type: 'text', text: answer.text }],
         structuredContent: { model: model.name, ...answer },
@@ -73,7 +73,7 @@ export function generate(options: InferenceOptions): Tool | undefined {
   })
 }
 
-type Completion = Awaited<ReturnType<typeof completionOf>>
+type Completion = Awaited<ReturnType<typeof completeText>>
 
 const withoutRestore = ({ restore: _, ...completion }: Completion) => completion
 
@@ -88,7 +88,7 @@ async function matchingAnswer(
   if ('unfit' in answers) throw invalidArguments(`The schema cannot be used: ${answers.unfit}.`)
   const constraint = { name: 'answer', schema }
   const ask = async (messages: readonly ChatMessage[]) => {
-    const completion = await completionOf(model, { ...request, messages, constraint })
+    const completion = await completeText(model, { ...request, messages, constraint })
     const { text, restore, finish_reason } = completion
     return { completion, found: answers.read(text, restore, !['length', 'interrupted'].includes(finish_reason)) }
   }
@@ -98,8 +98,8 @@ async function matchingAnswer(
     ...request.messages,
     ...correctionMessages(first.completion.text, `It ${first.found.problem}.`),
   ])
-  if ('problem' in second.found) throw unusable(model.name, second.found.problem)
-  const usage = sum(first.completion.usage, second.completion.usage)
+  if ('problem' in second.found) throw unusableAnswers(model.name, second.found.problem)
+  const usage = sumUsage(first.completion.usage, second.completion.usage)
   return { ...answerOf(second.completion, second.found.value), usage }
 }
 
@@ -110,7 +110,7 @@ const answerOf = (completion: Completion, value: unknown) => ({
   value,
 })
 
-const sum = (one: Completion['usage'], other: Completion['usage']): Completion['usage'] =>
+const sumUsage = (one: Completion['usage'], other: Completion['usage']): Completion['usage'] =>
   one && other
     ? {
         prompt_tokens: one.prompt_tokens + other.prompt_tokens,
@@ -118,13 +118,13 @@ const sum = (one: Completion['usage'], other: Completion['usage']): Completion['
       }
     : (one ?? other)
 
-function unusable(model: string, problem: string): ToolwayError {
+function unusableAnswers(model: string, problem: string): ToolwayError {
   const sentence = `The model ${model} did not give a usable answer in two attempts: the last answer ${problem}.`
   const advice = 'Use a simpler schema, a larger max_tokens or another model.'
   return new ToolwayError('SERVER_UNAVAILABLE', `${sentence} ${advice}`, { requestOnly: true })
 }
 
-function languageModel({ models }: InferenceOptions, choice: Choice, asked: string | undefined): LanguageModel {
+function languageModel({ models }: InferenceOptions, choice: ModelChoice, asked: string | undefined): LanguageModel {
   const name = choice.pick(asked)
   const model = models.get(name)
   if (model) return model
@@ -148,15 +148,15 @@ const plainJson: AnswerParser = {
   },
 }
 
-const maxImages = 8
+const maxVisionImages = 8
 
-const image = z.strictObject({
+const imageInput = z.strictObject({
   data: z.string().optional().describe('The image in base64.'),
   url: z.string().optional().describe('The https URL of the image, instead of data.'),
 })
 
 /** Answers questions about images (F17). Undefined if no model is configured. */
-export function vision(options: InferenceOptions): Tool | undefined {
+export function visionTool(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('vision', options)
   if (choice.names.length === 0) return undefined
   const { maxBytes } = options.config.native.inference
@@ -166,7 +166,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
     description: 'Answers a question about one or more images: describe, read or compare them.',
     input: z.object({
       prompt: z.string().max(100_000).default('What is in this image?').describe('The question about the images.'),
-      images: z.array(image).min(1).max(maxImages),
+      images: z.array(imageInput).min(1).max(maxVisionImages),
       max_tokens: z.int().min(1).max(1_000_000).optional(),
       model: modelArgument(choice),
     }),
@@ -184,7 +184,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
         { type: 'text' as const, text: prompt },
         ...seen.map((url) => ({ type: 'image_url' as const, image_url: { url } })),
       ]
-      const { restore: _, ...completion } = await completionOf(model, {
+      const { restore: _, ...completion } = await completeText(model, {
         messages: [{ role: 'user', content }],
         owner: caller.principal,
         signal,
@@ -198,7 +198,11 @@ export function vision(options: InferenceOptions): Tool | undefined {
   })
 
   /** An image as a `data:` URL. Images are fetched here, from vetted addresses: the model server never gets the URL. */
-  async function dataUrl({ data, url }: z.output<typeof image>, field: string, signal: AbortSignal): Promise<string> {
+  async function dataUrl(
+    { data, url }: z.output<typeof imageInput>,
+    field: string,
+    signal: AbortSignal,
+  ): Promise<string> {
     if ((data === undefined) === (url === undefined))
       throw invalidArguments(`"${field}" must have either "data" or "url".`)
     const { bytes, mimeType } =

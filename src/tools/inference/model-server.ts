@@ -34,7 +34,7 @@ interface InferenceRequest {
 }
 
 /** Posts to a model server. Does not follow redirects, because the new target would get the API key. */
-export function post(task: ModelTask, { path, body, contentType, accept }: InferenceRequest, maxBytes: number) {
+export function postTask(task: ModelTask, { path, body, contentType, accept }: InferenceRequest, maxBytes: number) {
   const url = new URL(task.model.baseUrl)
   const target = `${url.pathname.replace(/\/+$/, '')}${path}${url.search}`
   const headers = { 'content-type': contentType, accept }
@@ -42,8 +42,8 @@ export function post(task: ModelTask, { path, body, contentType, accept }: Infer
 }
 
 /** Posts JSON; the server gets its own name of the model. */
-export const postJson = (task: ModelTask, path: string, body: object, accept: string, maxBytes: number) =>
-  post(
+export const postTaskJson = (task: ModelTask, path: string, body: object, accept: string, maxBytes: number) =>
+  postTask(
     task,
     {
       path,
@@ -55,14 +55,14 @@ export const postJson = (task: ModelTask, path: string, body: object, accept: st
   )
 
 /** Downloads a file from a URL on the model server itself. */
-export const get = (task: ModelTask, url: URL, maxBytes: number) =>
+export const getFile = (task: ModelTask, url: URL, maxBytes: number) =>
   exchange(task, { method: 'GET', path: url.pathname + url.search, headers: {} }, maxBytes)
 
-type Exchange = Pick<Parameters<HttpClient['request']>[0], 'method' | 'path' | 'body'> & {
+type ModelExchange = Pick<Parameters<HttpClient['request']>[0], 'method' | 'path' | 'body'> & {
   readonly headers: Readonly<Record<string, string>>
 }
 
-async function exchange(task: ModelTask, request: Exchange, maxBytes: number) {
+async function exchange(task: ModelTask, request: ModelExchange, maxBytes: number) {
   const { name, model, clock, signal } = task
   const url = new URL(model.baseUrl)
   const { headers, secrets } = modelCredentials(name, url, model.apiKey)
@@ -82,9 +82,9 @@ async function exchange(task: ModelTask, request: Exchange, maxBytes: number) {
     const { bytes, truncated } = await readBody(answer.body, encoding, isGood ? maxBytes : maxErrorBytes)
     if (!isGood) {
       const serverMessage = readServerMessage(truncated ? '' : bytes.toString('utf8'), secrets)
-      throw refused(task, url, { status, serverMessage, retryAfterMs: retryDelayMs(header, clock.now()) })
+      throw taskRefusal(task, url, { status, serverMessage, retryAfterMs: retryDelayMs(header, clock.now()) })
     }
-    if (truncated) throw tooLarge(task, maxBytes)
+    if (truncated) throw modelAnswerTooLarge(task, maxBytes)
     return { type: header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? '', bytes }
   } catch (thrown) {
     signal.throwIfAborted()
@@ -92,7 +92,7 @@ async function exchange(task: ModelTask, request: Exchange, maxBytes: number) {
   }
 }
 
-const refused = ({ name, task }: ModelTask, { origin }: URL, refusal: ModelRefusal): ToolwayError =>
+const taskRefusal = ({ name, task }: ModelTask, { origin }: URL, refusal: ModelRefusal): ToolwayError =>
   modelRefusalError(
     { name, origin },
     refusal,
@@ -102,7 +102,7 @@ const refused = ({ name, task }: ModelTask, { origin }: URL, refusal: ModelRefus
 export const noAnswer = ({ name, task }: ModelTask, wanted: string): ToolwayError =>
   modelServerFailure(name, `did not return ${wanted}. Check native.inference.${task}.`, { requestOnly: true })
 
-function tooLarge({ name }: ModelTask, maxBytes: number): ToolwayError {
+function modelAnswerTooLarge({ name }: ModelTask, maxBytes: number): ToolwayError {
   const advice = 'Request less, or ask the operator to raise native.inference.maxBytes.'
   return modelServerFailure(name, `sent more than ${maxBytes} bytes. ${advice}`, { requestOnly: true })
 }

@@ -11,10 +11,10 @@ import { sniffedType } from '../media-type.ts'
 
 export type InferenceTask = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
 
-export type ModelConfig = Config['models'][string]
-export type ServedModel = Extract<ModelConfig, { kind: 'openai' }>
+export type InferenceModelConfig = Config['models'][string]
+export type ServedModel = Extract<InferenceModelConfig, { kind: 'openai' }>
 
-export interface Choice {
+export interface ModelChoice {
   /** The models allowed for the task, the default first. Empty if the task is not available. */
   readonly names: readonly string[]
   /** Validates the requested name. Returns the default if no name was requested. */
@@ -22,10 +22,10 @@ export interface Choice {
 }
 
 /** Whether a model can run a task. A model that runs in this process can only generate text. */
-const fits = (task: InferenceTask, { kind, disabled }: ModelConfig) =>
+const canRun = (task: InferenceTask, { kind, disabled }: InferenceModelConfig) =>
   !disabled && (task === 'generate' || kind === 'openai')
 
-const seesImages = (model: ModelConfig | undefined): boolean =>
+const seesImages = (model: InferenceModelConfig | undefined): boolean =>
   model?.kind === 'openai' && model.vision && !model.disabled
 
 /** Whether a tool does not run just any model: it runs none, or one is configured for its task. */
@@ -37,8 +37,8 @@ export function hasOwnModel({ models, native }: Pick<Config, 'models' | 'native'
 }
 
 /** The models for a task. The default is the model configured for it, else the chat loop's if it is able, else the first. */
-export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): Choice {
-  const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
+export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): ModelChoice {
+  const all = Object.entries(config.models).flatMap(([name, model]) => (canRun(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
   if (wanted !== undefined && !all.includes(wanted)) {
     log.warn(
@@ -84,7 +84,7 @@ interface InferenceCompletionRequest {
   readonly signal: AbortSignal
   readonly maxTokens?: number | undefined
   readonly temperature?: number | undefined
-  readonly constraint?: { readonly name: string; readonly schema: Schema } | undefined
+  readonly constraint?: { readonly name: string; readonly schema: AnswerSchema } | undefined
 }
 
 type CompletionEvent =
@@ -98,7 +98,7 @@ type CompletionEvent =
       restore(value: unknown): unknown
     }
 
-export async function completionOf(model: LanguageModel, request: InferenceCompletionRequest) {
+export async function completeText(model: LanguageModel, request: InferenceCompletionRequest) {
   const texts: string[] = []
   let end: Extract<CompletionEvent, { kind: 'end' }> | undefined
   for await (const event of model.complete(request)) {
@@ -114,7 +114,7 @@ export async function completionOf(model: LanguageModel, request: InferenceCompl
   }
 }
 
-type Schema = Readonly<Record<string, unknown>>
+type AnswerSchema = Readonly<Record<string, unknown>>
 
 /** The value in an answer, or a problem that completes "The answer …", such as "was cut off". */
 export type ParsedAnswer = { readonly value: unknown } | { readonly problem: string }
@@ -134,7 +134,7 @@ export interface InferenceOptions {
   }
   readonly models: ReadonlyMap<string, LanguageModel>
   /** Returns a parser for answers under a schema; by default, one that only parses JSON. */
-  parser?(schema: Schema): Promise<AnswerParser>
+  parser?(schema: AnswerSchema): Promise<AnswerParser>
   readonly vet: Vet
   readonly clock: Clock
   readonly log: Log
@@ -147,7 +147,7 @@ export const inferenceTraits = ({ config }: InferenceOptions) => ({
   timeoutKey: 'native.inference.timeout',
 })
 
-export const modelArgument = ({ names }: Choice) =>
+export const modelArgument = ({ names }: ModelChoice) =>
   z
     .string()
     .optional()

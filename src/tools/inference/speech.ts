@@ -5,11 +5,11 @@ import { parseJson } from '../../json/parse-json.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { noAnswer, post, postJson } from './model-server.ts'
+import { noAnswer, postTask, postTaskJson } from './model-server.ts'
 import { bytesFrom, choiceFor, type InferenceOptions, inferenceTraits, modelArgument, modelTask } from './models.ts'
 
 /** Converts text to speech, and speech to text (F17). Undefined if no speech model is configured. */
-export function speech(options: InferenceOptions): Tool | undefined {
+export function speechTool(options: InferenceOptions): Tool | undefined {
   const speakers = choiceFor('speech', options)
   const writers = choiceFor('transcription', options)
   if (speakers.names.length === 0) return undefined
@@ -47,7 +47,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
     const { voice, format, speed, model: asked } = wishes
     const task = modelTask(options, 'speech', speakers.pick(asked), signal)
     const body = { input: text, voice, response_format: format, speed }
-    const { bytes, type } = await postJson(task, '/audio/speech', body, 'audio/*', maxBytes)
+    const { bytes, type } = await postTaskJson(task, '/audio/speech', body, 'audio/*', maxBytes)
     // Raw PCM has no magic bytes, so fall back to the Content-Type header.
     const mimeType = sniffedType(bytes) ?? (type.startsWith('audio/') ? type : '')
     if (bytes.length === 0 || !mimeType.startsWith('audio/')) throw noAnswer(task, 'audio')
@@ -69,7 +69,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
     const body = Buffer.from(await encoded.arrayBuffer())
     const contentType = encoded.headers.get('content-type') as string
     const request = { path: '/audio/transcriptions', body, contentType, accept: 'application/json' }
-    const answer = await post(task, request, maxBytes)
+    const answer = await postTask(task, request, maxBytes)
     const { text } = asRecord(parseJson(answer.bytes.toString('utf8')))
     if (typeof text !== 'string') throw noAnswer(task, 'text')
     return resultOf({ content: [{ type: 'text', text }], structuredContent: { model: task.name, text } })

@@ -6,18 +6,24 @@ import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { wellFormedJson } from '../../json/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { type NestedCallRequest, nestedCallFields, outerTimeoutMs, runNestedCall, timeoutMs } from './nested-call.ts'
+import {
+  type NestedCallRequest,
+  nestedCallFields,
+  outerTimeoutMs,
+  runNestedCall,
+  timeoutArgument,
+} from './nested-call.ts'
 import { agentId, type MetaToolsOptions } from './shared.ts'
 
-const maxCalls = fixedLimits.executeToolsCalls.value
+const maxBatchCalls = fixedLimits.executeToolsCalls.value
 
 /** Maximum size of a batch's result: the same as for a single result. Each item counts twice, as object and as text. */
-const maxBatchBytes = fixedLimits.executeToolsBytes.value
+const maxBatchResultBytes = fixedLimits.executeToolsBytes.value
 
 const executeToolsInput = z.object({
   agent_id: agentId,
-  calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
-  timeout_ms: timeoutMs.describe('Timeout for each call.'),
+  calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxBatchCalls),
+  timeout_ms: timeoutArgument.describe('Timeout for each call.'),
 })
 
 export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
@@ -25,7 +31,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'execute_tools',
     title: 'Execute several tools',
     description:
-      `Runs up to ${maxCalls} independent tool calls at once, on any servers, and returns in the same order: ` +
+      `Runs up to ${maxBatchCalls} independent tool calls at once, on any servers, and returns in the same order: ` +
       '{results: [{server, tool, ok, result | error}]}. A failed call does not affect the others. Much faster than one call ' +
       'at a time. Not for calls that need the result of another call.',
     input: executeToolsInput,
@@ -73,9 +79,9 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 function createBatchItems() {
   const items: string[] = []
   const texts: string[] = []
-  let room = maxBatchBytes
+  let room = maxBatchResultBytes
   /** How many bytes of results may still be parsed, which takes time even for a result that then does not fit. */
-  let readable = maxBatchBytes
+  let readable = maxBatchResultBytes
 
   const put = (index: number, item: object): number => {
     const json = wellFormedJson(JSON.stringify(item))
@@ -97,10 +103,10 @@ function createBatchItems() {
           size = put(index, { server, tool, ok: !isError, result: body.exact })
         } else size = Number.POSITIVE_INFINITY
       } catch (thrown) {
-        size = put(index, { server, tool, ok: false, error: errorOf(thrown) })
+        size = put(index, { server, tool, ok: false, error: batchError(thrown) })
       }
       if (size <= room) room -= size
-      else put(index, { server, tool, ok: false, error: errorOf(leftOut(server)) })
+      else put(index, { server, tool, ok: false, error: batchError(leftOut(server)) })
     },
     /** The whole result. Concatenates the JSON of the items, which may be large, instead of serializing them again. */
     result(): Result {
@@ -115,12 +121,12 @@ function createBatchItems() {
 const leftOut = (server: string): ToolwayError =>
   new ToolwayError(
     'OUTCOME_UNKNOWN',
-    `The call ran, but its result was left out: the results of a batch are limited to ${maxBatchBytes / 1024 / 1024} MiB in total, as object and as text. To get the result, use execute_tool or a smaller batch, unless the call must not run twice.`,
+    `The call ran, but its result was left out: the results of a batch are limited to ${maxBatchResultBytes / 1024 / 1024} MiB in total, as object and as text. To get the result, use execute_tool or a smaller batch, unless the call must not run twice.`,
     { server },
   )
 
 /** A server's error unchanged (its code is a number), or Toolway's own error with its string code. */
-function errorOf(thrown: unknown): object {
+function batchError(thrown: unknown): object {
   if (thrown instanceof ServerError) return thrown.error.exact
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
@@ -129,7 +135,7 @@ function errorOf(thrown: unknown): object {
 const executeToolInput = z.object({
   agent_id: agentId,
   ...nestedCallFields,
-  timeout_ms: timeoutMs.describe('Timeout for the call.'),
+  timeout_ms: timeoutArgument.describe('Timeout for the call.'),
 })
 
 export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>

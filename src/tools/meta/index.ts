@@ -1,7 +1,7 @@
-import { describeTools } from '../code/describe-tools.ts'
+import { describeToolsTool } from '../code/describe-tools.ts'
 import type { Tool } from '../define-tool.ts'
 import { executeTool, executeTools } from './execute-tools.ts'
-import { findTool, getServerTools, listTools } from './list-tools.ts'
+import { findTool, getServerTools, listToolsTool } from './list-tools.ts'
 import { getGatewayStatus, listServers, registrySummary, serverHealth } from './servers.ts'
 import type { MetaToolsOptions } from './shared.ts'
 
@@ -14,8 +14,8 @@ export const metaTools = (options: MetaToolsOptions): Tool[] => [
   executeTool(options),
   executeTools(options),
   findTool(options),
-  describeTools(options),
-  listTools(options),
+  describeToolsTool(options),
+  listToolsTool(options),
   serverHealth(options),
   registrySummary(options),
   getGatewayStatus(options),

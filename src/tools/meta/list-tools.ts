@@ -7,7 +7,7 @@ import { tokensOf } from '../../core/tokens.ts'
 import { nearMisses } from '../../lib/similar-text.ts'
 import { compilePattern } from '../../lib/wildcard.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { outerTimeoutMs, waitOf } from './nested-call.ts'
+import { outerTimeoutMs, waitFor } from './nested-call.ts'
 import {
   agentId,
   briefly,
@@ -48,18 +48,18 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const view = access.view(asAgent(call, agent_id))
       let available = usableTools(view, server)
       if (available.length === 0) {
-        await view.started(server, waitOf(call))
+        await view.started(server, waitFor(call))
         available = usableTools(view, server)
       }
       const problem = available.length === 0 ? whyEmpty(view, server) : undefined
-      if (problem) return refusal(server, problem, requested)
+      if (problem) return refusedListing(server, problem, requested)
       // Many models fill arguments that they do not need with [], "" or 0.
       const wanted = new Set(names)
       const matches = pattern ? compilePattern(pattern) : undefined
       const asked = available.filter(
         ({ entry: { name } }) => (wanted.size === 0 || wanted.has(name)) && (matches?.(name) ?? true),
       )
-      const { kept, tokens } = within(budget || Number.POSITIVE_INFINITY, asked)
+      const { kept, tokens } = fittingTools(budget || Number.POSITIVE_INFINITY, asked)
       const answer = {
         tools: kept.map(({ entry: { name, definition } }) => ({
           name,
@@ -78,7 +78,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   })
 
 /** The tools before the first one that does not fit into the budget. The caller can request the rest by name. */
-function within(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
+function fittingTools(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
   let tokens = 0
   for (const [index, { entry }] of asked.entries()) {
     const cost = tokensOf(entry.name, entry.definition)
@@ -106,7 +106,7 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
 }
 
 /** The result for a refused request. It has the fields of a successful result, so that scripts need no special case. */
-function refusal(server: string, problem: ToolwayError, requested: number | undefined): Result {
+function refusedListing(server: string, problem: ToolwayError, requested: number | undefined): Result {
   const { data, message } = problem
   const error = { ...data, message }
   const answer = { tools: [], server, total_available: 0, returned: 0, tokens_used: null, truncated: false, error }
@@ -120,7 +120,7 @@ const listToolsInput = z.object({
   server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
 })
 
-export const listTools = (options: MetaToolsOptions): Tool =>
+export const listToolsTool = (options: MetaToolsOptions): Tool =>
   defineTool({
     name: 'list_tools',
     title: 'List tools',
@@ -157,7 +157,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     name: 'find_tool',
     aliases: ['search_tools'],
     title: 'Find a tool',
-    description,
+    description: findToolDescription,
     input: findToolInput,
     readOnly: true,
     timeoutMs: outerTimeoutMs,
@@ -179,7 +179,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
   })
 
 /** The description under either name. In code mode, programs call the tools, so the text omits `execute_tool`. */
-const description = (servers: readonly ServerSummary[], name: string) =>
+const findToolDescription = (servers: readonly ServerSummary[], name: string) =>
   'Searches the tools on all servers for a task, best match first. Use it whenever none of the tools you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`
 
@@ -211,14 +211,14 @@ function hintFor({ tools, total }: ToolMatches, view: View, query: string, serve
 const maxCompared = 5
 
 function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {
-  const known = new Set(tools.flatMap(({ entry }) => wordsIn(entry.name)))
-  const near = wordsIn(query)
+  const known = new Set(tools.flatMap(({ entry }) => wordsOfText(entry.name)))
+  const near = wordsOfText(query)
     .slice(0, maxCompared)
     .flatMap((word) => nearMisses(word, known))
   return [...new Set(near)].slice(0, 3).map((word) => `"${word}"`)
 }
 
-const wordsIn = (text: string): string[] =>
+const wordsOfText = (text: string): string[] =>
   text
     .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .toLowerCase()

@@ -26,7 +26,7 @@ export const nestedCallFields = {
     .meta({ type: 'object', description: "The tool's arguments: an object, or an object as a JSON string." }),
 }
 
-export const timeoutMs = z.int().min(1).max(3_600_000).optional()
+export const timeoutArgument = z.int().min(1).max(3_600_000).optional()
 
 /** The timeout for a tool that runs another call. That call has its own timeout, which must fire first. */
 export const outerTimeoutMs = 24 * 3_600_000
@@ -53,9 +53,9 @@ export async function runNestedCall(
   carried: NestedCallContext,
 ): Promise<Result> {
   const { caller, timeoutMs, meta, rest } = carried
-  const args = argumentsOf(asked)
+  const args = nestedArguments(asked)
   const began = performance.now()
-  const progress = carried.waiting ?? waitOf(call).progress
+  const progress = carried.waiting ?? waitFor(call).progress
   const wait = { signal: call.signal, timeoutMs, progress, parent: call.id }
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
   if (isAppOnly(entry.definition))
@@ -83,21 +83,21 @@ export async function runNestedCall(
   })
 }
 
-export const waitOf = ({ input, peer, signal }: Call): Wait => ({
+export const waitFor = ({ input, peer, signal }: Call): Wait => ({
   signal,
   progress: (waitedMs, servers) => notifyWaiting(input.meta, peer, waitedMs, servers),
 })
 
 /** The arguments of a nested call. Also accepts a JSON string, which models often send instead of an object. */
-function argumentsOf({ server, tool, args }: NestedCallRequest): Call['input']['arguments'] {
+function nestedArguments({ server, tool, args }: NestedCallRequest): Call['input']['arguments'] {
   if (args === undefined || args.value === undefined || args.value === null) return Json.of({})
-  const given = typeof args.value === 'string' ? parsed(args.value) : args
+  const given = typeof args.value === 'string' ? parseArguments(args.value) : args
   const value = given?.value
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return given as Call['input']['arguments']
   throw invalidArguments(`"args" for ${server}.${tool} must be an object with the tool's arguments, each named once.`)
 }
 
-function parsed(text: string): Json | undefined {
+function parseArguments(text: string): Json | undefined {
   if (text.trim() === '') return Json.of({})
   try {
     return Json.parse(text)

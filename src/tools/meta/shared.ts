@@ -8,7 +8,7 @@ import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { pluralize, shorten } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
-import { waitOf } from './nested-call.ts'
+import { waitFor } from './nested-call.ts'
 
 /** Everything that meta-tools can access. They see and run only what their caller may see and run. */
 export interface MetaToolsOptions {
@@ -52,7 +52,7 @@ export function listResult(answer: object, listing: Omit<Listing, 'tokens'>): Re
   return { ...resultOf(body), listing: { ...listing, tokens: Math.ceil(text.length / 4) } }
 }
 
-function oneLine(text: string | undefined, longest = 160): string {
+function shortFirstLine(text: string | undefined, longest = 160): string {
   const line = (text ?? '')
     .trimStart()
     .split(/[\r\n]/, 1)[0]!
@@ -71,7 +71,7 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
   if (open.length === 0) return ''
   const tools = open.reduce((sum, server) => sum + server.tools, 0)
   const opening = ` Currently available: ${pluralize(tools, 'tool')} on ${pluralize(open.length, 'server')}: `
-  const detailed = opening + open.map(withDescription).join('; ') + '.'
+  const detailed = opening + open.map(serverWithDescription).join('; ') + '.'
   if (detailed.length <= longest) return detailed
   let sentence = opening
   for (const [index, server] of open.entries()) {
@@ -86,8 +86,8 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
 /** A server's name with the number of its tools. Omits the number if the tools are not known yet. */
 const withCount = ({ name, tools }: ServerSummary) => (tools === 0 ? name : `${name} (${tools})`)
 
-function withDescription(server: ServerSummary): string {
-  const description = oneLine(server.status.description, 80).replace(/\.$/, '')
+function serverWithDescription(server: ServerSummary): string {
+  const description = shortFirstLine(server.status.description, 80).replace(/\.$/, '')
   return description === '' ? withCount(server) : `${withCount(server)}: ${description}`
 }
 
@@ -98,7 +98,7 @@ export async function startedView(
   { agent_id, server }: { readonly agent_id?: string; readonly server?: string },
 ): Promise<View> {
   const view = access.view(asAgent(call, agent_id))
-  await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
+  await (server === undefined ? view.ready() : view.started(server, waitFor(call)))
   // Throw the refusal: an empty list would not explain why there are no tools.
   const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
   if (refusal) throw refusal
@@ -109,7 +109,7 @@ export async function startedView(
 export const briefly = ({ entry: { server, name, definition } }: Served) => ({
   server,
   name,
-  description: oneLine(definition.description),
+  description: shortFirstLine(definition.description),
 })
 
 /** The tools that a caller may use, without the meta-tools and those for pages of apps. If a server is given, only that server's tools. */

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../tests/fixtures/any-character.ts'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { bodyOf, refusalOf, runTool } from '../access.fixture.ts'
-import { hash } from './hash.ts'
+import { hashTool } from './hash.ts'
 import { nativeTools } from './index.ts'
 
 const hashed = async (args: unknown) => {
-  const { content, structuredContent } = bodyOf(await runTool(hash, args))
+  const { content, structuredContent } = bodyOf(await runTool(hashTool, args))
   const { result } = structuredContent as { algorithm: string; result: string }
   expect(content).toEqual([{ type: 'text', text: result }])
   return structuredContent as { algorithm: string; result: string }
@@ -66,7 +66,7 @@ test.each([
   [{ data: 'abc', algorithm: 'SHA256' }, 'did you mean "sha256"?'],
   [{}, '"data" is missing'],
 ])('S2: hash refuses %j rather than hash something else', async (args, sentence) => {
-  const refusal = await refusalOf(runTool(hash, args))
+  const refusal = await refusalOf(runTool(hashTool, args))
   expect(refusal.code).toBe('INVALID_ARGUMENTS')
   expect(refusal.message).toContain(sentence)
 })

@@ -7,9 +7,9 @@ import { defineTool } from '../define-tool.ts'
 
 const digests = ['sha256', 'sha384', 'sha512', 'sha3-256', 'sha3-512', 'blake2b512', 'sha1', 'md5'] as const
 const encodings = ['base64', 'base64url', 'hex', 'utf8'] as const
-const algorithms = [...digests, 'crc32', ...encodings] as const
+const hashAlgorithms = [...digests, 'crc32', ...encodings] as const
 
-export const hash = defineTool({
+export const hashTool = defineTool({
   name: 'hash',
   title: 'Hash or encode',
   description:
@@ -18,24 +18,24 @@ export const hash = defineTool({
     'md5, sha1 and crc32 detect accidental changes only, not deliberate ones.',
   input: z.object({
     data: z.string().describe('The data to hash or encode.'),
-    algorithm: z.enum(algorithms).default('sha256').describe('The digest, checksum or encoding to compute.'),
+    algorithm: z.enum(hashAlgorithms).default('sha256').describe('The digest, checksum or encoding to compute.'),
     encoding: z
       .enum(['utf8', 'base64', 'hex'])
       .default('utf8')
       .describe('How data is encoded: as text (utf8), or as bytes in base64 or hex.'),
   }),
-  output: z.object({ algorithm: z.enum(algorithms), result: z.string() }),
+  output: z.object({ algorithm: z.enum(hashAlgorithms), result: z.string() }),
   readOnly: true,
   run({ data, algorithm, encoding }) {
-    const result = compute(algorithm, bytesOf(data, encoding))
+    const result = compute(algorithm, decodeData(data, encoding))
     return resultOf({ content: [{ type: 'text', text: result }], structuredContent: { algorithm, result } })
   },
 })
 
-function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string {
+function compute(algorithm: (typeof hashAlgorithms)[number], bytes: Buffer): string {
   switch (algorithm) {
     case 'utf8':
-      return textOf(bytes)
+      return utf8Text(bytes)
     case 'base64':
     case 'base64url':
     case 'hex':
@@ -48,14 +48,14 @@ function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string 
 }
 
 /** Decodes the data. Rejects malformed input: Node.js would silently drop characters and return another digest. */
-function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
+function decodeData(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
   const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')
-  if (!wellFormed[encoding](compact))
+  if (!encodingChecks[encoding](compact))
     throw invalidArguments(`"data" is not valid ${encoding}; correct it, or change "encoding".`)
   return Buffer.from(compact, encoding)
 }
 
-const wellFormed = {
+const encodingChecks = {
   utf8: (data: string) => data.isWellFormed(),
   base64: (data: string) => /^[A-Za-z0-9+/_-]*={0,2}$/.test(data) && (data.length - padding(data)) % 4 !== 1,
   hex: (data: string) => data.length % 2 === 0 && /^[0-9a-f]*$/i.test(data),
@@ -63,7 +63,7 @@ const wellFormed = {
 
 const padding = (data: string) => (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
 
-function textOf(bytes: Buffer): string {
+function utf8Text(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Tool } from '../define-tool.ts'
 import { type FetchOptions, fetchTool } from './fetch/fetch.ts'
-import { hash } from './hash.ts'
+import { hashTool } from './hash.ts'
 import { timeTool } from './time.ts'
 
 export interface NativeToolsOptions {
@@ -13,6 +13,6 @@ export interface NativeToolsOptions {
 }
 
 export function nativeTools({ names, fetch, others = [], clock }: NativeToolsOptions): Tool[] {
-  const known = [hash, timeTool(clock), ...(fetch ? [fetchTool(fetch)] : []), ...others]
+  const known = [hashTool, timeTool(clock), ...(fetch ? [fetchTool(fetch)] : []), ...others]
   return known.filter((tool) => names.includes(tool.name))
 }

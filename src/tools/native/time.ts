@@ -3,9 +3,9 @@ import type { Clock } from '../../core/clock.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
+  addDuration,
   describeDifference,
   durationFrom,
-  later,
   type Moment,
   momentFrom,
   utcOf,
@@ -16,77 +16,89 @@ import {
 } from './time/moment.ts'
 
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-const months = [
+const monthNames = [
   ...['January', 'February', 'March', 'April', 'May', 'June', 'July'],
   ...['August', 'September', 'October', 'November', 'December'],
 ]
 
-const named: Readonly<Record<string, (moment: Moment) => string>> = {
+const namedFormats: Readonly<Record<string, (moment: Moment) => string>> = {
   iso: (moment) => isoText(moment),
   unix: ({ instant }) => String(Math.floor(instant / 1000)),
   unix_ms: ({ instant }) => String(instant),
-  date: (moment) => fill('yyyy-MM-dd', moment),
-  time: (moment) => fill('HH:mm:ss', moment),
-  datetime: (moment) => fill('yyyy-MM-dd HH:mm:ss', moment),
-  rfc2822: (moment) => fill('%a, %d %b %Y %H:%M:%S %z', moment),
-  long: (moment) => fill('EEEE, d MMMM yyyy, HH:mm:ss z', moment),
+  date: (moment) => fillPattern('yyyy-MM-dd', moment),
+  time: (moment) => fillPattern('HH:mm:ss', moment),
+  datetime: (moment) => fillPattern('yyyy-MM-dd HH:mm:ss', moment),
+  rfc2822: (moment) => fillPattern('%a, %d %b %Y %H:%M:%S %z', moment),
+  long: (moment) => fillPattern('EEEE, d MMMM yyyy, HH:mm:ss z', moment),
 }
 
-const formatNames = Object.keys(named)
+const formatNames = Object.keys(namedFormats)
 
-interface Shown extends Wall {
+interface ShownMoment extends Wall {
   readonly moment: Moment
   readonly weekday: string
 }
 
 const two = (number: number) => String(number).padStart(2, '0')
-const month = ({ month }: Shown) => months[month - 1] as string
-const twelve = ({ hour }: Shown) => hour % 12 || 12
+const month = ({ month }: ShownMoment) => monthNames[month - 1] as string
+const twelve = ({ hour }: ShownMoment) => hour % 12 || 12
 
-const fields = {
-  year: ({ year }: Shown) => String(year).padStart(4, '0'),
-  shortYear: ({ year }: Shown) => two(year % 100),
+const timeFields = {
+  year: ({ year }: ShownMoment) => String(year).padStart(4, '0'),
+  shortYear: ({ year }: ShownMoment) => two(year % 100),
   month,
-  shortMonth: (shown: Shown) => month(shown).slice(0, 3),
-  weekday: ({ weekday }: Shown) => weekday,
-  shortWeekday: ({ weekday }: Shown) => weekday.slice(0, 3),
-  half: ({ hour }: Shown) => (hour < 12 ? 'AM' : 'PM'),
-  millisecond: ({ millisecond }: Shown) => String(millisecond).padStart(3, '0'),
-  offset: ({ moment }: Shown) => offsetText(moment),
-  zone: ({ moment }: Shown) => moment.zone.name,
+  shortMonth: (shown: ShownMoment) => month(shown).slice(0, 3),
+  weekday: ({ weekday }: ShownMoment) => weekday,
+  shortWeekday: ({ weekday }: ShownMoment) => weekday.slice(0, 3),
+  half: ({ hour }: ShownMoment) => (hour < 12 ? 'AM' : 'PM'),
+  millisecond: ({ millisecond }: ShownMoment) => String(millisecond).padStart(3, '0'),
+  offset: ({ moment }: ShownMoment) => offsetText(moment),
+  zone: ({ moment }: ShownMoment) => moment.zone.name,
 }
 
 /** The fields of patterns like `yyyy-MM-dd`. Patterns like `%Y-%m-%d` work too, so that models need not guess. */
-const letters: Readonly<Record<string, (shown: Shown) => string>> = {
-  ...{ yyyy: fields.year, YYYY: fields.year, yy: fields.shortYear, YY: fields.shortYear },
-  ...{ MMMM: fields.month, MMM: fields.shortMonth, MM: ({ month }) => two(month), M: ({ month }) => String(month) },
+const letterFields: Readonly<Record<string, (shown: ShownMoment) => string>> = {
+  ...{ yyyy: timeFields.year, YYYY: timeFields.year, yy: timeFields.shortYear, YY: timeFields.shortYear },
+  ...{
+    MMMM: timeFields.month,
+    MMM: timeFields.shortMonth,
+    MM: ({ month }) => two(month),
+    M: ({ month }) => String(month),
+  },
   ...{ dd: ({ day }) => two(day), DD: ({ day }) => two(day), d: ({ day }) => String(day), D: ({ day }) => String(day) },
-  ...{ EEEE: fields.weekday, dddd: fields.weekday, EEE: fields.shortWeekday, ddd: fields.shortWeekday },
+  ...{ EEEE: timeFields.weekday, dddd: timeFields.weekday, EEE: timeFields.shortWeekday, ddd: timeFields.shortWeekday },
   ...{ HH: ({ hour }) => two(hour), H: ({ hour }) => String(hour), hh: (shown) => two(twelve(shown)) },
   ...{ h: (shown) => String(twelve(shown)), mm: ({ minute }) => two(minute), m: ({ minute }) => String(minute) },
-  ...{ ss: ({ second }) => two(second), s: ({ second }) => String(second), SSS: fields.millisecond },
-  ...{ a: fields.half, A: fields.half, XXX: fields.offset, Z: fields.offset, z: fields.zone, T: () => 'T' },
+  ...{ ss: ({ second }) => two(second), s: ({ second }) => String(second), SSS: timeFields.millisecond },
+  ...{
+    a: timeFields.half,
+    A: timeFields.half,
+    XXX: timeFields.offset,
+    Z: timeFields.offset,
+    z: timeFields.zone,
+    T: () => 'T',
+  },
 }
 
-const percents: Readonly<Record<string, (shown: Shown) => string>> = {
-  ...{ Y: fields.year, y: fields.shortYear, m: ({ month }) => two(month), d: ({ day }) => two(day) },
-  ...{ e: ({ day }) => String(day).padStart(2), B: fields.month, b: fields.shortMonth, A: fields.weekday },
-  ...{ a: fields.shortWeekday, H: ({ hour }) => two(hour), I: (shown) => two(twelve(shown)), p: fields.half },
-  ...{ M: ({ minute }) => two(minute), S: ({ second }) => two(second), L: fields.millisecond },
-  ...{ f: (shown) => `${fields.millisecond(shown)}000`, z: (shown) => fields.offset(shown).replace(':', '') },
-  ...{ Z: fields.zone, s: ({ moment }) => String(Math.floor(moment.instant / 1000)), '%': () => '%' },
-  ...{ F: ({ moment }) => fill('yyyy-MM-dd', moment), T: ({ moment }) => fill('HH:mm:ss', moment) },
+const percents: Readonly<Record<string, (shown: ShownMoment) => string>> = {
+  ...{ Y: timeFields.year, y: timeFields.shortYear, m: ({ month }) => two(month), d: ({ day }) => two(day) },
+  ...{ e: ({ day }) => String(day).padStart(2), B: timeFields.month, b: timeFields.shortMonth, A: timeFields.weekday },
+  ...{ a: timeFields.shortWeekday, H: ({ hour }) => two(hour), I: (shown) => two(twelve(shown)), p: timeFields.half },
+  ...{ M: ({ minute }) => two(minute), S: ({ second }) => two(second), L: timeFields.millisecond },
+  ...{ f: (shown) => `${timeFields.millisecond(shown)}000`, z: (shown) => timeFields.offset(shown).replace(':', '') },
+  ...{ Z: timeFields.zone, s: ({ moment }) => String(Math.floor(moment.instant / 1000)), '%': () => '%' },
+  ...{ F: ({ moment }) => fillPattern('yyyy-MM-dd', moment), T: ({ moment }) => fillPattern('HH:mm:ss', moment) },
 }
 
-const formatted = (format: string, moment: Moment): string =>
-  Object.hasOwn(named, format) ? named[format]!(moment) : fill(format, moment)
+const formatMoment = (format: string, moment: Moment): string =>
+  Object.hasOwn(namedFormats, format) ? namedFormats[format]!(moment) : fillPattern(format, moment)
 
 const weekdayOf = ({ instant, zone }: Moment): string =>
   weekdays[new Date(utcOf(wallAt(instant, zone))).getUTCDay()] as string
 
 /** ISO 8601 such as `2026-11-15T10:30:00+01:00`, with `Z` for UTC, and with milliseconds only if they are not zero. */
 const isoText = (moment: Moment): string =>
-  fill(moment.instant % 1000 === 0 ? 'yyyy-MM-ddTHH:mm:ss' : 'yyyy-MM-ddTHH:mm:ss.SSS', moment) +
+  fillPattern(moment.instant % 1000 === 0 ? 'yyyy-MM-ddTHH:mm:ss' : 'yyyy-MM-ddTHH:mm:ss.SSS', moment) +
   (moment.zone.name === 'UTC' ? 'Z' : offsetText(moment))
 
 function offsetText({ instant, zone }: Moment): string {
@@ -95,18 +107,18 @@ function offsetText({ instant, zone }: Moment): string {
   return `${minutes < 0 ? '-' : '+'}${two(Math.floor(distance / 60))}:${two(distance % 60)}`
 }
 
-function fill(pattern: string, moment: Moment): string {
-  const shown: Shown = { ...wallAt(moment.instant, moment.zone), moment, weekday: weekdayOf(moment) }
+function fillPattern(pattern: string, moment: Moment): string {
+  const shown: ShownMoment = { ...wallAt(moment.instant, moment.zone), moment, weekday: weekdayOf(moment) }
   if (pattern.includes('%')) {
-    return pattern.replace(/%(.?)/gs, (_, letter: string) => field(percents, letter, `%${letter}`)(shown))
+    return pattern.replace(/%(.?)/gs, (_, letter: string) => formatField(percents, letter, `%${letter}`)(shown))
   }
   // Quoted text ('…' or […]) is literal, a repeated letter is a field, and everything else is copied.
   return pattern.replace(/'([^']*)'|\[([^\]]*)\]|([A-Za-z])\3*/g, (run, quoted?: string, bracketed?: string) =>
-    quoted === '' ? "'" : (quoted ?? bracketed ?? field(letters, run, run)(shown)),
+    quoted === '' ? "'" : (quoted ?? bracketed ?? formatField(letterFields, run, run)(shown)),
   )
 }
 
-function field(known: typeof letters, name: string, spelling: string): (shown: Shown) => string {
+function formatField(known: typeof letterFields, name: string, spelling: string): (shown: ShownMoment) => string {
   if (Object.hasOwn(known, name)) return known[name]!
   const patterns =
     'or a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M". Put literal words in \'single quotes\'.'
@@ -115,7 +127,7 @@ function field(known: typeof letters, name: string, spelling: string): (shown: S
 
 const point = z.union([z.string().max(200), z.number()])
 
-const input = z.object({
+const timeInput = z.object({
   name: z.enum([
     ...(['get_time_utc', 'get_time_local', 'parse_time', 'format_time'] as const),
     ...(['convert_timezone', 'time_difference', 'add_time'] as const),
@@ -141,16 +153,16 @@ const input = z.object({
     .describe('add_time: the duration to add, such as "P1DT2H", "90m" or "-3 days".'),
 })
 
-type Arguments = z.output<typeof input>
-type Field = Exclude<keyof Arguments, 'name'>
+type TimeArguments = z.output<typeof timeInput>
+type Field = Exclude<keyof TimeArguments, 'name'>
 
-interface Operation {
+interface TimeOperation {
   readonly needs: readonly Field[]
   readonly takes: readonly Field[]
-  run(args: Arguments, now: number): Answer
+  run(args: TimeArguments, now: number): TimeAnswer
 }
 
-const output = z.object({
+const timeOutput = z.object({
   result: z.string().describe('The complete result as text.'),
   utc: z.string().optional(),
   unix: z.number().optional(),
@@ -160,41 +172,45 @@ const output = z.object({
   seconds: z.number().optional(),
   duration: z.string().optional(),
 })
-type Answer = z.output<typeof output>
+type TimeAnswer = z.output<typeof timeOutput>
 
 /** UTC without `Intl`, so that the engine's time zone data is loaded only when a caller names a zone. */
 const utc: Zone = { name: 'UTC', offsetAt: () => 0 }
 
-const operations: Readonly<Record<Arguments['name'], Operation>> = {
-  get_time_utc: { needs: [], takes: ['format'], run: ({ format }, now) => shown({ instant: now, zone: utc }, format) },
+const timeOperations: Readonly<Record<TimeArguments['name'], TimeOperation>> = {
+  get_time_utc: {
+    needs: [],
+    takes: ['format'],
+    run: ({ format }, now) => timeAnswer({ instant: now, zone: utc }, format),
+  },
   get_time_local: {
     needs: [],
     takes: ['timezone', 'format'],
-    run: ({ timezone, format }, now) => shown({ instant: now, zone: zoneNamed(timezone) }, format),
+    run: ({ timezone, format }, now) => timeAnswer({ instant: now, zone: zoneNamed(timezone) }, format),
   },
   parse_time: {
     needs: ['value'],
     takes: ['timezone'],
-    run: ({ value, timezone }, now) => shown(read(value, timezone, now)),
+    run: ({ value, timezone }, now) => timeAnswer(readTime(value, timezone, now)),
   },
   format_time: {
     needs: ['value'],
     takes: ['format', 'timezone'],
-    run: ({ value, format, timezone }, now) => shown(read(value, timezone, now), format),
+    run: ({ value, format, timezone }, now) => timeAnswer(readTime(value, timezone, now), format),
   },
   convert_timezone: {
     needs: ['to'],
     takes: ['value', 'from', 'format'],
     run({ value = 'now', from, to, format }, now) {
       const source = from === undefined ? utc : zoneNamed(String(from))
-      return shown({ ...momentFrom(value, source, now), zone: zoneNamed(String(to)) }, format)
+      return timeAnswer({ ...momentFrom(value, source, now), zone: zoneNamed(String(to)) }, format)
     },
   },
   time_difference: {
     needs: ['from'],
     takes: ['to', 'timezone'],
     run({ from, to = 'now', timezone }, now) {
-      const milliseconds = read(to, timezone, now).instant - read(from, timezone, now).instant
+      const milliseconds = readTime(to, timezone, now).instant - readTime(from, timezone, now).instant
       const { text, duration } = describeDifference(milliseconds)
       return { result: text, seconds: milliseconds / 1000, duration }
     },
@@ -203,7 +219,7 @@ const operations: Readonly<Record<Arguments['name'], Operation>> = {
     needs: ['duration'],
     takes: ['value', 'timezone', 'format'],
     run: ({ value = 'now', duration = '', timezone, format }, now) =>
-      shown(later(read(value, timezone, now), durationFrom(duration)), format),
+      timeAnswer(addDuration(readTime(value, timezone, now), durationFrom(duration)), format),
   },
 }
 
@@ -216,20 +232,20 @@ export const timeTool = (clock: Clock): Tool =>
       'Returns the time and calculates with dates and time zones, including daylight saving time. "name" is one of: ' +
       'get_time_utc, get_time_local (timezone), parse_time (value, timezone), format_time (value, format, timezone), ' +
       'convert_timezone (value, from, to), time_difference (from, to), add_time (value, duration, timezone).',
-    input,
-    output,
+    input: timeInput,
+    output: timeOutput,
     readOnly: true,
     run(given) {
       const { value, time_string, ...others } = given
       const args = value === undefined ? { value: time_string, ...others } : given
-      const operation = operations[args.name]
+      const operation = timeOperations[args.name]
       checkFields(args, operation)
       return operation.run(args, clock.now())
     },
   })
 
 /** Checks which fields are given. The schema cannot do this, because all operations share it. */
-function checkFields(args: Arguments, { needs, takes }: Operation) {
+function checkFields(args: TimeArguments, { needs, takes }: TimeOperation) {
   const missing = needs.find((field) => args[field] === undefined)
   if (missing) throw invalidArguments(`${args.name} needs "${missing}".`)
   const usable: readonly string[] = ['name', ...needs, ...takes]
@@ -239,14 +255,14 @@ function checkFields(args: Arguments, { needs, takes }: Operation) {
 }
 
 /** Reads a time. A value with its own offset keeps that offset, unless `timezone` is given. */
-function read(value: string | number | undefined, timezone: string | undefined, now: number): Moment {
+function readTime(value: string | number | undefined, timezone: string | undefined, now: number): Moment {
   const zone: Zone = timezone === undefined ? utc : zoneNamed(timezone)
   const moment = momentFrom(value ?? 'now', zone, now)
   return timezone === undefined ? moment : { ...moment, zone }
 }
 
-const shown = (moment: Moment, format?: string): Answer => ({
-  result: format === undefined ? isoText(moment) : formatted(format, moment),
+const timeAnswer = (moment: Moment, format?: string): TimeAnswer => ({
+  result: format === undefined ? isoText(moment) : formatMoment(format, moment),
   utc: isoText({ ...moment, zone: utc }),
   unix: moment.instant / 1000,
   timezone: moment.zone.name,

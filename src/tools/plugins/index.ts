@@ -72,7 +72,7 @@ function namedTwice(modules: readonly LoadedModule[]): string[] {
 }
 
 const isModule = (name: string) => /^[^._].*\.[cm]?[jt]s$/.test(name) && !/\.(?:d|test|spec)\.[cm]?[jt]s$/.test(name)
-const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
+const indexNames = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
 
 /** The modules at a path: the file itself, or the folder's index module, or else each module in the folder. */
 function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
@@ -81,7 +81,7 @@ function findModules(path: string): { readonly files: readonly string[] } | { re
   if (problem !== undefined) return { problem: `The plugin ${path} was not loaded: ${problem}` }
   if (!statSync(path).isDirectory()) return { files: [path] }
   const names = readdirSync(path)
-  const index = beginnings.find((name) => names.includes(name))
+  const index = indexNames.find((name) => names.includes(name))
   const files = (index === undefined ? names.filter(isModule).sort() : [index]).map((name) => join(path, name))
   if (files.length === 0) return { problem: `There is no module in the folder ${path}; correct native.plugins.` }
   for (const file of files) {

@@ -22,7 +22,7 @@ interface LoadModuleOptions {
 }
 
 /** Max time to load a module. Without it, a top-level await could block the configuration forever. */
-const maxMs = 10_000
+const maxLoadMs = 10_000
 
 /** Loads one module and checks its exports. Returns problems instead of throwing. */
 export async function loadModule(file: string, options: LoadModuleOptions): Promise<LoadedModule> {
@@ -30,7 +30,11 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
   registerPluginHooks(modules.library)
   const tag = tagFor(file)
   const url = taggedUrl(file, tag)
-  using limit = deadline(clock, maxMs, () => new Error(`it did not load within ${maxMs / 1000} s (a fixed limit)`))
+  using limit = deadline(
+    clock,
+    maxLoadMs,
+    () => new Error(`it did not load within ${maxLoadMs / 1000} s (a fixed limit)`),
+  )
   try {
     const { problem, ...offered } = exportedBy(await endWith(limit.signal, load(url)))
     const told = problem && `${file} ${problem}; export the results of defineTool or defineSink.`
@@ -50,27 +54,27 @@ function exportedBy(module: Readonly<Record<string, unknown>>): Pick<LoadedModul
     const all = Array.isArray(value) ? value : [value]
     const wrong = all.map(wrongness).find((problem) => problem !== undefined)
     if (wrong !== undefined) return refused(`exports "${name}", which ${wrong}`)
-    const fits = all.filter((one) => isTool(one) || isSink(one))
+    const fits = all.filter((one) => isToolExport(one) || isSink(one))
     if (name === 'default' && (fits.length < all.length || fits.length === 0))
       return refused('has a default export that is not a tool, a sink or a list of tools and sinks')
     for (const one of fits) found.add(one)
   }
   if (found.size === 0) return refused('exports neither tools nor sinks')
-  return { tools: [...found].filter(isTool), sinks: [...found].filter(isSink) }
+  return { tools: [...found].filter(isToolExport), sinks: [...found].filter(isSink) }
 }
 
 /** The exports of a module; of a CommonJS module, those in `module.exports`, which Node.js makes its default export. */
 function namedExports(module: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const exported = module['module.exports']
-  return isRecord(exported) && !isTool(exported) && !isSink(exported) ? exported : module
+  return isRecord(exported) && !isToolExport(exported) && !isSink(exported) ? exported : module
 }
 
-const isTool = (value: unknown): value is Tool =>
+const isToolExport = (value: unknown): value is Tool =>
   isRecord(value) && typeof value.run === 'function' && isRecord(value.definition) && typeof value.name === 'string'
 
 /** Detects an object that was meant to be a tool or a sink but was not made by `defineTool` or `defineSink`. */
 function wrongness(value: unknown): string | undefined {
-  if (!isRecord(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
+  if (!isRecord(value) || isToolExport(value) || isSink(value) || typeof value.name !== 'string') return undefined
   if (typeof value.run === 'function') return 'looks like a tool that was not created with defineTool'
   return typeof value.write === 'function' ? 'looks like a sink that was not created with defineSink' : undefined
 }
@@ -88,7 +92,7 @@ export class PluginsRefused extends ToolwayError {
 
 function loadProblem(file: string, thrown: unknown): string {
   if (thrown instanceof Untrusted) return thrown.message
-  const { code, name, message, stack } = errorOf(thrown)
+  const { code, name, message, stack } = loadErrorFacts(thrown)
   const detail = message
     .replace(/\?toolway-plugin=[\w-]+/g, '')
     .replace(/\s+/g, ' ')
@@ -108,7 +112,7 @@ function loadProblem(file: string, thrown: unknown): string {
   return `${file} failed to load: ${detail}. Fix it, or remove it from native.plugins.`
 }
 
-function errorOf(thrown: unknown) {
+function loadErrorFacts(thrown: unknown) {
   if (!(thrown instanceof Error)) return { code: '', name: '', message: thrownText(thrown), stack: '' }
   const { code = '' } = thrown as NodeJS.ErrnoException
   return { code, name: thrown.name, message: thrown.message, stack: thrown.stack ?? '' }

@@ -11,7 +11,7 @@ const sticky = 0o1000
 export function writableByOthers(path: string): string | undefined {
   if (process.getuid === undefined) return undefined
   const { root } = parse(path)
-  const rest = partsOf(path.slice(root.length))
+  const rest = pathParts(path.slice(root.length))
   let at = root
   let links = 0
   /** Whether the current folder is sticky and writable by others: they can add files, but not change existing ones. */
@@ -23,31 +23,31 @@ export function writableByOthers(path: string): string | undefined {
     }
     const next = join(at, name)
     const facts = lstatSync(next)
-    const problem = problemOf(next, facts)
+    const problem = permissionProblem(next, facts)
     if (problem !== undefined) return problem
-    if (shared && !facts.isDirectory()) return elsewhere(at)
+    if (shared && !facts.isDirectory()) return sharedFolderProblem(at)
     if (facts.isSymbolicLink()) {
       if (++links > maxLinks) return `${path} has a loop of symbolic links.`
       const target = readlinkSync(next)
       if (isAbsolute(target)) at = root
-      rest.unshift(...partsOf(target))
+      rest.unshift(...pathParts(target))
       continue
     }
     shared = facts.isDirectory() && openToOthers(facts)
     at = next
   }
-  return shared ? elsewhere(at) : undefined
+  return shared ? sharedFolderProblem(at) : undefined
 }
 
 /** A folder with the sticky bit, such as /tmp, is meant for all users, so its mode must stay. */
-const elsewhere = (folder: string): string =>
+const sharedFolderProblem = (folder: string): string =>
   `Other users can write to the folder ${folder}; move the plugin to another folder.`
 
-const partsOf = (path: string) => path.split(sep).filter((name) => name !== '' && name !== '.')
+const pathParts = (path: string) => path.split(sep).filter((name) => name !== '' && name !== '.')
 
 const openToOthers = ({ mode }: Stats) => (mode & 0o022) !== 0
 
-function problemOf(path: string, facts: Stats): string | undefined {
+function permissionProblem(path: string, facts: Stats): string | undefined {
   if (facts.uid !== 0 && facts.uid !== process.getuid?.()) {
     return `${path} belongs to another user, who could change it; keep plugins in a folder that you own.`
   }

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { fileSink } from './file.ts'
+import { createFileSink } from './file.ts'
 import type { Artifact, Pointer } from './sink.ts'
 import { safeNames } from './template.ts'
 
@@ -25,7 +25,7 @@ const artifact = (changes: Partial<Artifact> = {}): Artifact => ({
 
 const context = { call: callOf(), signal: new AbortController().signal }
 const keep = async (path: string, template: string, changes?: Partial<Artifact>): Promise<string> => {
-  const pointer = (await fileSink('reports', { path, template }).write(artifact(changes), context)) as Pointer
+  const pointer = (await createFileSink('reports', { path, template }).write(artifact(changes), context)) as Pointer
   return fileURLToPath(pointer.uri)
 }
 

@@ -6,14 +6,14 @@ import { pathToFileURL } from 'node:url'
 import type { Config } from '../../config/schema.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Artifact, Sink } from './sink.ts'
-import { safeNames, split } from './template.ts'
+import { safeNames, splitExtension } from './template.ts'
 
 export type FileSinkConfig = Pick<Extract<Config['sinks'][string], { kind: 'file' }>, 'path' | 'template'>
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
 /** A sink that writes each artifact to its own file, always inside one folder. */
-export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'description'> => ({
+export const createFileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'description'> => ({
   name,
   async write(artifact) {
     try {
@@ -37,11 +37,11 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
   for (const name of names) folder = folders.use(await holdInside(folder, name))
   const draft = folder.at(`.${randomUUID()}.tmp`)
   try {
-    await writeNew(draft, artifact.content)
+    await writeDraft(draft, artifact.content)
     // The folder was moved or replaced during the write, so its path would lead elsewhere.
     if (!(await folder.isThere()))
       throw new ToolwayError('INVALID_PATH', "The sink's folder was replaced during the write; nothing was written.")
-    const taken = await publish(folder, draft, wanted)
+    const taken = await publishDraft(folder, draft, wanted)
     await folder.sync()
     return join(folder.path, taken)
   } finally {
@@ -50,17 +50,17 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
   }
 }
 
-async function writeNew(path: string, content: string): Promise<void> {
+async function writeDraft(path: string, content: string): Promise<void> {
   await using file = await open(path, newFile, 0o666)
   await file.writeFile(content)
   await file.sync()
 }
 
 /** Gives the draft its final name, or a similar one if that name is taken. Never overwrites a file. */
-async function publish(folder: HeldFolder, draft: string, wanted: string): Promise<string> {
-  for (const name of candidates(wanted)) {
+async function publishDraft(folder: HeldFolder, draft: string, wanted: string): Promise<string> {
+  for (const name of candidateNames(wanted)) {
     try {
-      await linked(draft, folder.at(name))
+      await linkFile(draft, folder.at(name))
       return name
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
@@ -72,15 +72,15 @@ async function publish(folder: HeldFolder, draft: string, wanted: string): Promi
   )
 }
 
-function* candidates(name: string): Generator<string> {
-  const { stem, ending } = split(name)
+function* candidateNames(name: string): Generator<string> {
+  const { stem, ending } = splitExtension(name)
   yield name
   for (let number = 2; number <= 20; number++) yield `${stem}-${number}${ending}`
   for (let tries = 0; tries < 3; tries++) yield `${stem}-${randomUUID()}${ending}`
 }
 
 /** Gives a file a second name. A hard link never overwrites a file, unlike a rename, but may be unsupported. */
-async function linked(draft: string, name: string): Promise<void> {
+async function linkFile(draft: string, name: string): Promise<void> {
   try {
     await link(draft, name)
   } catch (thrown) {
@@ -102,12 +102,12 @@ interface HeldFolder extends AsyncDisposable {
   sync(): Promise<void>
 }
 
-const openFolder = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0)
+const folderFlags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0)
 const throughDescriptors = process.platform === 'linux' && existsSync('/proc/self/fd')
 
 /** Opens an existing folder; fails for a symbolic link. `path` must be a real path. */
 async function holdFolder(path: string, at = path): Promise<HeldFolder> {
-  const handle = await open(at, openFolder)
+  const handle = await open(at, folderFlags)
   const base = throughDescriptors ? `/proc/self/fd/${handle.fd}` : path
   return {
     path,

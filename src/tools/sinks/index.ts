@@ -16,10 +16,10 @@ import { withoutHidden } from '../../lib/characters.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { defineTool, type Tool, type ToolContext } from '../define-tool.ts'
-import { fileSink } from './file.ts'
+import { createFileSink } from './file.ts'
 import type { Artifact, Pointer, Sink } from './sink.ts'
 import { fillAll } from './template.ts'
-import { webhookSink } from './webhook.ts'
+import { createWebhookSink } from './webhook.ts'
 
 export interface SinksOptions {
   readonly sinks: Config['sinks']
@@ -61,20 +61,20 @@ function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<S
   const { access, clock, log, stdout } = options
   switch (config.kind) {
     case 'file':
-      return fileSink(name, config)
+      return createFileSink(name, config)
     case 'webhook':
-      return webhookSink({ name, config, clock, log })
+      return createWebhookSink({ name, config, clock, log })
     case 'tool':
-      return toolSink(name, config, access)
+      return createToolSink(name, config, access)
     case 'stdout':
-      if (stdout) return stdoutSink(name, stdout)
+      if (stdout) return createStdoutSink(name, stdout)
       log.warn({ sink: name }, 'stdout sink is not offered, because standard output is used for MCP')
       return undefined
   }
 }
 
 /** A sink that prints artifacts. It strips terminal control sequences, because the text comes from an agent. */
-const stdoutSink = (name: string, print: (text: string) => Promise<void> | void): Omit<Sink, 'description'> => ({
+const createStdoutSink = (name: string, print: (text: string) => Promise<void> | void): Omit<Sink, 'description'> => ({
   name,
   async write({ id, content }) {
     const text = withoutHidden(content, 'kept')
@@ -84,7 +84,7 @@ const stdoutSink = (name: string, print: (text: string) => Promise<void> | void)
 })
 
 /** A sink that passes artifacts to a tool, as a nested call for the same caller and under the same rules. */
-const toolSink = (
+const createToolSink = (
   name: string,
   config: Extract<SinkConfig, { kind: 'tool' }>,
   access: Access,
@@ -119,7 +119,7 @@ function uriIn({ content = [], structuredContent }: ResultBody): string | undefi
   return typeof told === 'string' && told.length <= 2_000 && URL.canParse(told) ? told : undefined
 }
 
-const maxCharacters = 16 * 1024 * 1024
+const maxArtifactCharacters = 16 * 1024 * 1024
 const maxMetadata = 64 * 1024
 
 /** Makes a tool from a sink: `sink.NAME(content, metadata?)` returns a permanent pointer (J4). */
@@ -129,7 +129,7 @@ function sinkTool(sink: Sink, clock: Clock, shared?: SharedWrites): Tool {
     name: sink.name,
     description: `${sink.description} Pass the whole content. Returns a pointer: {uri, sink, id, bytes, metadata}.`,
     input: z.object({
-      content: z.string().max(maxCharacters).describe('The text to store.'),
+      content: z.string().max(maxArtifactCharacters).describe('The text to store.'),
       metadata: z
         .record(z.string(), z.unknown())
         .default({})
@@ -145,7 +145,7 @@ function sinkTool(sink: Sink, clock: Clock, shared?: SharedWrites): Tool {
       const { agent } = context.caller
       const timestamp = new Date(clock.now()).toISOString()
       const artifact = { id: own ?? randomUUID(), sink: sink.name, agent, content, metadata, timestamp }
-      const write = () => written(sink, artifact, context)
+      const write = () => writeArtifact(sink, artifact, context)
       return own === undefined
         ? write()
         : once(ownerKey(context.caller), own, digestOf(content, metadata), context.signal, write)
@@ -169,7 +169,7 @@ function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
   )
 }
 
-async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolContext): Promise<Result> {
+async function writeArtifact(sink: Sink, artifact: Artifact, { call, signal }: ToolContext): Promise<Result> {
   const answer = await sink.write(artifact, { call, signal })
   if ('body' in answer && answer.body instanceof Json) return answer as Result
   const { uri, ...facts } = answer as Pointer
@@ -178,9 +178,9 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
   return structuredResult({ uri, sink: sink.name, id, bytes, timestamp, ...facts, metadata })
 }
 
-const maxRemembered = 1_000
+const maxRememberedWrites = 1_000
 /** How long a write is shared with other processes. */
-const sharedMs = 24 * 3_600_000
+const sharedWriteMs = 24 * 3_600_000
 
 /** Where processes that serve as one find each other's writes. The seal encrypts them, because others may read the store. */
 interface SharedWrites {
@@ -213,7 +213,7 @@ function createOnce(sink: string, shared: SharedWrites | undefined) {
       return endWith(signal, before.answer)
     }
     const answer = shared ? writeShared(shared, JSON.stringify(['sink', sink, key]), { digest, check, write }) : write()
-    setBounded(known, key, { digest, answer }, maxRemembered)
+    setBounded(known, key, { digest, answer }, maxRememberedWrites)
     const forget = () => {
       if (known.get(key)?.answer === answer) known.delete(key)
     }
@@ -228,7 +228,7 @@ async function writeShared(
   own: { readonly digest: string; check(stored: string): void; write(): Promise<Result> },
 ): Promise<Result> {
   const key = `sink:${hash('sha256', binding)}`
-  const sealed = await ttlStore.get(key, sharedMs)
+  const sealed = await ttlStore.get(key, sharedWriteMs)
   const text = sealed === undefined ? undefined : seal.open(sealed, binding)
   if (text !== undefined) {
     const { digest, body } = jsonValue(text) as SharedWrite
@@ -237,6 +237,6 @@ async function writeShared(
   }
   const result = await own.write()
   const stored: SharedWrite = { digest: own.digest, body: result.body.value }
-  if (!result.isError) await ttlStore.set(key, seal.close(JSON.stringify(stored), binding), sharedMs)
+  if (!result.isError) await ttlStore.set(key, seal.close(JSON.stringify(stored), binding), sharedWriteMs)
   return result
 }

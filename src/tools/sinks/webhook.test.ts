@@ -7,7 +7,7 @@ import { callOf } from '../../core/call.fixture.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { breaksOff, hangsUp, receiver, silent, status } from './receiver.fixture.ts'
 import type { Artifact } from './sink.ts'
-import { webhookSink } from './webhook.ts'
+import { createWebhookSink } from './webhook.ts'
 
 const artifact: Artifact = {
   id: 'a-1',
@@ -34,7 +34,7 @@ function post(url: string, more: { attempts?: number; random?: () => number } = 
   const { attempts = 4, random = () => 1 } = more
   const config = { url, headers: { Authorization: `Bearer ${secret}` }, attempts, timeout: 10_000 }
   const context = { call: callOf(), signal: stop.signal }
-  const sink = webhookSink({ name: 'hook', config, clock, log, random })
+  const sink = createWebhookSink({ name: 'hook', config, clock, log, random })
   const outcome = sink.write(artifact, context) as Promise<Record<string, unknown>>
   // It may fail while the test still moves the clock.
   outcome.catch(() => {})

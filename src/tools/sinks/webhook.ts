@@ -21,18 +21,19 @@ export interface WebhookOptions {
   random?(): number
 }
 
-const firstPauseMs = 500
-const maxPauseMs = 10_000
+const firstRetryPauseMs = 500
+const maxRetryPauseMs = 10_000
 
 /** What is posted. The id is also the idempotency key. */
 interface Posted {
   readonly id: string
 }
 
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+const chatEntities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
 /** Text for Slack and the chats that accept the same messages. Unescaped, a name could be a link or notify everyone. */
-export const chatText = (text: string): string => text.replace(/[&<>]/g, (character) => entities[character] as string)
+export const chatText = (text: string): string =>
+  text.replace(/[&<>]/g, (character) => chatEntities[character] as string)
 
 interface PostOptions {
   readonly config: WebhookConfig
@@ -61,7 +62,7 @@ export async function postWithRetries(body: Posted, options: PostOptions, signal
   const { config, facts, clock, log, random = Math.random } = options
   /** The pause before the next attempt, with jitter, so that failed deliveries are not all retried together. */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
-    const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
+    const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstRetryPauseMs, maxMs: maxRetryPauseMs }, random)
     return Math.max(Math.round(jittered), retryAfterMs)
   }
   let mayHaveArrived = false
@@ -70,19 +71,19 @@ export async function postWithRetries(body: Posted, options: PostOptions, signal
     mayHaveArrived ||= attempt.kind === 'lost'
     const ms = pauseAfter(attempts, attempt)
     const isOver = attempt.kind === 'acknowledged' || attempt.kind === 'refused'
-    if (isOver || attempts === config.attempts || ms > maxPauseMs) return { attempt, attempts, mayHaveArrived }
+    if (isOver || attempts === config.attempts || ms > maxRetryPauseMs) return { attempt, attempts, mayHaveArrived }
     log.info({ ...facts, id: body.id, reason: attempt.reason, ms }, 'webhook delivery failed; retrying')
     await pause(clock, ms, signal)
   }
 }
 
 /** A sink that posts artifacts. */
-export function webhookSink({ name, config, ...options }: WebhookOptions): Omit<Sink, 'description'> {
+export function createWebhookSink({ name, config, ...options }: WebhookOptions): Omit<Sink, 'description'> {
   const timeoutKey = `sinks.${name}.timeout`
   return {
     name,
     // The timeout covers all attempts and the pauses between them.
-    timeoutMs: config.attempts * (config.timeout + maxPauseMs),
+    timeoutMs: config.attempts * (config.timeout + maxRetryPauseMs),
     timeoutKey,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
       const posting = { ...options, config, timeoutKey, facts: { sink: name } }
@@ -90,13 +91,13 @@ export function webhookSink({ name, config, ...options }: WebhookOptions): Omit<
       if (attempt.kind === 'acknowledged') {
         return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
       }
-      if (attempt.kind === 'refused') throw refused(name, attempt)
+      if (attempt.kind === 'refused') throw refusedDelivery(name, attempt)
       throw gaveUp(name, artifact.id, { attempt, attempts, mayHaveArrived })
     },
   }
 }
 
-function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
+function refusedDelivery(name: string, { reason, status = 0 }: Attempt): ToolwayError {
   const isContent = [400, 413, 415, 422].includes(status)
   const advice = isContent ? 'Change the content or metadata.' : `The operator can correct sinks.${name}.`
   return new ToolwayError(
@@ -155,10 +156,10 @@ async function deliver(body: Posted, options: PostOptions, signal: AbortSignal):
     // Only the status and the headers matter, so ignore errors in the body.
     answer.body.on('error', () => {})
     answer.body.destroy()
-    return outcomeOf(url, answer.statusCode, answer.headers, clock.now())
+    return deliveryOutcome(url, answer.statusCode, answer.headers, clock.now())
   } catch (thrown) {
     signal.throwIfAborted()
-    return { kind: isSent ? 'lost' : 'unsent', reason: reasonOf(thrown) }
+    return { kind: isSent ? 'lost' : 'unsent', reason: deliveryFailure(thrown) }
   } finally {
     await client.destroy()
   }
@@ -172,9 +173,9 @@ function headersOf(url: URL, { id }: Posted, configured: Readonly<Record<string,
   return { ...headers, 'content-type': 'application/json', 'idempotency-key': id }
 }
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>
+type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-function outcomeOf(url: URL, status: number, headers: Headers, now: number): Attempt {
+function deliveryOutcome(url: URL, status: number, headers: ResponseHeaders, now: number): Attempt {
   const reason = `HTTP ${status}`
   if (status >= 200 && status < 300)
     return { kind: 'acknowledged', reason, status, location: publicAddress(url, headers.location) }
@@ -191,4 +192,5 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   return found && /^https?:$/.test(found.protocol) && !found.username && !found.password ? found.href : undefined
 }
 
-const reasonOf = (thrown: unknown): string => (thrown instanceof ToolwayError ? thrown.message : failureReason(thrown))
+const deliveryFailure = (thrown: unknown): string =>
+  thrown instanceof ToolwayError ? thrown.message : failureReason(thrown)

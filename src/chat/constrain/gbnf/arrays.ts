@@ -1,7 +1,7 @@
 import { isRecord } from '../../../lib/is-record.ts'
-import { CannotExpress, step } from '../conversion.ts'
+import { CannotExpress, pointerStep } from '../conversion.ts'
 import { isSchema, type JsonSchemaObject, listedValues, numberIn, schemasIn } from '../schema.ts'
-import { all, any, type Expression, nothing, optional, text, times } from './expression.ts'
+import { anyOf, type Expression, emptyExpression, literal, optionally, sequence, times } from './expression.ts'
 import {
   type Conversion,
   type ConversionDepth,
@@ -11,10 +11,10 @@ import {
 } from './rules.ts'
 
 /** The arrays that a schema allows. With `prefixItems`, each listed position must be filled. */
-export const arrays: Conversion = (context, schema, at, level) => {
+export const arrayExpression: Conversion = (context, schema, at, level) => {
   const row = schema.uniqueItems === true ? uniqueRow(context, schema, at) : rowOfItems(context, schema, at, level)
   const inner = sequenceOf(context.rules, 'items', row)
-  return inner && all(text('['), inner, text(']'))
+  return inner && sequence(literal('['), inner, literal(']'))
 }
 
 function boundsOf(context: GrammarContext, schema: JsonSchemaObject, at: string, places: number) {
@@ -24,19 +24,24 @@ function boundsOf(context: GrammarContext, schema: JsonSchemaObject, at: string,
   return { min, max: Math.min(numberIn(schema.maxItems) ?? defaultMax, maxUnrolledItems) }
 }
 
-function rowOfItems(context: GrammarContext, schema: JsonSchemaObject, at: string, level: ConversionDepth): Sequence {
+function rowOfItems(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): ElementSequence {
   const { places, rest, restName } = layout(schema)
   const bounds = boundsOf(context, schema, at, places.length)
   const placed: Expression[] = []
   for (const [index, place] of places.entries()) {
-    const found = index < bounds.max ? context.convert(place, step(at, 'prefixItems', index), level) : undefined
+    const found = index < bounds.max ? context.convert(place, pointerStep(at, 'prefixItems', index), level) : undefined
     if (!found) break
     placed.push(context.rules.define('item', found))
   }
   const isWhole = placed.length === places.length
   // With `prefixItems`, allow further items only if the schema mentions or requires them.
   const wanted = rest ?? (places.length === 0 || bounds.min > places.length)
-  const extra = isWhole ? context.convert(wanted, step(at, restName), level) : undefined
+  const extra = isWhole ? context.convert(wanted, pointerStep(at, restName), level) : undefined
   return {
     parts: placed.map((expression) => ({ expression, required: true })),
     extra: extra && { expression: context.rules.define('item', extra), max: Math.max(0, bounds.max - placed.length) },
@@ -57,21 +62,21 @@ function layout(schema: JsonSchemaObject) {
 }
 
 /** Arrays with unique items. A grammar can guarantee this only for listed values, in the order of the list. */
-function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence {
-  const items = isRecord(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
+function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): ElementSequence {
+  const items = isRecord(schema.items) ? context.flatten(schema.items, pointerStep(at, 'items')) : schema.items
   const values = isRecord(items) ? listedValues(items) : undefined
   if (!values || Object.keys(items as object).some((keyword) => !quiet.has(keyword))) {
     throw new CannotExpress(at, 'uniqueItems', 'requires items with an enum')
   }
   const different = [...new Set(values.map((value) => JSON.stringify(value)))]
   const { min, max } = boundsOf(context, schema, at, different.length)
-  return { parts: different.map((value) => ({ expression: text(value), required: false })), min, max }
+  return { parts: different.map((value) => ({ expression: literal(value), required: false })), min, max }
 }
 
 const quiet = new Set(['enum', 'const', 'type', 'title', 'description', 'default', 'examples'])
 
 /** Comma-separated parts in a fixed order, some of them optional. */
-interface Sequence {
+interface ElementSequence {
   readonly parts: readonly { readonly expression: Expression; readonly required: boolean }[]
   /** An element that may follow the parts, up to `max` times. */
   readonly extra?: { readonly expression: Expression; readonly max: number } | undefined
@@ -80,10 +85,10 @@ interface Sequence {
   readonly max: number
 }
 
-const comma = all(text(','), optional(text(' ')))
+const commaExpression = sequence(literal(','), optionally(literal(' ')))
 
 /** An expression for the sequence; `undefined` if no number of elements is valid. */
-export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Expression | undefined {
+export function sequenceOf(rules: GrammarRules, hint: string, row: ElementSequence): Expression | undefined {
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
   const maxElements = parts.length + (extra?.max ?? 0)
@@ -102,26 +107,26 @@ export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Ex
   }
 
   const part = (index: number, count: number): Expression | undefined => {
-    const { expression, required } = parts[index] as Sequence['parts'][number]
-    const one = count > 0 ? all(comma, expression) : expression
+    const { expression, required } = parts[index] as ElementSequence['parts'][number]
+    const one = count > 0 ? sequence(commaExpression, expression) : expression
     if (!required && !counts && count > 0) {
       const others = from(index + 1, count)
-      return others && all(optional(one), others)
+      return others && sequence(optionally(one), others)
     }
     const others = count < max ? from(index + 1, counts ? count + 1 : 1) : undefined
-    const taken = others && all(one, others)
-    return required ? taken : any(taken, from(index + 1, count))
+    const taken = others && sequence(one, others)
+    return required ? taken : anyOf(taken, from(index + 1, count))
   }
 
   const rest = (count: number): Expression | undefined => {
     const low = counts ? Math.max(0, min - count) : 0
     const high = Math.min(extra?.max ?? 0, counts ? max - count : Number.POSITIVE_INFINITY)
     if (high < low) return undefined
-    if (!extra || high === 0) return nothing
-    const next = all(comma, extra.expression)
+    if (!extra || high === 0) return emptyExpression
+    const next = sequence(commaExpression, extra.expression)
     if (count > 0) return times(next, low, high)
-    const some = all(extra.expression, times(next, Math.max(0, low - 1), high - 1))
-    return low === 0 ? optional(some) : some
+    const some = sequence(extra.expression, times(next, Math.max(0, low - 1), high - 1))
+    return low === 0 ? optionally(some) : some
   }
 
   return min > max ? undefined : from(0, 0)

@@ -1,47 +1,56 @@
 import { isRecord } from '../../../lib/is-record.ts'
-import { CannotExpress, step } from '../conversion.ts'
-import { merge } from '../flatten.ts'
+import { CannotExpress, pointerStep } from '../conversion.ts'
+import { mergeSchemas } from '../flatten.ts'
 import {
   type AnySchema,
   allTypes,
   commonTypes,
+  declaredTypes,
   isOfType,
   type JsonSchemaObject,
+  jsonTypeOf,
   listedValues,
-  namedSchemas,
-  namedTypes,
   numberIn,
+  schemaEntries,
   schemasIn,
+  schemaTypes,
   strings,
-  typeOf,
-  typesOf,
 } from '../schema.ts'
-import { any, type Expression, text } from './expression.ts'
+import { anyOf, type Expression, literal } from './expression.ts'
 import type { Conversion, GrammarContext } from './rules.ts'
 
 /** Maximum number of branches. Nested choices multiply this number. */
 const maxBranches = 256
 
 /** Converts `anyOf` or `oneOf`. Each branch is merged with the keywords next to the choice. */
-export const choices: Conversion = (context, schema, at, level) => {
+export const choiceExpression: Conversion = (context, schema, at, level) => {
   const keyword = schema.anyOf === undefined ? 'oneOf' : 'anyOf'
   const { [keyword]: options, ...beside } = schema
   const branches = schemasIn(options)
   if (branches.length > maxBranches) throw new CannotExpress(at, keyword, 'has too many branches')
-  const isAlone = Object.keys(beside).every((name) => remarks.has(name))
+  const isAlone = Object.keys(beside).every((name) => annotationKeywords.has(name))
   const whole = branches.map((branch, index) => {
-    const place = step(at, keyword, index)
-    return merge(beside, flat(context, branch, place), place)
+    const place = pointerStep(at, keyword, index)
+    return mergeSchemas(beside, flat(context, branch, place), place)
   })
   if (keyword === 'oneOf') refuseOverlaps(context, whole, at)
-  return any(
+  return anyOf(
     ...branches.map((branch, index) =>
-      context.convert(isAlone ? branch : (whole[index] as AnySchema), step(at, keyword, index), level),
+      context.convert(isAlone ? branch : (whole[index] as AnySchema), pointerStep(at, keyword, index), level),
     ),
   )
 }
 
-const remarks = new Set(['title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema', '$id'])
+const annotationKeywords = new Set([
+  'title',
+  'description',
+  'default',
+  'examples',
+  '$defs',
+  'definitions',
+  '$schema',
+  '$id',
+])
 
 /** Throws if branches of a `oneOf` may overlap, because a value must match exactly one of them. */
 function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[], at: string): void {
@@ -62,8 +71,8 @@ function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySche
     context.budget.spend(values.length * (1 + (listedValues(other)?.length ?? 0)))
     return values.every((value) => isRefused(value, other))
   }
-  const mine = typesOf(written)
-  const theirs = namedTypes(other) ?? namedTypes({ type: listedValues(other)?.map(typeOf) }) ?? allTypes
+  const mine = schemaTypes(written)
+  const theirs = declaredTypes(other) ?? declaredTypes({ type: listedValues(other)?.map(jsonTypeOf) }) ?? allTypes
   if (!mine) return false
   const common = commonTypes(mine, theirs)
   if (common.length === 0) return true
@@ -76,7 +85,7 @@ function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySche
 function isRefused(value: unknown, schema: JsonSchemaObject): boolean {
   const listed = listedValues(schema)
   if (listed && !listed.some((one) => JSON.stringify(one) === JSON.stringify(value))) return true
-  const types = namedTypes(schema)
+  const types = declaredTypes(schema)
   return types !== undefined && !isOfType(value, types)
 }
 
@@ -91,8 +100,8 @@ function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean
 
 /** Whether no object matches both schemas: one requires a property that the other forbids or limits to other values. */
 function objectsExclude(context: GrammarContext, written: JsonSchemaObject, other: JsonSchemaObject, depth: number) {
-  const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
-  const isClosed = !isOpen(written.additionalProperties) && written.patternProperties === undefined
+  const [mine, theirs] = [new Map(schemaEntries(written.properties)), new Map(schemaEntries(other.properties))]
+  const isClosed = !isOpenObject(written.additionalProperties) && written.patternProperties === undefined
   const always = new Set(strings(written.required))
   context.budget.spend(mine.size + theirs.size + always.size)
   const neverWritten = (name: string) => isClosed && !mine.has(name) && !always.has(name)
@@ -104,7 +113,7 @@ function objectsExclude(context: GrammarContext, written: JsonSchemaObject, othe
   })
 }
 
-const isOpen = (additional: unknown): boolean => additional === true || isRecord(additional)
+const isOpenObject = (additional: unknown): boolean => additional === true || isRecord(additional)
 
 const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
   isRecord(schema) ? context.flatten(schema, at) : schema
@@ -119,11 +128,11 @@ export function literals(values: readonly unknown[], schema: JsonSchemaObject, a
       throw new CannotExpress(at, keyword, 'cannot be combined with enum or const')
     }
   }
-  return any(...values.filter((value) => meets(value, schema)).map((value) => text(JSON.stringify(value))))
+  return anyOf(...values.filter((value) => meets(value, schema)).map((value) => literal(JSON.stringify(value))))
 }
 
 function meets(value: unknown, schema: JsonSchemaObject): boolean {
-  const types = namedTypes(schema)
+  const types = declaredTypes(schema)
   if (types && !isOfType(value, types)) return false
   const within = (size: number, low: string, high: string): boolean =>
     size >= (numberIn(schema[low]) ?? Number.NEGATIVE_INFINITY) &&

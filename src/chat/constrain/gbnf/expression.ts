@@ -13,33 +13,33 @@ export type Expression =
   | { readonly kind: 'times'; readonly inner: Expression; readonly min: number; readonly max: number }
   | { readonly kind: 'rule'; readonly name: string }
 
-export const text = (content: string): Expression => ({ kind: 'text', text: content })
+export const literal = (content: string): Expression => ({ kind: 'text', text: content })
 
-export const nothing: Expression = text('')
+export const emptyExpression: Expression = literal('')
 
 /** One character from any of these ranges. */
-export const set = (ranges: readonly CodePointRange[]): Expression => {
+export const characterSet = (ranges: readonly CodePointRange[]): Expression => {
   const [only] = ranges
   return ranges.length === 1 && only && only[0] === only[1]
-    ? text(String.fromCodePoint(only[0]))
+    ? literal(String.fromCodePoint(only[0]))
     : { kind: 'set', ranges }
 }
 
-export const oneOf = (...ranges: readonly string[]): Expression => set(rangesOf(...ranges))
+export const characterIn = (...ranges: readonly string[]): Expression => characterSet(rangesOf(...ranges))
 
-export function all(...parts: readonly Expression[]): Expression {
+export function sequence(...parts: readonly Expression[]): Expression {
   const flat: Expression[] = []
   for (const part of parts.flatMap((one) => (one.kind === 'all' ? one.parts : [one]))) {
     const last = flat.at(-1)
-    if (part.kind === 'text' && last?.kind === 'text') flat[flat.length - 1] = text(last.text + part.text)
+    if (part.kind === 'text' && last?.kind === 'text') flat[flat.length - 1] = literal(last.text + part.text)
     else if (part.kind !== 'text' || part.text !== '') flat.push(part)
   }
-  const [only = nothing] = flat
+  const [only = emptyExpression] = flat
   return flat.length < 2 ? only : { kind: 'all', parts: flat }
 }
 
 /** Alternatives; `undefined` options can never match and are dropped. */
-export function any(...options: readonly (Expression | undefined)[]): Expression | undefined {
+export function anyOf(...options: readonly (Expression | undefined)[]): Expression | undefined {
   const different = new Map<string, Expression>()
   for (const option of options.flatMap<Expression | undefined>((one) => (one?.kind === 'any' ? one.parts : [one]))) {
     if (option === undefined) continue
@@ -51,68 +51,74 @@ export function any(...options: readonly (Expression | undefined)[]): Expression
 }
 
 export function times(inner: Expression, min: number, max: number): Expression {
-  if (max === 0 || (inner.kind === 'text' && inner.text === '')) return nothing
+  if (max === 0 || (inner.kind === 'text' && inner.text === '')) return emptyExpression
   if (min === 1 && max === 1) return inner
   return { kind: 'times', inner, min, max }
 }
 
-export const optional = (inner: Expression): Expression => times(inner, 0, 1)
+export const optionally = (inner: Expression): Expression => times(inner, 0, 1)
 
 /** Size of the blocks into which repetitions are grouped, so that large bounds do not become thousands of rules. */
-const block = 64
+const repetitionBlock = 64
 
 /**
  * Like `times`, for bounds of any size. Model servers unfold `{0,n}` into n rules and refuse more than a few thousand.
  * The result is unambiguous, so that matching stays fast.
  */
 export function manyTimes(inner: Expression, min: number, max: number): Expression {
-  if (max <= 4 * block) return times(inner, min, max)
-  const whole = times(inner, block, block)
-  const head = [times(whole, Math.floor(min / block), Math.floor(min / block)), times(inner, min % block, min % block)]
+  if (max <= 4 * repetitionBlock) return times(inner, min, max)
+  const whole = times(inner, repetitionBlock, repetitionBlock)
+  const head = [
+    times(whole, Math.floor(min / repetitionBlock), Math.floor(min / repetitionBlock)),
+    times(inner, min % repetitionBlock, min % repetitionBlock),
+  ]
   const left = max - min
-  const blocks = Math.floor(left / block)
-  const tail = any(
-    all(times(whole, 0, blocks - 1), times(inner, 0, block - 1)),
-    all(times(whole, blocks, blocks), times(inner, 0, left % block)),
+  const blocks = Math.floor(left / repetitionBlock)
+  const tail = anyOf(
+    sequence(times(whole, 0, blocks - 1), times(inner, 0, repetitionBlock - 1)),
+    sequence(times(whole, blocks, blocks), times(inner, 0, left % repetitionBlock)),
   ) as Expression
-  return all(...head, left <= 4 * block ? times(inner, 0, left) : tail)
+  return sequence(...head, left <= 4 * repetitionBlock ? times(inner, 0, left) : tail)
 }
 
-const hex = oneOf('09', 'AF', 'af')
+const hexDigit = characterIn('09', 'AF', 'af')
 
 /** Characters that a JSON string may contain unescaped. */
 export const rawRanges = rangesOf(' !', '#[', ']\ud7ff', '\ue000\u{10ffff}')
 
 /** The hex digits of a `\u` escape. Excludes surrogates: a pair counts as one character, and a lone one is invalid. */
-const hexOfWhole = any(
-  all(oneOf('09', 'AC', 'EF', 'ac', 'ef'), hex, hex, hex),
-  all(oneOf('D', 'd'), oneOf('07'), hex, hex),
+const hexOfWhole = anyOf(
+  sequence(characterIn('09', 'AC', 'EF', 'ac', 'ef'), hexDigit, hexDigit, hexDigit),
+  sequence(characterIn('D', 'd'), characterIn('07'), hexDigit, hexDigit),
 ) as Expression
 
 /** One character of a JSON string, raw or escaped. */
-export const character = any(
-  set(rawRanges),
-  all(text('\\'), any(oneOf(...'"/\\bfnrt'), all(text('u'), hexOfWhole)) as Expression),
+export const character = anyOf(
+  characterSet(rawRanges),
+  sequence(literal('\\'), anyOf(characterIn(...'"/\\bfnrt'), sequence(literal('u'), hexOfWhole)) as Expression),
 ) as Expression
 
 /** A JSON string of `min` to `max` characters. */
-export const anyString = (one: Expression, min: number, max: number): Expression =>
-  all(text('"'), manyTimes(one, min, max), text('"'))
+export const stringOf = (one: Expression, min: number, max: number): Expression =>
+  sequence(literal('"'), manyTimes(one, min, max), literal('"'))
 
 /** Characters that have a short escape, such as `\n`. */
 const escapable = [...'\b\t\n\f\r"\\']
 
 /** One of these characters as written inside a JSON string; `undefined` if none can be written. */
-export function written(ranges: readonly CodePointRange[]): Expression | undefined {
-  const raw = overlap(ranges, rawRanges)
+export function writableCharacters(ranges: readonly CodePointRange[]): Expression | undefined {
+  const raw = intersectRanges(ranges, rawRanges)
   const escaped = escapable
-    .filter((sign) => overlap(ranges, rangesOf(sign)).length > 0)
-    .map((sign) => text(JSON.stringify(sign).slice(1, -1)))
-  return any(raw.length > 0 ? set(raw) : undefined, ...escaped)
+    .filter((sign) => intersectRanges(ranges, rangesOf(sign)).length > 0)
+    .map((sign) => literal(JSON.stringify(sign).slice(1, -1)))
+  return anyOf(raw.length > 0 ? characterSet(raw) : undefined, ...escaped)
 }
 
 /** The intersection of two lists of ranges. */
-export function overlap(one: readonly CodePointRange[], other: readonly CodePointRange[]): readonly CodePointRange[] {
+export function intersectRanges(
+  one: readonly CodePointRange[],
+  other: readonly CodePointRange[],
+): readonly CodePointRange[] {
   return one.flatMap(([from, to]) =>
     other.flatMap(([low, high]): CodePointRange[] => {
       const range: CodePointRange = [Math.max(from, low), Math.min(to, high)]

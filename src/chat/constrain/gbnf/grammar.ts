@@ -1,6 +1,6 @@
 import { unescapeStep, valueAt } from '../../../json/json-pointer.ts'
 import { isRecord } from '../../../lib/is-record.ts'
-import { CannotExpress, createBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
+import { CannotExpress, createWorkBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
 import { createFlatten } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
@@ -8,33 +8,33 @@ import {
   type JsonSchemaObject,
   type JsonType,
   listedValues,
-  setMember,
-  typesOf,
-  unknownType,
+  schemaTypes,
+  setOwnMember,
+  undefinedType,
 } from '../schema.ts'
-import { arrays, sequenceOf } from './arrays.ts'
-import { choices, literals } from './choices.ts'
-import { all, any, anyString, character, type Expression, optional, text } from './expression.ts'
-import { anyNumber, integers, numbers } from './numbers.ts'
-import { objects } from './objects.ts'
+import { arrayExpression, sequenceOf } from './arrays.ts'
+import { choiceExpression, literals } from './choices.ts'
+import { anyOf, character, type Expression, literal, optionally, sequence, stringOf } from './expression.ts'
+import { anyNumber, integerExpression, numberExpression } from './numbers.ts'
+import { objectExpression } from './objects.ts'
 import {
   type Conversion,
   type ConversionDepth,
-  defaultLimits,
+  defaultGrammarLimits,
   type GrammarContext,
   type GrammarLimits,
   GrammarRules,
   maxKeyCharacters,
 } from './rules.ts'
-import { texts } from './strings.ts'
+import { stringExpression } from './strings.ts'
 
 /** Keywords that a grammar cannot enforce. Unknown keywords are allowed: the standard treats them as annotations. */
-const refused = [
+const inexpressibleKeywords = [
   ...['not', 'if', 'dependentRequired', 'dependentSchemas', 'dependencies'],
   ...['contains', '$dynamicRef', '$recursiveRef'],
 ]
 
-const maxDepth = 64
+const maxGrammarDepth = 64
 
 /**
  * Converts a schema to a GBNF grammar that produces only valid JSON for it. The grammar may allow less than the schema:
@@ -43,8 +43,8 @@ const maxDepth = 64
  */
 export function toGrammar(
   schema: AnySchema,
-  limits: GrammarLimits = defaultLimits,
-  budget: WorkBudget = createBudget(),
+  limits: GrammarLimits = defaultGrammarLimits,
+  budget: WorkBudget = createWorkBudget(),
 ): string {
   const rules = new GrammarRules()
   const references = new Map<string, Expression | undefined>()
@@ -55,14 +55,14 @@ export function toGrammar(
   return rules.grammar(root)
 
   function convert(subschema: AnySchema, at: string, level: ConversionDepth): Expression | undefined {
-    if (level.nesting > maxDepth) throw new CannotExpress(at, 'the schema', 'nests too deeply')
+    if (level.nesting > maxGrammarDepth) throw new CannotExpress(at, 'the schema', 'nests too deeply')
     budget.spend(stepsPerSchema, at)
     if (subschema === false) return undefined
     const inner = { ...level, nesting: level.nesting + 1 }
     if (subschema === true) return anyValue(context)
     if (typeof subschema.$ref === 'string' && isOnlyReference(subschema)) return referred(subschema.$ref, at, inner)
     const flat = flatten(subschema, at)
-    return isRecord(flat) ? allowed(context, flat, at, inner) : convert(flat, at, inner)
+    return isRecord(flat) ? convertFlat(context, flat, at, inner) : convert(flat, at, inner)
   }
 
   function referred(reference: string, at: string, level: ConversionDepth): Expression | undefined {
@@ -84,31 +84,31 @@ const isOnlyReference = (schema: JsonSchemaObject): boolean =>
     ['$ref', 'title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema'].includes(name),
   )
 
-const allowed: Conversion = (context, schema, at, level) => {
-  for (const keyword of refused) {
+const convertFlat: Conversion = (context, schema, at, level) => {
+  for (const keyword of inexpressibleKeywords) {
     if (schema[keyword] !== undefined) throw new CannotExpress(at, keyword, 'is not supported in a grammar')
   }
-  const unknown = unknownType(schema)
+  const unknown = undefinedType(schema)
   if (unknown !== undefined)
     throw new CannotExpress(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
-  if (schema.anyOf !== undefined || schema.oneOf !== undefined) return choices(context, schema, at, level)
+  if (schema.anyOf !== undefined || schema.oneOf !== undefined) return choiceExpression(context, schema, at, level)
   const values = listedValues(schema)
   if (values) return literals(values, schema, at)
-  const types = typesOf(schema)
-  return types ? any(...types.map((type) => byType[type](context, schema, at, level))) : anyValue(context)
+  const types = schemaTypes(schema)
+  return types ? anyOf(...types.map((type) => byType[type](context, schema, at, level))) : anyValue(context)
 }
 
-const named = (context: GrammarContext, hint: string, found: Expression | undefined): Expression | undefined =>
+const defineRule = (context: GrammarContext, hint: string, found: Expression | undefined): Expression | undefined =>
   found && context.rules.define(hint, found)
 
 const byType: Readonly<Record<JsonType, Conversion>> = {
-  object: objects,
-  array: arrays,
-  string: texts,
-  integer: (context, schema, at) => named(context, 'integer', integers(schema, at)),
-  number: (context, schema, at) => named(context, 'number', numbers(schema, at)),
-  boolean: () => any(text('true'), text('false')),
-  null: () => text('null'),
+  object: objectExpression,
+  array: arrayExpression,
+  string: stringExpression,
+  integer: (context, schema, at) => defineRule(context, 'integer', integerExpression(schema, at)),
+  number: (context, schema, at) => defineRule(context, 'number', numberExpression(schema, at)),
+  boolean: () => anyOf(literal('true'), literal('false')),
+  null: () => literal('null'),
 }
 
 interface Grammar {
@@ -127,7 +127,7 @@ const maxDropped = 32
 export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => findBestGrammar(schema))
 
 /** The same without the cache. */
-export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createBudget()): Grammar {
+export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createWorkBudget()): Grammar {
   const dropped: { at: string; keyword: string }[] = []
   let looser = schema
   for (;;) {
@@ -135,7 +135,7 @@ export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createBu
       return { gbnf: toGrammar(looser, undefined, budget), dropped }
     } catch (error) {
       if (!(error instanceof CannotExpress) || dropped.length >= maxDropped) throw error
-      const next = without(looser, error.at, error.keyword)
+      const next = withoutKeyword(looser, error.at, error.keyword)
       if (next === undefined) throw error
       dropped.push({ at: error.at, keyword: error.keyword })
       looser = next
@@ -144,7 +144,7 @@ export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createBu
 }
 
 /** A copy of the schema without the keyword at this position; `undefined` if the keyword is not there. */
-function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
+function withoutKeyword(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
   const names = at.split('/').slice(1).map(unescapeStep)
   const place = valueAt(schema, names)
   if (!isRecord(place) || !Object.hasOwn(place, keyword)) return undefined
@@ -158,7 +158,7 @@ function without(schema: AnySchema, at: string, keyword: string): AnySchema | un
 function replaceAt(place: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
   if (name === undefined) return value
   const copy = Array.isArray(place) ? [...place] : { ...(place as object) }
-  setMember(copy, name, replaceAt((place as JsonSchemaObject)[name], rest, value))
+  setOwnMember(copy, name, replaceAt((place as JsonSchemaObject)[name], rest, value))
   return copy
 }
 
@@ -166,23 +166,23 @@ function replaceAt(place: unknown, [name, ...rest]: readonly string[], value: un
 function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Expression {
   const { rules, limits } = context
   const sign = rules.define('char', character)
-  const scalar = any(
-    rules.define('string', anyString(sign, 0, limits.string)),
+  const scalar = anyOf(
+    rules.define('string', stringOf(sign, 0, limits.string)),
     rules.define('number', anyNumber),
-    ...['true', 'false', 'null'].map(text),
+    ...['true', 'false', 'null'].map(literal),
   ) as Expression
   if (depth === 0) return rules.define('scalar', scalar)
   const inner = anyValue(context, depth - 1)
-  const key = rules.define('name', anyString(sign, 1, maxKeyCharacters))
-  const pair = rules.define('pair', all(key, text(':'), optional(text(' ')), inner))
+  const key = rules.define('name', stringOf(sign, 1, maxKeyCharacters))
+  const pair = rules.define('pair', sequence(key, literal(':'), optionally(literal(' ')), inner))
   const listOf = (expression: Expression, max: number) =>
     sequenceOf(rules, 'row', { parts: [], extra: { expression, max }, min: 0, max }) as Expression
   return rules.define(
     'any',
-    any(
+    anyOf(
       scalar,
-      all(text('['), listOf(inner, limits.items), text(']')),
-      all(text('{'), listOf(pair, limits.members), text('}')),
+      sequence(literal('['), listOf(inner, limits.items), literal(']')),
+      sequence(literal('{'), listOf(pair, limits.members), literal('}')),
     ) as Expression,
   )
 }

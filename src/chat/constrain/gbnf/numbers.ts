@@ -1,11 +1,21 @@
 import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
-import { all, any, type Expression, nothing, oneOf, optional, set, text, times } from './expression.ts'
+import {
+  anyOf,
+  characterIn,
+  characterSet,
+  type Expression,
+  emptyExpression,
+  literal,
+  optionally,
+  sequence,
+  times,
+} from './expression.ts'
 
 /** Maximum number of multiples that a grammar lists. */
 const maxMultiples = 512
 
-export function integers(schema: JsonSchemaObject, at: string): Expression | undefined {
+export function integerExpression(schema: JsonSchemaObject, at: string): Expression | undefined {
   const low = boundOf(schema, 'minimum', at)
   const high = boundOf(schema, 'maximum', at)
   const from = low
@@ -18,8 +28,8 @@ export function integers(schema: JsonSchemaObject, at: string): Expression | und
   return factor === undefined || factor === 1 ? integersBetween(from, to) : multiples(factor, from, to, at)
 }
 
-export function numbers(schema: JsonSchemaObject, at: string): Expression | undefined {
-  if (schema.multipleOf !== undefined) return integers(schema, at)
+export function numberExpression(schema: JsonSchemaObject, at: string): Expression | undefined {
+  if (schema.multipleOf !== undefined) return integerExpression(schema, at)
   const low = boundOf(schema, 'minimum', at)
   const high = boundOf(schema, 'maximum', at)
   if (!low && !high) return anyNumber
@@ -34,7 +44,7 @@ function multiples(factor: number, from: number, to: number, at: string): Expres
   if (last - first > maxMultiples)
     throw new CannotExpress(at, 'multipleOf', 'allows too many numbers; set minimum and maximum')
   const list = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => (first + index) * factor)
-  return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
+  return anyOf(...list.map((value) => literal(String(value === 0 ? 0 : value))))
 }
 
 /** The stricter bound on one side. In older drafts, `exclusiveMinimum` is a boolean next to `minimum`. */
@@ -51,8 +61,8 @@ function boundOf(schema: JsonSchemaObject, keyword: 'minimum' | 'maximum', at: s
   return other === undefined ? undefined : { value: other, included: false }
 }
 
-const digit = oneOf('09')
-const leading = oneOf('19')
+const anyDigit = characterIn('09')
+const leading = characterIn('19')
 
 /** The largest integer that a grammar allows. Larger ones lose precision in some JSON parsers. */
 const largest = 999_999_999_999_999
@@ -64,7 +74,7 @@ function integersBetween(min: number, max: number): Expression | undefined {
   if (low > high) return undefined
   const negative = low < 0 ? naturalsBetween(Math.max(1, -high), -low) : undefined
   const natural = high >= 0 ? naturalsBetween(Math.max(0, low), high) : undefined
-  return any(natural, negative && all(text('-'), negative))
+  return anyOf(natural, negative && sequence(literal('-'), negative))
 }
 
 /** The non-negative integers from `min` to `max`, inclusive; `undefined` if there are none. */
@@ -79,29 +89,30 @@ function naturalsBetween(min: number, max: number): Expression | undefined {
     let end = length
     while (from === smallest && end < lengths.to && 10 ** (end + 1) - 1 <= max) end++
     if (from === smallest && length > 1 && end > length) {
-      options.push(all(leading, times(digit, length - 1, end - 1)))
+      options.push(sequence(leading, times(anyDigit, length - 1, end - 1)))
       length = end
     } else options.push(sameLength(String(from), String(to)))
   }
-  return any(...options)
+  return anyOf(...options)
 }
 
 /** The numbers between two bounds, which are digit strings of equal length. */
 function sameLength(low: string, high: string): Expression {
-  if (/^0*$/.test(low) && /^9*$/.test(high)) return times(digit, low.length, low.length)
+  if (/^0*$/.test(low) && /^9*$/.test(high)) return times(anyDigit, low.length, low.length)
   const [first, last] = [Number(low[0]), Number(high[0])]
   const [lowRest, highRest] = [low.slice(1), high.slice(1)]
-  if (first === last) return all(text(String(first)), sameLength(lowRest, highRest))
+  if (first === last) return sequence(literal(String(first)), sameLength(lowRest, highRest))
   const options: Expression[] = []
   let [from, to] = [first, last]
   if (!/^0*$/.test(lowRest)) {
-    options.push(all(text(String(from++)), sameLength(lowRest, highRest.replace(/./g, '9'))))
+    options.push(sequence(literal(String(from++)), sameLength(lowRest, highRest.replace(/./g, '9'))))
   }
   const top = /^9*$/.test(highRest)
     ? undefined
-    : all(text(String(to--)), sameLength(lowRest.replace(/./g, '0'), highRest))
-  if (from <= to) options.push(all(set([[0x30 + from, 0x30 + to]]), times(digit, lowRest.length, lowRest.length)))
-  return any(...options, top) as Expression
+    : sequence(literal(String(to--)), sameLength(lowRest.replace(/./g, '0'), highRest))
+  if (from <= to)
+    options.push(sequence(characterSet([[0x30 + from, 0x30 + to]]), times(anyDigit, lowRest.length, lowRest.length)))
+  return anyOf(...options, top) as Expression
 }
 
 interface Bound {
@@ -111,17 +122,17 @@ interface Bound {
 }
 
 /** Any number, with optional fraction and exponent. */
-export const anyNumber: Expression = all(
-  optional(text('-')),
-  any(text('0'), all(leading, times(digit, 0, 14))) as Expression,
-  optional(all(text('.'), times(digit, 1, 10))),
-  optional(all(oneOf('E', 'e'), optional(oneOf('+', '-')), times(digit, 1, 2))),
+export const anyNumber: Expression = sequence(
+  optionally(literal('-')),
+  anyOf(literal('0'), sequence(leading, times(anyDigit, 0, 14))) as Expression,
+  optionally(sequence(literal('.'), times(anyDigit, 1, 10))),
+  optionally(sequence(characterIn('E', 'e'), optionally(characterIn('+', '-')), times(anyDigit, 1, 2))),
 )
 
 /** Maximum number of digits. Longer numbers lose precision in some JSON parsers. */
-const maxDigits = 15
+const maxNumberDigits = 15
 
-interface Decimal {
+interface DecimalBound {
   readonly whole: number
   /** The digits after the decimal point, without trailing zeros. */
   readonly fraction: string
@@ -132,23 +143,26 @@ interface Decimal {
 function decimalsBetween(low: Bound | undefined, high: Bound | undefined): Expression | undefined | 'imprecise' {
   const far = [low, high].some((bound) => bound && Math.abs(bound.value) >= 1e9) ? 1e15 - 1 : 1e9 - 1
   const [from, to] = [low ?? { value: -far, included: true }, high ?? { value: far, included: true }]
-  const [first, last] = [decimal(from), decimal(to)]
-  const [negatedFirst, negatedLast] = [decimal({ ...from, value: -from.value }), decimal({ ...to, value: -to.value })]
+  const [first, last] = [decimalBound(from), decimalBound(to)]
+  const [negatedFirst, negatedLast] = [
+    decimalBound({ ...from, value: -from.value }),
+    decimalBound({ ...to, value: -to.value }),
+  ]
   if (!first || !last || !negatedFirst || !negatedLast) return 'imprecise'
   const wholeDigits = String(Math.max(Math.abs(first.whole), Math.abs(last.whole))).length
-  const places = Math.max(first.fraction.length, last.fraction.length, Math.min(6, maxDigits - wholeDigits))
-  if (wholeDigits + places > maxDigits) return 'imprecise'
-  const zero: Decimal = { whole: 0, fraction: '', included: true }
-  const positive = to.value >= 0 ? between(from.value < 0 ? zero : first, last, places) : undefined
+  const places = Math.max(first.fraction.length, last.fraction.length, Math.min(6, maxNumberDigits - wholeDigits))
+  if (wholeDigits + places > maxNumberDigits) return 'imprecise'
+  const zero: DecimalBound = { whole: 0, fraction: '', included: true }
+  const positive = to.value >= 0 ? decimalsInside(from.value < 0 ? zero : first, last, places) : undefined
   const above = to.value < 0 ? negatedLast : { ...zero, included: false }
-  const negative = from.value < 0 ? between(above, negatedFirst, places) : undefined
-  return any(positive, negative && all(text('-'), negative))
+  const negative = from.value < 0 ? decimalsInside(above, negatedFirst, places) : undefined
+  return anyOf(positive, negative && sequence(literal('-'), negative))
 }
 
-function decimal({ value, included }: Bound): Decimal | undefined {
+function decimalBound({ value, included }: Bound): DecimalBound | undefined {
   const size = Math.abs(value)
   if (size >= 1e15) return undefined
-  for (let places = 0; places <= maxDigits; places++) {
+  for (let places = 0; places <= maxNumberDigits; places++) {
     const digits = size.toFixed(places)
     if (Number(digits) !== size) continue
     const [whole = '0', fraction = ''] = digits.split('.')
@@ -158,30 +172,34 @@ function decimal({ value, included }: Bound): Decimal | undefined {
 }
 
 /** The decimals between two non-negative bounds; `undefined` if there are none. */
-function between(low: Decimal, high: Decimal, places: number): Expression | undefined {
+function decimalsInside(low: DecimalBound, high: DecimalBound, places: number): Expression | undefined {
   if (low.whole > high.whole) return undefined
-  const whole = (number: number) => text(String(number))
-  if (low.whole === high.whole) return joined(whole(low.whole), fractions(low, high, places))
-  return any(
-    joined(whole(low.whole), fractions(low, undefined, places)),
-    joined(naturalsBetween(low.whole + 1, high.whole - 1), fractions(undefined, undefined, places)),
-    joined(whole(high.whole), fractions(undefined, high, places)),
+  const whole = (number: number) => literal(String(number))
+  if (low.whole === high.whole) return joinParts(whole(low.whole), fractions(low, high, places))
+  return anyOf(
+    joinParts(whole(low.whole), fractions(low, undefined, places)),
+    joinParts(naturalsBetween(low.whole + 1, high.whole - 1), fractions(undefined, undefined, places)),
+    joinParts(whole(high.whole), fractions(undefined, high, places)),
   )
 }
 
-const joined = (one: Expression | undefined, other: Expression | undefined): Expression | undefined =>
-  one && other && all(one, other)
+const joinParts = (one: Expression | undefined, other: Expression | undefined): Expression | undefined =>
+  one && other && sequence(one, other)
 
 /** The fractions between two bounds, including the decimal point. An omitted fraction means zero. */
-function fractions(low: Decimal | undefined, high: Decimal | undefined, places: number): Expression | undefined {
+function fractions(
+  low: DecimalBound | undefined,
+  high: DecimalBound | undefined,
+  places: number,
+): Expression | undefined {
   const digits = nextDigits({ low, high }, places)
-  return any(mayEnd({ low, high }) ? nothing : undefined, digits && all(text('.'), digits))
+  return anyOf(mayEnd({ low, high }) ? emptyExpression : undefined, digits && sequence(literal('.'), digits))
 }
 
 /** The bounds for the remaining digits. */
 interface Bounds {
-  readonly low: Decimal | undefined
-  readonly high: Decimal | undefined
+  readonly low: DecimalBound | undefined
+  readonly high: DecimalBound | undefined
 }
 
 /** Whether the number may end here, that is, whether all remaining digits may be zero. */
@@ -197,15 +215,20 @@ function nextDigits({ low, high }: Bounds, places: number): Expression | undefin
   const follow = (from: number, to: number, bounds: Bounds): Expression | undefined => {
     if (from > to) return undefined
     const more = nextDigits(bounds, places - 1)
-    const tail = any(mayEnd(bounds) ? nothing : undefined, more)
-    return tail && all(set([[0x30 + from, 0x30 + to]]), tail)
+    const tail = anyOf(mayEnd(bounds) ? emptyExpression : undefined, more)
+    return tail && sequence(characterSet([[0x30 + from, 0x30 + to]]), tail)
   }
   if (lowest !== undefined && lowest === highest) return follow(lowest, lowest, { low: after(low), high: after(high) })
   if ((lowest ?? 0) > (highest ?? 9)) return undefined
   const open = (lowest ?? -1) + 1 <= (highest ?? 10) - 1
-  return any(
+  return anyOf(
     lowest === undefined ? undefined : follow(lowest, lowest, { low: after(low), high: undefined }),
-    open ? all(set([[0x30 + (lowest ?? -1) + 1, 0x30 + (highest ?? 10) - 1]]), times(digit, 0, places - 1)) : undefined,
+    open
+      ? sequence(
+          characterSet([[0x30 + (lowest ?? -1) + 1, 0x30 + (highest ?? 10) - 1]]),
+          times(anyDigit, 0, places - 1),
+        )
+      : undefined,
     highest === undefined ? undefined : follow(highest, highest, { low: undefined, high: after(high) }),
   )
 }

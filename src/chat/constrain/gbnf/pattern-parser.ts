@@ -1,15 +1,15 @@
 import { CannotExpress } from '../conversion.ts'
 import { type CodePointRange, complement, rangesOf } from './expression.ts'
 
-const maxDepth = 32
-const maxLength = 2_000
+const maxPatternDepth = 32
+const maxPatternLength = 2_000
 
 /** Parses a regular expression. Refuses lookarounds, back-references, word boundaries and Unicode properties. */
 export function parsePattern(pattern: string, at: string): PatternNode {
   const refuse = (why: string): never => {
     throw new CannotExpress(at, 'pattern', why)
   }
-  if (pattern.length > maxLength) refuse('is too long')
+  if (pattern.length > maxPatternLength) refuse('is too long')
   const cursor: PatternCursor = { signs: [...pattern], at: 0, refuse }
   const node = parseChoice(cursor, 0)
   if (cursor.at < cursor.signs.length) refuse('has an unmatched parenthesis')
@@ -17,7 +17,7 @@ export function parsePattern(pattern: string, at: string): PatternNode {
 }
 
 function parseChoice(cursor: PatternCursor, depth: number): PatternNode {
-  if (depth > maxDepth) cursor.refuse('nests too deeply')
+  if (depth > maxPatternDepth) cursor.refuse('nests too deeply')
   const parts: PatternNode[] = [parseRow(cursor, depth)]
   while (cursor.signs[cursor.at] === '|') {
     cursor.at++
@@ -38,16 +38,16 @@ function parseOne(cursor: PatternCursor, depth: number): PatternNode {
   if (sign === '^') return { kind: 'start' }
   if (sign === '$') return { kind: 'end' }
   if (sign === '(') return parseGroup(cursor, depth)
-  if (sign === '[') return one(parseSet(cursor))
-  if (sign === '.') return one(complement(newline))
-  if (sign === '\\') return one(escapedSign(cursor))
+  if (sign === '[') return signNode(parseSet(cursor))
+  if (sign === '.') return signNode(complement(newline))
+  if (sign === '\\') return signNode(escapedSign(cursor))
   if ('*+?'.includes(sign) || (sign === '{' && /^\d/.test(cursor.signs[cursor.at] ?? ''))) {
     cursor.refuse('repeats nothing')
   }
-  return one(rangesOf(sign))
+  return signNode(rangesOf(sign))
 }
 
-const one = (ranges: readonly CodePointRange[]): PatternNode => ({ kind: 'sign', ranges })
+const signNode = (ranges: readonly CodePointRange[]): PatternNode => ({ kind: 'sign', ranges })
 
 function parseGroup(cursor: PatternCursor, depth: number): PatternNode {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 40).join('')
@@ -81,37 +81,37 @@ interface PatternCursor {
   refuse(why: string): never
 }
 
-const digit = rangesOf('09')
-const word = rangesOf('09', 'AZ', '_', 'az')
-const space = rangesOf(
+const digitCharacters = rangesOf('09')
+const wordCharacters = rangesOf('09', 'AZ', '_', 'az')
+const spaceCharacters = rangesOf(
   ...['\t\r', ' ', '\u00a0', '\u1680', '\u2000\u200a'],
   ...['\u2028\u2029', '\u202f', '\u205f', '\u3000', '\ufeff'],
 )
 const newline = rangesOf('\n', '\r', '\u2028\u2029')
 
-const named: Readonly<Record<string, readonly CodePointRange[]>> = {
-  d: digit,
-  w: word,
-  s: space,
-  D: complement(digit),
-  W: complement(word),
-  S: complement(space),
+const escapeClasses: Readonly<Record<string, readonly CodePointRange[]>> = {
+  d: digitCharacters,
+  w: wordCharacters,
+  s: spaceCharacters,
+  D: complement(digitCharacters),
+  W: complement(wordCharacters),
+  S: complement(spaceCharacters),
 }
 
-const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v', 0: '\0' }
+const controlEscapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v', 0: '\0' }
 
 /** Parses what follows a backslash. */
 function escapedSign(cursor: PatternCursor, inSet = false): readonly CodePointRange[] {
   const sign = cursor.signs[cursor.at++] ?? cursor.refuse('ends with a backslash')
-  if (Object.hasOwn(named, sign)) return named[sign] as readonly CodePointRange[]
-  if (Object.hasOwn(controls, sign)) return rangesOf(controls[sign] as string)
+  if (Object.hasOwn(escapeClasses, sign)) return escapeClasses[sign] as readonly CodePointRange[]
+  if (Object.hasOwn(controlEscapes, sign)) return rangesOf(controlEscapes[sign] as string)
   if (sign === 'b' && inSet) return rangesOf('\b')
-  if (sign === 'x' || sign === 'u') return hexadecimal(cursor, sign)
+  if (sign === 'x' || sign === 'u') return parseHexEscape(cursor, sign)
   if (/[A-Za-z1-9]/.test(sign)) cursor.refuse(`uses \\${sign}`)
   return rangesOf(sign)
 }
 
-function hexadecimal(cursor: PatternCursor, sign: 'x' | 'u'): readonly CodePointRange[] {
+function parseHexEscape(cursor: PatternCursor, sign: 'x' | 'u'): readonly CodePointRange[] {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 10).join('')
   const form = sign === 'x' ? /^([0-9a-fA-F]{2})/ : /^(?:([0-9a-fA-F]{4})|\{([0-9a-fA-F]{1,6})\})/
   const found = form.exec(rest) ?? cursor.refuse(`uses \\${sign}, without a code point`)
@@ -163,21 +163,21 @@ export interface LengthRange {
   readonly max: number
 }
 
-export function lengthOf(node: PatternNode): LengthRange {
+export function patternLength(node: PatternNode): LengthRange {
   if (node.kind === 'repeat') {
-    const inner = lengthOf(node.inner)
+    const inner = patternLength(node.inner)
     return { min: inner.min * node.min, max: inner.max === 0 ? 0 : inner.max * node.max }
   }
   if (!('parts' in node)) return node.kind === 'sign' ? { min: 1, max: 1 } : { min: 0, max: 0 }
-  const lengths = node.parts.map(lengthOf)
+  const lengths = node.parts.map(patternLength)
   if (node.kind === 'choice')
     return { min: Math.min(...lengths.map(({ min }) => min)), max: Math.max(...lengths.map(({ max }) => max)) }
   return lengths.reduce((sum, { min, max }) => ({ min: sum.min + min, max: sum.max + max }), { min: 0, max: 0 })
 }
 
 /** Limits every repetition to `limit`, unless its minimum is higher. */
-export function capped(node: PatternNode, limit: number): PatternNode {
-  if ('parts' in node) return { ...node, parts: node.parts.map((part) => capped(part, limit)) }
+export function capRepetitions(node: PatternNode, limit: number): PatternNode {
+  if ('parts' in node) return { ...node, parts: node.parts.map((part) => capRepetitions(part, limit)) }
   if (node.kind !== 'repeat') return node
-  return { ...node, inner: capped(node.inner, limit), max: Math.max(node.min, Math.min(node.max, limit)) }
+  return { ...node, inner: capRepetitions(node.inner, limit), max: Math.max(node.min, Math.min(node.max, limit)) }
 }

@@ -4,7 +4,7 @@ import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import type { CodePointRange, Expression } from './expression.ts'
 
 /** Maximum length of a grammar; longer ones are refused. */
-const maxLength = 512 * 1024
+const maxGrammarLength = 512 * 1024
 
 /** The rules of a grammar; equal expressions share a rule. */
 export class GrammarRules {
@@ -36,7 +36,7 @@ export class GrammarRules {
   }
 
   #print(meaning: Expression): string {
-    return print(hoisted(meaning, (group) => this.define('part', group)))
+    return printExpression(hoistGroups(meaning, (group) => this.define('part', group)))
   }
 
   #nameFor(hint: string): string {
@@ -52,7 +52,8 @@ export class GrammarRules {
 
   #grow(by: number): void {
     this.#length += by
-    if (this.#length > maxLength) throw new CannotExpress('', 'the schema', 'produces a grammar that is too large')
+    if (this.#length > maxGrammarLength)
+      throw new CannotExpress('', 'the schema', 'produces a grammar that is too large')
   }
 }
 
@@ -60,11 +61,11 @@ export class GrammarRules {
 const maxUnfolded = 200
 
 /** Moves large repeated groups into separate rules: parsers unfold a group, but count a rule name as one symbol. */
-function hoisted(expression: Expression, define: (group: Expression) => Expression): Expression {
-  if ('parts' in expression) return { ...expression, parts: expression.parts.map((part) => hoisted(part, define)) }
+function hoistGroups(expression: Expression, define: (group: Expression) => Expression): Expression {
+  if ('parts' in expression) return { ...expression, parts: expression.parts.map((part) => hoistGroups(part, define)) }
   if (expression.kind !== 'times') return expression
-  const inner = hoisted(expression.inner, define)
-  const unfolded = isGroup(inner) ? (1 + rulesOf(inner)) * expression.max : 0
+  const inner = hoistGroups(expression.inner, define)
+  const unfolded = isGroup(inner) ? (1 + countRules(inner)) * expression.max : 0
   return { ...expression, inner: unfolded > maxUnfolded ? define(inner) : inner }
 }
 
@@ -72,30 +73,30 @@ function hoisted(expression: Expression, define: (group: Expression) => Expressi
 const isGroup = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
 
 /** The number of rules that a parser creates for an expression. */
-function rulesOf(expression: Expression): number {
-  if ('parts' in expression) return expression.parts.reduce((sum, part) => sum + rulesOf(part), 1)
-  return expression.kind === 'times' ? rulesOf(expression.inner) + expression.max - expression.min : 0
+function countRules(expression: Expression): number {
+  if ('parts' in expression) return expression.parts.reduce((sum, part) => sum + countRules(part), 1)
+  return expression.kind === 'times' ? countRules(expression.inner) + expression.max - expression.min : 0
 }
 
-function print(expression: Expression): string {
+function printExpression(expression: Expression): string {
   switch (expression.kind) {
     case 'text':
       return `"${expression.text.replace(notPlain, inText)}"`
     case 'set':
       return `[${expression.ranges.map(printRange).join('')}]`
     case 'all':
-      return expression.parts.map((part) => grouped(part, part.kind === 'any')).join(' ')
+      return expression.parts.map((part) => groupExpression(part, part.kind === 'any')).join(' ')
     case 'any':
-      return expression.parts.map(print).join(' | ')
+      return expression.parts.map(printExpression).join(' | ')
     case 'times':
-      return grouped(expression.inner, isGroup(expression.inner)) + printTimes(expression.min, expression.max)
+      return groupExpression(expression.inner, isGroup(expression.inner)) + printTimes(expression.min, expression.max)
     case 'rule':
       return expression.name
   }
 }
 
-const grouped = (expression: Expression, group: boolean): string =>
-  group ? `(${print(expression)})` : print(expression)
+const groupExpression = (expression: Expression, group: boolean): string =>
+  group ? `(${printExpression(expression)})` : printExpression(expression)
 
 function printTimes(min: number, max: number): string {
   if (min === 0 && max === 1) return '?'
@@ -107,16 +108,16 @@ const notPlain = /["\\]|[^ -~]/gu
 
 function inText(sign: string): string {
   if (sign === '"' || sign === '\\') return `\\${sign}`
-  return sign === '\n' ? '\\n' : escaped(sign.codePointAt(0) as number)
+  return sign === '\n' ? '\\n' : escapeCodePoint(sign.codePointAt(0) as number)
 }
 
 const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
 
 /** A code point in a character class. Escapes all but letters and digits, because parsers differ on the rest. */
 const inSet = (point: number): string =>
-  /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escaped(point)
+  /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escapeCodePoint(point)
 
-function escaped(point: number): string {
+function escapeCodePoint(point: number): string {
   const hex = (length: number): string => point.toString(16).toUpperCase().padStart(length, '0')
   if (point < 0x100) return `\\x${hex(2)}`
   return point < 0x10000 ? `\\u${hex(4)}` : `\\U${hex(8)}`
@@ -159,10 +160,10 @@ export interface GrammarLimits {
   readonly recursion: number
 }
 
-export const defaultLimits: GrammarLimits = { string: 4096, items: 64, members: 16, freeDepth: 3, recursion: 4 }
+export const defaultGrammarLimits: GrammarLimits = { string: 4096, items: 64, members: 16, freeDepth: 3, recursion: 4 }
 
 /** Limits for bounds that the schema sets. A grammar that allows less than the schema is still correct. */
-export const maxCharacters = 65_536
+export const maxStringCharacters = 65_536
 export const maxUnrolledItems = 1024
 
 /** Maximum length of names that the schema does not list. */

@@ -1,21 +1,21 @@
 import { isRecord } from '../../../lib/is-record.ts'
-import { CannotExpress, createBudget, step, type WorkBudget } from '../conversion.ts'
-import { createFlatten, type Flatten, merge } from '../flatten.ts'
+import { CannotExpress, createWorkBudget, pointerStep, type WorkBudget } from '../conversion.ts'
+import { createFlatten, type Flatten, mergeSchemas } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
   type AnySchema,
+  declaredTypes,
   isOfType,
   isSchema,
   type JsonSchemaObject,
+  jsonTypeOf,
   listedValues,
-  namedSchemas,
-  namedTypes,
+  schemaEntries,
   schemasIn,
-  setMember,
+  schemaTypes,
+  setOwnMember,
   strings,
-  typeOf,
-  typesOf,
-  unknownType,
+  undefinedType,
 } from '../schema.ts'
 
 export interface StrictSchema {
@@ -34,18 +34,18 @@ export interface StrictSchema {
 export function strictify(
   root: JsonSchemaObject,
   limits: StrictLimits = openaiLimits,
-  budget: WorkBudget = createBudget(),
+  budget: WorkBudget = createWorkBudget(),
 ): StrictSchema {
   const converter = new StrictConverter(root, limits, budget)
   const schema = converter.convert(root, '', 0)
-  if (schema.type !== 'object') refuse('', 'the schema', 'is not an object')
+  if (schema.type !== 'object') refuseStrict('', 'the schema', 'is not an object')
   const { definitions, dropped, optional } = converter
   const whole = Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
   optional.set(whole, optional.get(schema) ?? new Set())
   return { schema: whole, dropped, restore: restorer(whole, optional) }
 }
 
-function refuse(at: string, keyword: string, why: string): never {
+function refuseStrict(at: string, keyword: string, why: string): never {
   throw new CannotExpress(at, keyword, why)
 }
 
@@ -69,13 +69,14 @@ class StrictConverter {
 
   convert(subschema: AnySchema, at: string, depth: number): JsonSchemaObject {
     this.#meter.schema(at, depth)
-    if (!isRecord(subschema)) return refuse(at, 'the schema', 'has no constraints')
+    if (!isRecord(subschema)) return refuseStrict(at, 'the schema', 'has no constraints')
     if (typeof subschema.$ref === 'string' && (this.#cycles.has(subschema.$ref) || isBare(subschema)))
       return this.#referred(subschema, at)
     const flat = this.#flatten(subschema, at)
-    if (!isRecord(flat)) return refuse(at, 'the schema', 'is a boolean schema')
-    const unknown = unknownType(flat)
-    if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
+    if (!isRecord(flat)) return refuseStrict(at, 'the schema', 'is a boolean schema')
+    const unknown = undefinedType(flat)
+    if (unknown !== undefined)
+      refuseStrict(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
     for (const keyword of ['anyOf', 'oneOf'] as const)
       if (flat[keyword] !== undefined) return this.#choice(keyword, flat, at, depth)
     const values = listedValues(flat)
@@ -83,7 +84,7 @@ class StrictConverter {
   }
 
   #referred(subschema: JsonSchemaObject, at: string): JsonSchemaObject {
-    if (!isBare(subschema)) refuse(at, '$ref', 'is recursive and combined with other keywords')
+    if (!isBare(subschema)) refuseStrict(at, '$ref', 'is recursive and combined with other keywords')
     const reference = subschema.$ref as string
     if (reference === '#') return { $ref: '#' }
     let name = this.#names.get(reference)
@@ -92,7 +93,7 @@ class StrictConverter {
       this.#names.set(reference, name)
       // The depth count restarts in a definition, because definitions move to the root.
       const target = resolve(this.#root, reference, at)
-      setMember(this.definitions, name, this.convert(target, reference.slice(1), 1))
+      setOwnMember(this.definitions, name, this.convert(target, reference.slice(1), 1))
     }
     return { $ref: `#/$defs/${name}` }
   }
@@ -110,54 +111,57 @@ class StrictConverter {
     const isAlone = Object.keys(beside).length === 0
     const branches = schemasIn(options).filter((branch) => branch !== false)
     const anyOf = branches.map((branch, index) => {
-      const place = step(at, keyword, index)
+      const place = pointerStep(at, keyword, index)
       const inner = isRecord(branch) ? this.#flatten(branch, place) : branch
-      return this.convert(isAlone ? branch : merge(beside, inner, place), place, depth)
+      return this.convert(isAlone ? branch : mergeSchemas(beside, inner, place), place, depth)
     })
     if (keyword === 'oneOf') this.dropped.push({ at, keyword })
-    return { anyOf, ...described({ description }, {}) }
+    return { anyOf, ...strictDescription({ description }, {}) }
   }
 
   #values(list: readonly unknown[], schema: JsonSchemaObject): JsonSchemaObject {
     this.#meter.values(list)
-    const types = [...new Set(list.map(typeOf))]
-    return { type: types.length === 1 ? types[0] : types, enum: list, ...described(schema, {}) }
+    const types = [...new Set(list.map(jsonTypeOf))]
+    return { type: types.length === 1 ? types[0] : types, enum: list, ...strictDescription(schema, {}) }
   }
 
   #typed(schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
-    const types = typesOf(schema) ?? refuse(at, 'type', 'is missing')
+    const types = schemaTypes(schema) ?? refuseStrict(at, 'type', 'is missing')
     const [only] = types
     if (types.length > 1 && types.some((type) => type === 'object' || type === 'array')) {
       return { anyOf: types.map((type) => this.#typed({ ...schema, type }, at, depth)) }
     }
     const { kept, moved } = sortKeywords(schema, types)
     for (const keyword of Object.keys(moved)) this.dropped.push({ at, keyword })
-    const words = described(schema, moved)
+    const words = strictDescription(schema, moved)
     if (only === 'object') return this.#object(schema, at, depth, words)
     if (only !== 'array') return { type: types.length === 1 ? only : types, ...kept, ...words }
-    if (!isSchema(schema.items) || schema.prefixItems !== undefined) refuse(at, 'items', 'must be a single schema')
-    const items = this.convert(schema.items as AnySchema, step(at, 'items'), depth + 1)
+    if (!isSchema(schema.items) || schema.prefixItems !== undefined)
+      refuseStrict(at, 'items', 'must be a single schema')
+    const items = this.convert(schema.items as AnySchema, pointerStep(at, 'items'), depth + 1)
     return { type: 'array', items, ...kept, ...words }
   }
 
   #object(schema: JsonSchemaObject, at: string, depth: number, words: object): JsonSchemaObject {
     const { additionalProperties: others, unevaluatedProperties, patternProperties, propertyNames } = schema
     const isOpen = schema.properties === undefined && others !== false && unevaluatedProperties !== false
-    if (isOpen || others === true || isRecord(others)) refuse(at, 'additionalProperties', 'allows unnamed members')
-    if (patternProperties !== undefined) refuse(at, 'patternProperties', 'allows unnamed members')
+    if (isOpen || others === true || isRecord(others))
+      refuseStrict(at, 'additionalProperties', 'allows unnamed members')
+    if (patternProperties !== undefined) refuseStrict(at, 'patternProperties', 'allows unnamed members')
     if (propertyNames !== undefined) this.dropped.push({ at, keyword: 'propertyNames' })
     const required = new Set(strings(schema.required))
-    const members = namedSchemas(schema.properties).filter(([name, member]) => member !== false || required.has(name))
+    const members = schemaEntries(schema.properties).filter(([name, member]) => member !== false || required.has(name))
     const missing = [...required].find((name) => !members.some(([known]) => known === name))
-    if (missing !== undefined) refuse(at, 'required', `requires ${JSON.stringify(missing)}, which is not in properties`)
+    if (missing !== undefined)
+      refuseStrict(at, 'required', `requires ${JSON.stringify(missing)}, which is not in properties`)
     const properties = {}
     const added = new Set<string>()
     for (const [name, member] of members) {
       this.#meter.property(name)
-      const inner = this.convert(member, step(at, 'properties', name), depth + 1)
+      const inner = this.convert(member, pointerStep(at, 'properties', name), depth + 1)
       const made = required.has(name) ? inner : nullable(inner)
       if (made !== inner) added.add(name)
-      setMember(properties, name, made)
+      setOwnMember(properties, name, made)
     }
     const names = members.map(([name]) => name)
     const made = { type: 'object', properties, required: names, additionalProperties: false, ...words }
@@ -173,7 +177,7 @@ const isBare = (schema: JsonSchemaObject): boolean =>
 const ofNumbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']
 
 /** Keywords that strict mode supports, by type. */
-const kept: Readonly<Record<string, readonly string[]>> = {
+const strictKeywords: Readonly<Record<string, readonly string[]>> = {
   string: ['pattern', 'format'],
   number: ofNumbers,
   integer: ofNumbers,
@@ -182,21 +186,21 @@ const kept: Readonly<Record<string, readonly string[]>> = {
 
 /** Keywords that move into the description where strict mode does not support them. */
 const movable = new Set([
-  ...Object.values(kept).flat(),
+  ...Object.values(strictKeywords).flat(),
   ...['minLength', 'maxLength', 'minProperties', 'maxProperties'],
   ...['uniqueItems', 'contains', 'minContains', 'maxContains'],
   ...['not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'dependencies'],
 ])
 
-const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
+const strictFormats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
 /** Separates the supported keywords from those that move into the description. */
 function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
   const sorted: Record<'kept' | 'moved', Record<string, unknown>> = { kept: {}, moved: {} }
-  const stays = new Set(types.flatMap((type) => kept[type] ?? []))
+  const stays = new Set(types.flatMap((type) => strictKeywords[type] ?? []))
   for (const [keyword, value] of Object.entries(schema)) {
     // Do not keep boolean flags from older drafts, or formats that strict mode does not support.
-    const fits = typeof value !== 'boolean' && (keyword !== 'format' || formats.has(value as string))
+    const fits = typeof value !== 'boolean' && (keyword !== 'format' || strictFormats.has(value as string))
     if (stays.has(keyword) && fits) sorted.kept[keyword] = value
     else if (movable.has(keyword)) sorted.moved[keyword] = value
   }
@@ -204,7 +208,7 @@ function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
 }
 
 /** The description, followed by the moved keywords. */
-function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
+function strictDescription({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
   const words = typeof description === 'string' && description !== '' ? [description] : []
   if (Object.keys(moved).length > 0) words.push(`It must also satisfy ${JSON.stringify(moved)}.`)
   return words.length === 0 ? {} : { description: words.join(' ') }
@@ -221,7 +225,7 @@ interface StrictLimits {
 /** OpenAI's documented limits. */
 const openaiLimits: StrictLimits = { properties: 5_000, levels: 10, enumValues: 1_000, characters: 120_000 }
 
-const maxSchemas = 20_000
+const maxStrictSchemas = 20_000
 const maxPlace = 4_096
 
 /** Counts what a strict schema uses; throws when a limit is exceeded. */
@@ -238,25 +242,25 @@ class StrictMeter {
 
   schema(at: string, depth: number): void {
     // Limit the path length as well, because nested choices add no levels.
-    if (depth > this.#limits.levels || at.length > maxPlace) refuse('', 'the schema', 'nests too deeply')
-    if (++this.#schemas > maxSchemas) refuse('', 'the schema', 'is too large')
+    if (depth > this.#limits.levels || at.length > maxPlace) refuseStrict('', 'the schema', 'nests too deeply')
+    if (++this.#schemas > maxStrictSchemas) refuseStrict('', 'the schema', 'is too large')
   }
 
   property(name: string): void {
-    if (++this.#properties > this.#limits.properties) refuse('', 'the schema', 'has too many properties')
+    if (++this.#properties > this.#limits.properties) refuseStrict('', 'the schema', 'has too many properties')
     this.#count(name)
   }
 
   values(list: readonly unknown[]): void {
     this.#values += list.length
-    if (this.#values > this.#limits.enumValues) refuse('', 'the schema', 'lists too many values')
+    if (this.#values > this.#limits.enumValues) refuseStrict('', 'the schema', 'lists too many values')
     for (const value of list) this.#count(JSON.stringify(value))
   }
 
   #count(text: string): void {
     this.#characters += text.length
     if (this.#characters > this.#limits.characters)
-      refuse('', 'the schema', 'has names and values that are too long in total')
+      refuseStrict('', 'the schema', 'has names and values that are too long in total')
   }
 }
 
@@ -288,12 +292,12 @@ function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<str
     if (Array.isArray(schema.anyOf))
       return schemasIn(schema.anyOf).some((branch) => isRecord(branch) && fits(branch, value))
     if (Array.isArray(schema.enum)) return schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value))
-    const types = namedTypes(schema)
+    const types = declaredTypes(schema)
     if (types && !isOfType(value, types)) return false
     if (Array.isArray(value))
       return !isRecord(schema.items) || value.every((item) => fits(schema.items as JsonSchemaObject, item))
     if (!isRecord(value)) return true
-    const members = new Map(namedSchemas(schema.properties))
+    const members = new Map(schemaEntries(schema.properties))
     const entries = Object.entries(value)
     const fitsMember = ([name, inner]: readonly [string, unknown]) => {
       const member = members.get(name)
@@ -306,7 +310,7 @@ function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<str
   const branchOf = (branches: readonly JsonSchemaObject[], value: unknown): JsonSchemaObject | undefined => {
     const fitting = branches.find((branch) => fits(branch, value))
     if (fitting) return fitting
-    const [only, ...others] = branches.filter((branch) => isOfType(value, namedTypes(target(branch)) ?? []))
+    const [only, ...others] = branches.filter((branch) => isOfType(value, declaredTypes(target(branch)) ?? []))
     return others.length === 0 ? only : undefined
   }
 
@@ -319,12 +323,12 @@ function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<str
     if (Array.isArray(value))
       return isRecord(schema.items) ? value.map((item) => restore(schema.items as JsonSchemaObject, item)) : value
     if (!isRecord(value) || !isRecord(schema.properties)) return value
-    const members = new Map(namedSchemas(schema.properties))
+    const members = new Map(schemaEntries(schema.properties))
     const restored = {}
     for (const [name, inner] of Object.entries(value)) {
       if (inner === null && added.get(schema)?.has(name)) continue
       const member = members.get(name)
-      setMember(restored, name, isRecord(member) ? restore(member, inner) : inner)
+      setOwnMember(restored, name, isRecord(member) ? restore(member, inner) : inner)
     }
     return restored
   }

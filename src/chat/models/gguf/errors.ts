@@ -13,41 +13,48 @@ const builds: Readonly<Record<string, string>> = {
 const command = `npm install --omit=optional node-llama-cpp @node-llama-cpp/${builds[`${platform} ${arch}`] ?? 'linux-x64'}`
 
 export const notInstalled = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `needs node-llama-cpp, which is not installed. Install it next to Toolway: ${command}`, cause)
+  modelUnavailable(name, `needs node-llama-cpp, which is not installed. Install it next to Toolway: ${command}`, cause)
 
 export const noBuild = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `needs a build of node-llama-cpp for this platform. Install it: ${command}`, cause)
+  modelUnavailable(name, `needs a build of node-llama-cpp for this platform. Install it: ${command}`, cause)
 
-export const noFile = (name: string, path: string, cause: unknown): ToolwayError =>
-  unavailable(name, `cannot be loaded: reading ${path} failed (${codeOf(cause)}). Check models.${name}.path.`, cause)
+export const modelFileMissing = (name: string, path: string, cause: unknown): ToolwayError =>
+  modelUnavailable(
+    name,
+    `cannot be loaded: reading ${path} failed (${systemCode(cause)}). Check models.${name}.path.`,
+    cause,
+  )
 
 export const noGguf = (name: string, path: string): ToolwayError =>
-  unavailable(name, `cannot be loaded: ${path} is not a GGUF file. Check models.${name}.path, or convert the model.`)
+  modelUnavailable(
+    name,
+    `cannot be loaded: ${path} is not a GGUF file. Check models.${name}.path, or convert the model.`,
+  )
 
 /** The error for a file that cannot be loaded. It quotes llama.cpp's message, which is the most precise. */
 export function cannotLoad(name: string, path: string, logged: string, cause: unknown): ToolwayError {
   const why = 'The file may be damaged, incomplete, or unsupported by this version of node-llama-cpp.'
   const quote = logged === '' ? '' : ` llama.cpp says: ${logged}`
-  return unavailable(name, `cannot be loaded from ${path}. ${why}${quote}`, cause)
+  return modelUnavailable(name, `cannot be loaded from ${path}. ${why}${quote}`, cause)
 }
 
 const useLess = (name: string) => `Use a smaller model, or lower models.${name}.context.`
 
 export const noMemory = (name: string, needed: number, free: number): ToolwayError =>
-  unavailable(name, `needs ${gibibytes(needed)} of memory, but only ${gibibytes(free)} is free. ${useLess(name)}`)
+  modelUnavailable(name, `needs ${gibibytes(needed)} of memory, but only ${gibibytes(free)} is free. ${useLess(name)}`)
 
-export const outOfMemory = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `does not fit in memory. ${useLess(name)}`, cause)
+export const modelOutOfMemory = (name: string, cause: unknown): ToolwayError =>
+  modelUnavailable(name, `does not fit in memory. ${useLess(name)}`, cause)
 
-export function failed(name: string, cause: unknown): ToolwayError {
+export function generationFailed(name: string, cause: unknown): ToolwayError {
   const why = cause instanceof Error ? cause.message : cause
-  return unavailable(name, `failed while generating an answer (${why}). Try again.`, cause)
+  return modelUnavailable(name, `failed while generating an answer (${why}). Try again.`, cause)
 }
 
-export const closed = (name: string): ToolwayError =>
-  unavailable(name, 'is shutting down. Try again after Toolway has restarted.')
+export const modelClosed = (name: string): ToolwayError =>
+  modelUnavailable(name, 'is shutting down. Try again after Toolway has restarted.')
 
-export const tooLong = (name: string, tokens: number, context: number): ToolwayError =>
+export const conversationTooLong = (name: string, tokens: number, context: number): ToolwayError =>
   new ToolwayError(
     'INVALID_ARGUMENTS',
     `The conversation has ${tokens} tokens, but the model ${name} has a context of ${context} tokens, including its answer. Send less text or fewer tools, or raise models.${name}.context.`,
@@ -56,21 +63,21 @@ export const tooLong = (name: string, tokens: number, context: number): ToolwayE
 export const textOnly = (name: string): ToolwayError =>
   new ToolwayError('INVALID_ARGUMENTS', `The model ${name} accepts only text. Remove images and audio.`)
 
-export const tooMany = (name: string, waiting: number): ToolwayError =>
+export const modelQueueFull = (name: string, waiting: number): ToolwayError =>
   new ToolwayError(
     'OVERLOADED',
     `The model ${name} answers one request at a time, and ${waiting} are waiting. Try again later.`,
   )
 
-export const tooSlow = (name: string, ms: number): ToolwayError =>
+export const modelTooSlow = (name: string, ms: number): ToolwayError =>
   new ToolwayError(
     'TIMEOUT',
     `The model ${name} did not answer within ${ms / 1000} s. Shorten the request, or raise models.${name}.timeout.`,
   )
 
-const unavailable = (name: string, what: string, cause?: unknown): ToolwayError =>
+const modelUnavailable = (name: string, what: string, cause?: unknown): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `The model ${name} ${what}`, { cause })
 
 const gibibytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 
-const codeOf = (thrown: unknown): string => (thrown as NodeJS.ErrnoException).code ?? 'unknown reason'
+const systemCode = (thrown: unknown): string => (thrown as NodeJS.ErrnoException).code ?? 'unknown reason'

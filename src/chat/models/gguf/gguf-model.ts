@@ -11,8 +11,8 @@ import type { Log } from '../../../core/log.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
 import { type PlanningProfile, plansFor, type RequestPlan, withoutToolMessages } from '../request-plan.ts'
-import { capabilities } from '../server-profile.ts'
-import { closed, failed, textOnly, tooLong, tooMany, tooSlow } from './errors.ts'
+import { serverCapabilities } from '../server-profile.ts'
+import { conversationTooLong, generationFailed, modelClosed, modelQueueFull, modelTooSlow, textOnly } from './errors.ts'
 import {
   type HistoryItem,
   importLibrary,
@@ -37,18 +37,18 @@ export interface GgufModelOptions {
   seed?(): number
 }
 
-const maxWaiting = fixedLimits.modelQueue.value
+const maxQueuedRequests = fixedLimits.modelQueue.value
 
 /** Default number of threads. Using more than half of the processors would slow down everything else. */
 const fewThreads = (): number => Math.max(1, Math.floor(availableParallelism() / 2))
 
 const randomSeed = (): number => Math.floor(Math.random() * 2 ** 31)
 
-const known: PlanningProfile = {
+const embeddedProfile: PlanningProfile = {
   kind: 'embedded',
-  capabilities: capabilities.embedded,
-  formsFor: () => capabilities.embedded.forms,
-  toolForms: () => capabilities.embedded.tools,
+  capabilities: serverCapabilities.embedded,
+  formsFor: () => serverCapabilities.embedded.forms,
+  toolForms: () => serverCapabilities.embedded.tools,
 }
 
 /** A model that runs in this process. It is loaded on first use and answers one request at a time. */
@@ -76,11 +76,11 @@ export class GgufModel implements Model {
   async *complete(request: ModelRequest): AsyncGenerator<Delta> {
     const { name, config, clock, requests } = this.#options
     const left = new AbortController()
-    using total = deadline(clock, config.timeout, () => tooSlow(name, config.timeout), request.signal)
+    using total = deadline(clock, config.timeout, () => modelTooSlow(name, config.timeout), request.signal)
     const signal = AbortSignal.any([total.signal, this.#closing.signal, left.signal])
-    const plan = plansFor(request, known).next().value as RequestPlan
+    const plan = plansFor(request, embeddedProfile).next().value as RequestPlan
     const { owner = '' } = request
-    if (this.#turns.waiting >= maxWaiting) throw tooMany(name, maxWaiting)
+    if (this.#turns.waiting >= maxQueuedRequests) throw modelQueueFull(name, maxQueuedRequests)
     requests?.claim(owner)
     const turn = await this.#turns.take(owner, signal).catch((error) => {
       requests?.give(owner)
@@ -122,7 +122,7 @@ export class GgufModel implements Model {
     await this.#weights.use(async (loaded) => {
       signal.throwIfAborted()
       try {
-        const { isCut, ...usage } = await generate(loaded, {
+        const { isCut, ...usage } = await generateAnswer(loaded, {
           name,
           history,
           gbnf: (plan.fields as { readonly gbnf?: string }).gbnf,
@@ -134,13 +134,13 @@ export class GgufModel implements Model {
         emit({ choices: [{ finish_reason: isCut ? 'length' : 'stop' }], usage })
       } catch (thrown) {
         signal.throwIfAborted()
-        throw thrown instanceof ToolwayError ? thrown : failed(name, loaded.samplerFault() ?? thrown)
+        throw thrown instanceof ToolwayError ? thrown : generationFailed(name, loaded.samplerFault() ?? thrown)
       }
     }, signal)
   }
 
   async [Symbol.asyncDispose]() {
-    this.#closing.abort(closed(this.name))
+    this.#closing.abort(modelClosed(this.name))
     await this.#weights[Symbol.asyncDispose]()
   }
 }
@@ -148,14 +148,14 @@ export class GgufModel implements Model {
 /** Converts a conversation to the library's format. Calls and results become text. */
 function historyOf(name: string, messages: readonly ChatMessage[]): readonly HistoryItem[] {
   const items = withoutToolMessages(messages).map((message): HistoryItem => {
-    const text = textOf(name, message.content ?? '')
+    const text = plainMessageText(name, message.content ?? '')
     if (message.role === 'assistant') return { type: 'model', response: [text] }
     return { type: message.role === 'system' ? 'system' : 'user', text }
   })
   return [...items, { type: 'model', response: [] }]
 }
 
-function textOf(name: string, content: Exclude<ChatMessage['content'], null>): string {
+function plainMessageText(name: string, content: Exclude<ChatMessage['content'], null>): string {
   if (typeof content === 'string') return content
   return content
     .map((part) => {
@@ -186,20 +186,20 @@ interface GenerateResult {
 /** Minimum number of tokens that must be available for the answer. */
 const minAnswerTokens = 64
 /** The prompt is evaluated in slices of this many tokens, so that evaluation can be cancelled between slices. */
-const slice = 128
+const promptSlice = 128
 
-async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
+async function generateAnswer(loaded: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
   const { sequence, context } = loaded
   const { signal } = request
   const prompt = promptFor(loaded, request)
   const room = context - prompt.length
-  if (room < minAnswerTokens) throw tooLong(request.name, prompt.length, context)
+  if (room < minAnswerTokens) throw conversationTooLong(request.name, prompt.length, context)
   const maxTokens = Math.min(request.maxTokens ?? room, room - 1)
   // Do not evaluate the last token yet: it is evaluated when the answer is generated.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)
-  for (let at = sequence.nextTokenIndex; prompt.length - at > slice; at += slice) {
+  for (let at = sequence.nextTokenIndex; prompt.length - at > promptSlice; at += promptSlice) {
     signal.throwIfAborted()
-    await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + slice))
+    await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + promptSlice))
   }
   signal.throwIfAborted()
   const written = await (request.gbnf === undefined
@@ -208,7 +208,7 @@ async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<
   return { ...written, prompt_tokens: prompt.length }
 }
 
-type Written = Omit<GenerateResult, 'prompt_tokens'>
+type WrittenAnswer = Omit<GenerateResult, 'prompt_tokens'>
 
 function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateRequest): readonly TokenId[] {
   const { contextText, prefixTriggers, noPrefixTrigger } = wrapper.generateContextState({ chatHistory: history })
@@ -229,7 +229,7 @@ async function generateConstrained(
   gbnf: string,
   prompt: readonly TokenId[],
   maxTokens: number,
-): Promise<Written> {
+): Promise<WrittenAnswer> {
   const grammar = await llama.createGrammar({ grammar: gbnf })
   const grammarEvaluationState = new library.LlamaGrammarEvaluationState({ model, grammar })
   const generated: TokenId[] = []
@@ -254,7 +254,7 @@ async function generateFreely(
   { library, sequence, wrapper }: LoadedModel,
   { history, sampling, signal, emit }: GenerateRequest,
   maxTokens: number,
-): Promise<Written> {
+): Promise<WrittenAnswer> {
   const chat = new library.LlamaChat({ contextSequence: sequence, chatWrapper: wrapper })
   const before = sequence.tokenMeter.usedOutputTokens
   try {

@@ -18,7 +18,7 @@ export interface LlamaLibrary {
     readonly grammar: object
   }) => object
   readonly LlamaChat: new (options: {
-    readonly contextSequence: Sequence
+    readonly contextSequence: TokenSequence
     readonly chatWrapper: ChatWrapper
   }) => LlamaChat
   readonly InsufficientMemoryError: new () => Error
@@ -53,13 +53,13 @@ export interface LlamaModel {
 
 export interface LlamaContext {
   readonly contextSize: number
-  getSequence(): Sequence
+  getSequence(): TokenSequence
   /** The native context; internal to the library and therefore optional. */
   readonly _ctx?: { sampleToken?(...given: unknown[]): Promise<unknown> }
 }
 
 /** The tokens that a context has evaluated. */
-export interface Sequence {
+export interface TokenSequence {
   readonly nextTokenIndex: number
   readonly tokenMeter: { readonly usedOutputTokens: number }
   /** Keeps the prefix that the evaluated tokens share with these tokens, and removes the rest. */

@@ -5,14 +5,14 @@ import type { Clock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { createLazy, memoizeByObject } from '../../../lib/memoize.ts'
-import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemory } from './errors.ts'
-import type { ChatWrapper, Llama, LlamaContext, LlamaLibrary, LlamaModel, Sequence } from './llama-library.ts'
+import { cannotLoad, modelFileMissing, modelOutOfMemory, noBuild, noGguf, noMemory, notInstalled } from './errors.ts'
+import type { ChatWrapper, Llama, LlamaContext, LlamaLibrary, LlamaModel, TokenSequence } from './llama-library.ts'
 
 export interface LoadedModel {
   readonly library: LlamaLibrary
   readonly llama: Llama
   readonly model: LlamaModel
-  readonly sequence: Sequence
+  readonly sequence: TokenSequence
   readonly wrapper: ChatWrapper
   readonly context: number
   /** Returns the last sampling error since the previous call, if any. */
@@ -35,9 +35,9 @@ const maxComplaints = 8
 
 export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSignal): Promise<LoadedModel> {
   const { name, path, log, free = availableMemory } = options
-  const size = await sizeOf(name, path)
+  const size = await ggufFileBytes(name, path)
   if (size > free()) throw noMemory(name, size, free())
-  const { library, llama, listeners } = await begin(options)
+  const { library, llama, listeners } = await openLlama(options)
   const complaints: string[] = []
   const listen = (line: string): void => {
     log.debug({ model: name, line }, 'llama.cpp reported an error')
@@ -63,7 +63,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
   } catch (thrown) {
     if (signal.aborted) throw signal.reason
     if (thrown instanceof ToolwayError) throw thrown
-    if (thrown instanceof library.InsufficientMemoryError) throw outOfMemory(name, thrown)
+    if (thrown instanceof library.InsufficientMemoryError) throw modelOutOfMemory(name, thrown)
     // llama.cpp's log arrives separately and may be late, so wait briefly for it.
     for (let moment = 0; moment < 20 && complaints.length === 0; moment++) await nextMoment()
     throw cannotLoad(name, path, complaints[0] ?? '', thrown)
@@ -103,19 +103,19 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
 }
 
 /** The size of a GGUF file. Throws for other files: the library accepts any file and explains little when it fails. */
-async function sizeOf(name: string, path: string): Promise<number> {
+async function ggufFileBytes(name: string, path: string): Promise<number> {
   try {
     await using file = await open(path)
     const { size } = await file.stat()
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
     if (buffer.toString('latin1', 0, bytesRead) === 'GGUF') return size
   } catch (cause) {
-    throw noFile(name, path, cause)
+    throw modelFileMissing(name, path, cause)
   }
   throw noGguf(name, path)
 }
 
-async function begin({ name, load }: LoadModelOptions) {
+async function openLlama({ name, load }: LoadModelOptions) {
   const library = await load().catch((cause) => {
     throw notInstalled(name, cause)
   })

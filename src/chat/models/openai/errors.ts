@@ -15,16 +15,20 @@ export class EventTooLong extends Error {
   override readonly name = 'EventTooLong'
 }
 
-const unusable: ErrorDetails = { requestOnly: true }
+const unusableAnswer: ErrorDetails = { requestOnly: true }
 
 export const notACompletion = ({ name }: ModelServer, what: string): ToolwayError =>
-  modelServerFailure(name, `answered with ${what} instead of a completion. Check models.${name}.baseUrl.`, unusable)
+  modelServerFailure(
+    name,
+    `answered with ${what} instead of a completion. Check models.${name}.baseUrl.`,
+    unusableAnswer,
+  )
 
-export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
+export const answerTooLong = (server: ModelServer, bytes: number): ToolwayError =>
   modelServerFailure(
     server.name,
     `sent more than ${Math.round(bytes / 1024)} KiB in one answer. ${checkLog(server)}`,
-    unusable,
+    unusableAnswer,
   )
 
 /** The error for a problem that the server reported in the middle of the stream. */
@@ -35,9 +39,9 @@ export const brokenStream = (server: ModelServer, { message }: ServerMessage): T
   )
 
 /** The error for a connection that failed before or during the response. */
-export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
+export function completionConnectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
   if (!(thrown instanceof EventTooLong)) return modelConnectionError(server.name, thrown, begun)
-  return modelServerFailure(server.name, `sent an event that is too long. ${checkLog(server)}`, unusable)
+  return modelServerFailure(server.name, `sent an event that is too long. ${checkLog(server)}`, unusableAnswer)
 }
 
 /** The error for an expired timeout; `key` is the name of its setting. */
@@ -65,7 +69,7 @@ export class RefusalInBody extends Error {
 }
 
 /** The error reported in a response object; undefined if there is none. */
-export function refusalIn(object: unknown, secrets: readonly string[]): ModelRefusal | undefined {
+export function refusalInBody(object: unknown, secrets: readonly string[]): ModelRefusal | undefined {
   if (typeof object !== 'object' || object === null || !('error' in object) || !object.error) return undefined
   const serverMessage = readServerMessage(JSON.stringify(object), secrets)
   const status = Number(serverMessage.code)

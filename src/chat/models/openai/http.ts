@@ -10,9 +10,9 @@ import {
 import { readBeginning } from '../../../egress/read-bounded.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import { interruption, isFinished } from '../completion-decoder.ts'
-import { EventTooLong, notACompletion, tooLong } from './errors.ts'
+import { answerTooLong, EventTooLong, notACompletion } from './errors.ts'
 
-export type HttpResponse = Awaited<ReturnType<typeof post>>
+export type HttpResponse = Awaited<ReturnType<typeof postCompletion>>
 
 /** How long to wait for the body to end after the answer is complete. */
 const endTimeoutMs = 1_000
@@ -24,7 +24,10 @@ const afterFinishMs = 2_000
  * Sends one request. Disposing of the response closes the connection, so that the server stops generating. If the
  * answer is complete, the body is read to its end instead, so that the connection can be reused.
  */
-export async function post(client: HttpClient, request: Omit<Parameters<HttpClient['request']>[0], 'method'>) {
+export async function postCompletion(
+  client: HttpClient,
+  request: Omit<Parameters<HttpClient['request']>[0], 'method'>,
+) {
   const { statusCode, headers, body } = await client.request({ ...request, method: 'POST' })
   // Ignore errors that occur after the consumer has stopped reading.
   body.on('error', () => {})
@@ -55,7 +58,11 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
   }
 }
 
-export async function refusalOf(answer: HttpResponse, secrets: readonly string[], now: number): Promise<ModelRefusal> {
+export async function refusalResponse(
+  answer: HttpResponse,
+  secrets: readonly string[],
+  now: number,
+): Promise<ModelRefusal> {
   const { bytes, truncated } = await readBeginning(answer.chunks, maxErrorBytes)
   return {
     status: answer.status,
@@ -95,9 +102,9 @@ export async function* withStallTimeout(
 }
 
 /** Maximum size of a stream, far larger than any answer. */
-const maxBytes = 32 * 1024 * 1024
+const maxStreamBytes = 32 * 1024 * 1024
 /** Maximum length of a single object. */
-const maxCharacters = 4 * 1024 * 1024
+const maxObjectCharacters = 4 * 1024 * 1024
 
 /** The JSON objects in a response, which is either a stream of server-sent events or a single object. */
 export async function* responseObjects(
@@ -105,7 +112,7 @@ export async function* responseObjects(
   answer: HttpResponse,
   chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<unknown> {
-  const events = createSseDecoder(maxCharacters)
+  const events = createSseDecoder(maxObjectCharacters)
   const parts: Buffer[] = []
   let length = 0
   // Trust only these two media types; for all others, which servers often send by mistake, look at the content.
@@ -113,13 +120,13 @@ export async function* responseObjects(
     answer.type === 'text/event-stream' ? 'events' : answer.type === 'text/html' ? 'other' : undefined
   for await (const chunk of chunks) {
     length += chunk.length
-    form ??= sniffed(Buffer.concat([...parts, chunk]))
-    if (length > (form === 'events' ? maxBytes : maxCharacters)) throw tooLong(server, length)
+    form ??= sniffBodyForm(Buffer.concat([...parts, chunk]))
+    if (length > (form === 'events' ? maxStreamBytes : maxObjectCharacters)) throw answerTooLong(server, length)
     if (form !== 'events') parts.push(chunk)
     else {
       for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {
         if (data === '[DONE]') return answer.over()
-        const object = parsed(server, data)
+        const object = parseCompletion(server, data)
         if (isFinished(object)) answer.finish()
         yield object
       }
@@ -129,7 +136,7 @@ export async function* responseObjects(
     for (const data of events.end()) {
       if (data === '[DONE]') return
       // A finished answer may break off in the middle of its last event.
-      const object = answer.isFinished() ? parseJson(data) : parsed(server, data)
+      const object = answer.isFinished() ? parseJson(data) : parseCompletion(server, data)
       if (isFinished(object)) answer.finish()
       yield object
     }
@@ -140,13 +147,13 @@ export async function* responseObjects(
   const text = Buffer.concat(parts).toString('utf8')
   if (text.trim() === '') throw notACompletion(server, 'nothing')
   if (form !== 'object') throw notACompletion(server, answer.type || 'an unknown response')
-  yield parsed(server, text)
+  yield parseCompletion(server, text)
 }
 
 type BodyForm = 'events' | 'object' | 'other'
 
 /** The format of a body, judging by its beginning; `undefined` while only whitespace has arrived. */
-function sniffed(bytes: Buffer): BodyForm | undefined {
+function sniffBodyForm(bytes: Buffer): BodyForm | undefined {
   const start = bytes
     .subarray(0, 256)
     .toString('latin1')
@@ -157,7 +164,7 @@ function sniffed(bytes: Buffer): BodyForm | undefined {
   return /^(?:data|event|id|retry)?:/.test(start) ? 'events' : 'other'
 }
 
-function parsed(server: ModelServer, text: string): unknown {
+function parseCompletion(server: ModelServer, text: string): unknown {
   const value = parseJson(text)
   if (value === undefined) throw notACompletion(server, 'text that is not JSON')
   return value

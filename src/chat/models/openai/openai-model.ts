@@ -17,20 +17,20 @@ import { hasReasoning, plansFor, type RequestPlan, withoutReasoning, withoutTool
 import { kindOfAnswer, type OptionalField, ServerProfile } from '../server-profile.ts'
 import {
   brokenStream,
-  connectionError,
+  completionConnectionError,
   isAboutMessages,
   isAboutServer,
   isAboutTools,
   mayAcceptWeakerForm,
   RefusalInBody,
   refusalError,
-  refusalIn,
+  refusalInBody,
   refusesReasoning,
   requiresTools,
   timeoutError,
   unsupportedField,
 } from './errors.ts'
-import { type HttpResponse, post, refusalOf, responseObjects, withStallTimeout } from './http.ts'
+import { type HttpResponse, postCompletion, refusalResponse, responseObjects, withStallTimeout } from './http.ts'
 
 type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
 
@@ -45,7 +45,7 @@ export interface OpenAIModelOptions {
 
 /** How many times a request to a busy server is retried, and the longest wait before a retry. */
 const maxWaits = 2
-const maxWaitMs = 20_000
+const maxBusyWaitMs = 20_000
 
 export class OpenAIModel implements Model {
   readonly name: string
@@ -81,7 +81,7 @@ export class OpenAIModel implements Model {
     using total = deadline(clock, totalMs, tooSlow, request.signal)
     const attempts = new RequestAttempts(request, this.#profile)
     for (let waits = 0; ; ) {
-      const body = bodyOf(config.model, request, attempts.plan, this.#profile.unsupportedFields)
+      const body = completionBody(config.model, request, attempts.plan, this.#profile.unsupportedFields)
       const refusal = yield* this.#attempt(attempts, body, total.signal)
       if (!refusal) return
       const field = unsupportedField(refusal, body)
@@ -91,7 +91,7 @@ export class OpenAIModel implements Model {
       } else if (isBusy(refusal.status) && !isUnpaid(refusal)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
         const left = totalMs - (clock.monotonic() - began)
-        if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refusalError(this.#server, refusal)
+        if (waits++ >= maxWaits || ms > Math.min(maxBusyWaitMs, left)) throw refusalError(this.#server, refusal)
         log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; retrying')
         await pause(clock, ms, total.signal)
       } else if (!attempts.next(refusal)) throw refusalError(this.#server, attempts.firstRefusal ?? refusal)
@@ -115,9 +115,9 @@ export class OpenAIModel implements Model {
     try {
       // Disable the HTTP timeouts: our own deadlines apply, and a model may think for a long time.
       this.#client ??= createHttpClient(this.#url, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
-      using answer = await post(this.#client, request)
+      using answer = await postCompletion(this.#client, request)
       begun = true
-      if (answer.status !== 200) return await refusalOf(answer, this.#secrets, clock.now())
+      if (answer.status !== 200) return await refusalResponse(answer, this.#secrets, clock.now())
       const chunks = withStallTimeout(answer.chunks, clock, chunkMs, stalled, () => {
         return answer.isFinished() && !signal.aborted
       })
@@ -127,7 +127,7 @@ export class OpenAIModel implements Model {
     } catch (thrown) {
       if (until.aborted) throw until.reason
       if (thrown instanceof RefusalInBody) return thrown.refusal
-      throw connectionError(this.#server, thrown, begun)
+      throw completionConnectionError(this.#server, thrown, begun)
     }
   }
 
@@ -139,7 +139,7 @@ export class OpenAIModel implements Model {
   ): AsyncGenerator<unknown> {
     let isFirst = true
     for await (const object of objects) {
-      const refusal = refusalIn(object, this.#secrets)
+      const refusal = refusalInBody(object, this.#secrets)
       if (refusal && isFirst) throw new RefusalInBody(refusal)
       if (refusal) throw brokenStream(this.#server, refusal.serverMessage)
       if (isFirst) {
@@ -213,7 +213,7 @@ class RequestAttempts {
   }
 }
 
-function bodyOf(
+function completionBody(
   model: string,
   request: ModelRequest,
   plan: RequestPlan,

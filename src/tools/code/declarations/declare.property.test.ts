@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { expectCpuBelow } from '../../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../../tests/fixtures/runs.ts'
-import { declare, toolDeclaration } from './schema-type.ts'
+import { declareServers, toolDeclaration } from './schema-type.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
 const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))
@@ -67,7 +67,7 @@ test('B9: whatever the schemas, names and words, the declaration is TypeScript a
       const methods = tools.map(({ identifier, ...definition }) =>
         toolDeclaration({ identifier, name: definition.description, definition: definition as never }, 4000),
       )
-      expect(stripTypeScriptTypes(declare(new Map([[server, methods]]))).trim()).toBe('')
+      expect(stripTypeScriptTypes(declareServers(new Map([[server, methods]]))).trim()).toBe('')
     }),
     runs(2, 8),
   )
@@ -119,5 +119,5 @@ test.each([
     text = toolDeclaration({ identifier: 'a', name: 'a', definition: { inputSchema: inputSchema as never } }, 6000)
   })
   expect(text.length).toBeLessThan(12_000)
-  stripTypeScriptTypes(declare(new Map([['server', [text]]])))
+  stripTypeScriptTypes(declareServers(new Map([['server', [text]]])))
 })

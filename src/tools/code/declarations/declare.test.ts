@@ -1,7 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { expect, test } from 'vitest'
 import { ExactNumber } from '../../../json/parse-json.ts'
-import { declare, toolDeclaration } from './schema-type.ts'
+import { declareServers, toolDeclaration } from './schema-type.ts'
 
 const methodOf = (inputSchema: unknown, more: object = {}) =>
   toolDeclaration(
@@ -143,14 +143,14 @@ test('B9: no text of a server can end a comment, hide, or turn what follows arou
     },
     { description: hostile },
   )
-  expect(stripTypeScriptTypes(declare(new Map([['server', [text]]]))).trim()).toBe('')
+  expect(stripTypeScriptTypes(declareServers(new Map([['server', [text]]]))).trim()).toBe('')
   expect(text).not.toMatch(/[\u202e\u200b\u001b\u2028\u3164\u{e0041}]|\u{e0101}|\ufe01/u)
 })
 
 test('B9: servers and their tools become one declaration', () => {
-  expect(declare(new Map())).toBe('')
+  expect(declareServers(new Map())).toBe('')
   expect(
-    declare(
+    declareServers(
       new Map([
         ['files', [methodOf({})]],
         ['a-b', [methodOf({}), methodOf({})]],

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../../../tests/fixtures/folders.ts'
-import { declare, toolDeclaration } from './schema-type.ts'
+import { declareServers, toolDeclaration } from './schema-type.ts'
 
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
 
@@ -48,7 +48,7 @@ test('B9: the compiler accepts a right call by the declaration and refuses wrong
   timeout: 60_000,
 }, async () => {
   const method = toolDeclaration({ identifier: 'list', name: 'list', definition: orders }, 6000)
-  const declaration = declare(new Map([['orders', [method]]])).replaceAll('\n', ' ')
+  const declaration = declareServers(new Map([['orders', [method]]])).replaceAll('\n', ' ')
   const program = [
     declaration,
     "const right = await tools.orders.list({ status: 'open', range: ['a', 'b'], by: { id: 1 } })",

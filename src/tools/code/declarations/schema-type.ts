@@ -2,38 +2,38 @@ import type { Definition } from '../../../core/entry.ts'
 import { requiredNames } from '../../../core/schema-keywords.ts'
 import { resolveReference } from '../../../json/json-pointer.ts'
 import { isRecord } from '../../../lib/is-record.ts'
-import { commentText, quoted } from '../text.ts'
+import { commentText, quoteLiteral } from '../text.ts'
 import {
-  all,
   atom,
-  closed,
+  closedType,
   createTextBudget,
+  everyText,
   intersection,
-  listOf,
+  listOrEmpty,
   literalType,
-  remarks,
+  schemaRemarks,
   type TextBudget,
   type ToolJsonSchema,
   type TypeText,
   union,
-  unknownType,
+  unknownTypeText,
 } from './type-text.ts'
 
 /** Max nesting depth for a type. Deeper types are hard to read and could overflow the stack of a type parser. */
-const maxDepth = 8
-const maxValues = 50
+const maxTypeDepth = 8
+const maxLiterals = 50
 
 /** The TypeScript type that is closest to a JSON Schema. Returns a valid type for any input. */
 function schemaType(schema: unknown, position: SchemaPosition): TypeText {
   if (schema === false || (isRecord(schema) && isAnything(schema.not))) return atom('never')
-  if (!isRecord(schema) || position.depth > maxDepth || position.budget.spent) return unknownType
+  if (!isRecord(schema) || position.depth > maxTypeDepth || position.budget.spent) return unknownTypeText
   position.budget.spend(2)
   const inner = { ...position, depth: position.depth + 1 }
   const parts = [
     ...('$ref' in schema ? [referredType(schema.$ref, inner)] : []),
     valueType(schema, inner),
-    ...(['anyOf', 'oneOf'] as const).flatMap((keyword) => choice(schema[keyword], inner)),
-    ...each(schema.allOf, inner),
+    ...(['anyOf', 'oneOf'] as const).flatMap((keyword) => choiceType(schema[keyword], inner)),
+    ...typesOfEach(schema.allOf, inner),
   ]
   const type = intersection(parts)
   return schema.nullable === true ? union([type, atom('null')]) : type
@@ -44,8 +44,8 @@ const isAnything = (schema: unknown) => schema === true || (isRecord(schema) && 
 const maxReference = 1000
 
 function referredType(reference: unknown, position: SchemaPosition): TypeText {
-  if (typeof reference !== 'string' || reference.length > maxReference) return unknownType
-  if (position.through.includes(reference)) return unknownType
+  if (typeof reference !== 'string' || reference.length > maxReference) return unknownTypeText
+  if (position.through.includes(reference)) return unknownTypeText
   return schemaType(resolveReference(position.root, reference), {
     ...position,
     through: [...position.through, reference],
@@ -55,10 +55,10 @@ function referredType(reference: unknown, position: SchemaPosition): TypeText {
 /** The type of a schema, ignoring `$ref`, `anyOf`, `oneOf` and `allOf`. */
 function valueType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const { budget } = position
-  if ('const' in schema) return constants([schema.const], budget) ?? namedTypes(schema, position)
-  const values = listOf(schema.enum)
-  const known = values.length > 0 ? constants(values.slice(0, maxValues), budget) : undefined
-  if (known === undefined || values.length <= maxValues) return known ?? namedTypes(schema, position)
+  if ('const' in schema) return constants([schema.const], budget) ?? typesByName(schema, position)
+  const values = listOrEmpty(schema.enum)
+  const known = values.length > 0 ? constants(values.slice(0, maxLiterals), budget) : undefined
+  if (known === undefined || values.length <= maxLiterals) return known ?? typesByName(schema, position)
   return atom(`(${known.text} | ${kindsOf(values)} /* one of ${values.length} values */)`)
 }
 
@@ -69,17 +69,17 @@ function kindsOf(values: readonly unknown[]): string {
 }
 
 function constants(values: readonly unknown[], budget: TextBudget): TypeText | undefined {
-  const types = all(values, (value) => literalType(value, budget))
+  const types = everyText(values, (value) => literalType(value, budget))
   return types && union(types.map(atom))
 }
 
-function namedTypes(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
-  const named = typeof schema.type === 'string' ? [schema.type] : listOf(schema.type).slice(0, 7)
-  return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, position)))
+function typesByName(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
+  const named = typeof schema.type === 'string' ? [schema.type] : listOrEmpty(schema.type).slice(0, 7)
+  return union((named.length > 0 ? named : impliedTypes(schema)).map((name) => namedType(name, schema, position)))
 }
 
 /** The types that other keywords imply, for the many schemas that omit `type`. */
-function implied(schema: ToolJsonSchema): readonly string[] {
+function impliedTypes(schema: ToolJsonSchema): readonly string[] {
   // `required: true`, a flag of draft 3 that is still in use, says nothing about the value's type.
   if (Array.isArray(schema.required)) return ['object']
   if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
@@ -101,17 +101,17 @@ function namedType(name: unknown, schema: ToolJsonSchema, position: SchemaPositi
     case 'array':
       return arrayType(schema, position)
     default:
-      return unknownType
+      return unknownTypeText
   }
 }
 
-const choice = (schemas: unknown, position: SchemaPosition): TypeText[] =>
-  Array.isArray(schemas) && schemas.length > 0 ? [union(each(schemas, position))] : []
+const choiceType = (schemas: unknown, position: SchemaPosition): TypeText[] =>
+  Array.isArray(schemas) && schemas.length > 0 ? [union(typesOfEach(schemas, position))] : []
 
-function each(schemas: unknown, position: SchemaPosition): TypeText[] {
+function typesOfEach(schemas: unknown, position: SchemaPosition): TypeText[] {
   const types: TypeText[] = []
-  for (const schema of listOf(schemas)) {
-    if (position.budget.spent) return [...types, unknownType]
+  for (const schema of listOrEmpty(schemas)) {
+    if (position.budget.spent) return [...types, unknownTypeText]
     types.push(schemaType(schema, position))
   }
   return types
@@ -131,32 +131,34 @@ const maxTuple = 32
 
 /** An array type, or a tuple if items have individual schemas (`prefixItems`, or a list in older drafts' `items`). */
 function arrayType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
-  const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
-  if (places.length === 0) return atom(`${closed(schemaType(itemsOf(schema), position))}[]`)
+  const places = listOrEmpty(schema.prefixItems ?? schema.items).slice(0, maxTuple)
+  if (places.length === 0) return atom(`${closedType(schemaType(itemsOf(schema), position))}[]`)
   const needed = typeof schema.minItems === 'number' ? schema.minItems : 0
-  const types = places.map((item, at) => `${closed(schemaType(item, position))}${at < needed ? '' : '?'}`)
+  const types = places.map((item, at) => `${closedType(schemaType(item, position))}${at < needed ? '' : '?'}`)
   const rest = schema.prefixItems === undefined ? schema.additionalItems : schema.items
-  return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(schemaType(rest, position))}[]`])].join(', ')}]`)
+  return atom(
+    `[${[...types, ...(rest === false ? [] : [`...${closedType(schemaType(rest, position))}[]`])].join(', ')}]`,
+  )
 }
 
 /** The schema for all items. An empty list of item schemas does not restrict them. */
 const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? true : items)
 
-const maxKey = 200
-const maxLine = 100
+const maxPropertyKey = 200
+const maxTypeLine = 100
 
 function objectType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const properties = isRecord(schema.properties) ? schema.properties : {}
-  const required = new Set((position.isResult ? listOf(schema.required) : requiredNames(schema)).slice(0, 1000))
+  const required = new Set((position.isResult ? listOrEmpty(schema.required) : requiredNames(schema)).slice(0, 1000))
   const members: string[] = []
   const undeclared = [...required].filter((name) => typeof name === 'string' && !Object.hasOwn(properties, name))
   const keys = [...position.budget.keys(properties), ...(undeclared as string[])]
   for (const key of keys) {
     if (position.budget.spent) break
-    if (key.length <= maxKey) members.push(member(key, properties[key], required.has(key)))
+    if (key.length <= maxPropertyKey) members.push(member(key, properties[key], required.has(key)))
   }
   const omitted = keys.length - members.length
-  const rest = others(schema, position)
+  const rest = otherMembersType(schema, position)
   if (keys.length === 0) {
     if (rest) return atom(`Record<string, ${rest.text}>`)
     return atom(schema.additionalProperties === false ? '{}' : 'Record<string, unknown>')
@@ -164,10 +166,10 @@ function objectType(schema: ToolJsonSchema, position: SchemaPosition): TypeText 
   // An index signature must accept the declared members too, so the type of the other members is a comment.
   if (omitted > 0) members.push(`/* and ${omitted} more */ [key: string]: unknown`)
   else if (rest) members.push(`${otherMembers(rest.text)}[key: string]: unknown`)
-  return atom(body(members))
+  return atom(typeBody(members))
 
   function member(key: string, value: unknown, needed: boolean): string {
-    const comment = isRecord(value) ? remarks(value) : ''
+    const comment = isRecord(value) ? schemaRemarks(value) : ''
     const name = `${propertyName(key)}${needed ? '' : '?'}`
     position.budget.spend(name.length + comment.length + 4)
     const { text } = schemaType(value, position)
@@ -175,15 +177,15 @@ function objectType(schema: ToolJsonSchema, position: SchemaPosition): TypeText 
   }
 }
 
-const propertyName = (key: string): string => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : quoted(key))
+const propertyName = (key: string): string => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : quoteLiteral(key))
 
-function body(members: readonly string[]): string {
+function typeBody(members: readonly string[]): string {
   const line = `{ ${members.join('; ')} }`
-  if (line.length <= maxLine && !line.includes('\n')) return line
+  if (line.length <= maxTypeLine && !line.includes('\n')) return line
   return `{\n${members.map((text) => `  ${text.replaceAll('\n', '\n  ')};`).join('\n')}\n}`
 }
 
-function others(schema: ToolJsonSchema, position: SchemaPosition): TypeText | undefined {
+function otherMembersType(schema: ToolJsonSchema, position: SchemaPosition): TypeText | undefined {
   const patterns = isRecord(schema.patternProperties) ? schema.patternProperties : {}
   const types: TypeText[] = []
   for (const key of position.budget.keys(patterns)) {
@@ -194,9 +196,10 @@ function others(schema: ToolJsonSchema, position: SchemaPosition): TypeText | un
   return types.length === 0 ? undefined : union(types)
 }
 
-const otherMembers = (type: string) => (/\/\*|\*\//.test(type) || type.length > maxLine ? '' : `/* others: ${type} */ `)
+const otherMembers = (type: string) =>
+  /\/\*|\*\//.test(type) || type.length > maxTypeLine ? '' : `/* others: ${type} */ `
 
-const maxDescription = 1000
+const maxToolComment = 1000
 /**
  * Maximum size of the result type, as a share of the budget. Argument types may use the full budget, because programs
  * must pass correct arguments.
@@ -212,34 +215,34 @@ interface Declared {
 
 export function toolDeclaration({ identifier, name, definition }: Declared, characters: number): string {
   const { description, inputSchema, outputSchema } = definition
-  const args = typeOf(inputSchema, characters, false)
-  const result = isRecord(outputSchema) ? typeOf(outputSchema, characters * resultShare, true) : 'any'
-  const exact = identifier === name ? [] : [`Exact name: ${quoted(name)}.`]
-  const comment = commentText([...exact, description ?? ''].join(' '), maxDescription)
+  const args = declaredType(inputSchema, characters, false)
+  const result = isRecord(outputSchema) ? declaredType(outputSchema, characters * resultShare, true) : 'any'
+  const exact = identifier === name ? [] : [`Exact name: ${quoteLiteral(name)}.`]
+  const comment = commentText([...exact, description ?? ''].join(' '), maxToolComment)
   const signature = `${propertyName(identifier)}(args${needsSome([inputSchema], inputSchema) ? '' : '?'}: ${args}): Promise<${result}>`
   return comment === '' ? signature : `/** ${comment} */\n${signature}`
 }
 
-const typeOf = (schema: unknown, characters: number, isResult: boolean): string =>
+const declaredType = (schema: unknown, characters: number, isResult: boolean): string =>
   schemaType(schema, { root: schema, isResult, budget: createTextBudget(characters), depth: 0, through: [] }).text
 
 /** Max schemas to look at. References may go in circles or double with each step. */
-const maxSchemas = 200
+const maxRequiredSearch = 200
 
 /** Whether one of the schemas requires a member, in itself or in the schemas that it refers to or combines. */
 function needsSome(schemas: readonly unknown[], root: unknown, seen = { count: 0 }): boolean {
   return schemas.some((schema) => {
-    if (!isRecord(schema) || ++seen.count > maxSchemas) return false
+    if (!isRecord(schema) || ++seen.count > maxRequiredSearch) return false
     if (requiredNames(schema).length > 0) return true
-    if (needsSome([resolveReference(root, schema.$ref), ...listOf(schema.allOf)], root, seen)) return true
-    return [listOf(schema.anyOf), listOf(schema.oneOf)].some(
+    if (needsSome([resolveReference(root, schema.$ref), ...listOrEmpty(schema.allOf)], root, seen)) return true
+    return [listOrEmpty(schema.anyOf), listOrEmpty(schema.oneOf)].some(
       (choice) => choice.length > 0 && choice.every((one) => needsSome([one], root, seen)),
     )
   })
 }
 
-export function declare(servers: ReadonlyMap<string, readonly string[]>): string {
+export function declareServers(servers: ReadonlyMap<string, readonly string[]>): string {
   if (servers.size === 0) return ''
-  const members = [...servers].map(([server, methods]) => `${propertyName(server)}: ${body(methods)}`)
-  return `declare const tools: ${body(members)}`
+  const members = [...servers].map(([server, methods]) => `${propertyName(server)}: ${typeBody(methods)}`)
+  return `declare const tools: ${typeBody(members)}`
 }

@@ -1,6 +1,6 @@
 import { withNumericBounds } from '../../../core/schema-keywords.ts'
 import { ExactNumber } from '../../../json/parse-json.ts'
-import { commentText, plainText, quoted } from '../text.ts'
+import { commentText, quoteLiteral, visibleLine } from '../text.ts'
 
 /** The text of a type. `joined` means that it needs parentheses when combined with another type. */
 export interface TypeText {
@@ -9,21 +9,21 @@ export interface TypeText {
 }
 
 export const atom = (text: string): TypeText => ({ text, joined: false })
-export const unknownType = atom('unknown')
+export const unknownTypeText = atom('unknown')
 
-export const closed = ({ text, joined }: TypeText): string => (joined ? `(${text})` : text)
+export const closedType = ({ text, joined }: TypeText): string => (joined ? `(${text})` : text)
 
 export function union(types: readonly TypeText[]): TypeText {
   const different = distinct(types)
-  if (different.length === 0 || different.some(({ text }) => text === 'unknown')) return unknownType
+  if (different.length === 0 || different.some(({ text }) => text === 'unknown')) return unknownTypeText
   if (different.length === 1) return different[0] as TypeText
-  return { text: different.map(closed).join(' | '), joined: true }
+  return { text: different.map(closedType).join(' | '), joined: true }
 }
 
 export function intersection(types: readonly TypeText[]): TypeText {
   const different = distinct(types).filter(({ text }) => text !== 'unknown')
-  if (different.length <= 1) return different[0] ?? unknownType
-  return { text: different.map(closed).join(' & '), joined: true }
+  if (different.length <= 1) return different[0] ?? unknownTypeText
+  return { text: different.map(closedType).join(' & '), joined: true }
 }
 
 const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
@@ -54,7 +54,7 @@ export function createTextBudget(characters: number) {
 /** A JSON Schema from a server, not validated. */
 export type ToolJsonSchema = Readonly<Record<string, unknown>>
 
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export const listOrEmpty = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 const maxString = 500
 const maxLiteralDepth = 4
@@ -67,13 +67,13 @@ export function literalType(value: unknown, budget: TextBudget, depth = 0): stri
     return text
   }
   if (Array.isArray(value)) {
-    const items = all(value, (item) => literalType(item, budget, depth + 1))
+    const items = everyText(value, (item) => literalType(item, budget, depth + 1))
     return items && `[${items.join(', ')}]`
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const members = all(budget.keys(value), (key) => {
+  const members = everyText(budget.keys(value), (key) => {
     const type = literalType((value as Record<string, unknown>)[key], budget, depth + 1)
-    return type && key.length <= maxString ? `${quoted(key)}: ${type}` : undefined
+    return type && key.length <= maxString ? `${quoteLiteral(key)}: ${type}` : undefined
   })
   return members && (members.length === 0 ? '{}' : `{ ${members.join('; ')} }`)
 }
@@ -83,10 +83,10 @@ function simpleLiteral(value: unknown): string | undefined {
   // JSON.parse turns a number that is too large into Infinity, which is not a valid type.
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
   if (value instanceof ExactNumber) return value.source.length <= maxFact ? value.source : 'number'
-  return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
+  return typeof value === 'string' && value.length <= maxString ? quoteLiteral(value) : undefined
 }
 
-export function all<T>(values: readonly T[], write: (value: T) => string | undefined): string[] | undefined {
+export function everyText<T>(values: readonly T[], write: (value: T) => string | undefined): string[] | undefined {
   const written: string[] = []
   for (const value of values) {
     const type = write(value)
@@ -96,19 +96,19 @@ export function all<T>(values: readonly T[], write: (value: T) => string | undef
   return written
 }
 
-const maxDescription = 300
+const maxRemark = 300
 const maxFact = 60
 
 /** The parts of a schema that a type cannot express (description, format, bounds, default), for a comment. */
-export function remarks(given: ToolJsonSchema): string {
+export function schemaRemarks(given: ToolJsonSchema): string {
   const schema = withNumericBounds(given)
-  const description = plainText(schema.description ?? schema.title, maxDescription)
-  const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))
+  const description = visibleLine(schema.description ?? schema.title, maxRemark)
+  const facts = factWords.flatMap(([keyword, word]) => factOf(schema[keyword], word))
   if ('default' in schema) facts.push(`default ${defaultOf(schema.default)}`)
-  return commentText([description, facts.join(', ')].filter((part) => part !== '').join(' — '), 2 * maxDescription)
+  return commentText([description, facts.join(', ')].filter((part) => part !== '').join(' — '), 2 * maxRemark)
 }
 
-const worded = [
+const factWords = [
   ['format', 'format'],
   ['pattern', 'pattern'],
   ['minimum', 'at least'],
@@ -124,12 +124,12 @@ const worded = [
 
 function factOf(value: unknown, word: string): string[] {
   const text = value instanceof ExactNumber ? value.source : value
-  return typeof text === 'string' || typeof text === 'number' ? [`${word} ${plainText(String(text), maxFact)}`] : []
+  return typeof text === 'string' || typeof text === 'number' ? [`${word} ${visibleLine(String(text), maxFact)}`] : []
 }
 
 function defaultOf(value: unknown): string {
-  if (typeof value === 'string') return plainText(quoted(value.slice(0, maxFact)), maxFact)
-  if (value instanceof ExactNumber) return plainText(value.source, maxFact)
+  if (typeof value === 'string') return visibleLine(quoteLiteral(value.slice(0, maxFact)), maxFact)
+  if (value instanceof ExactNumber) return visibleLine(value.source, maxFact)
   if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'
   return typeof value === 'object' && value !== null ? '{…}' : String(value)
 }

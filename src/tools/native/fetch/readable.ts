@@ -16,9 +16,9 @@ export interface Readable {
 }
 
 /** More than any real page needs. Without this limit, resolving relative links could grow the text without bound. */
-const maxCharacters = 4_000_000
+const maxPageCharacters = 4_000_000
 const maxLink = 1_000
-const maxTitle = 500
+const maxPageTitle = 500
 /** Number of characters after which to yield to the event loop. */
 const sliceLength = 4_096
 
@@ -29,13 +29,13 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
   try {
     for await (const part of streamHtmlToMarkdown(ReadableStream.from(slicesOf(html, signal)), { hooks: [page] })) {
       text += part
-      if (text.length > maxCharacters) break
+      if (text.length > maxPageCharacters) break
     }
   } catch {
     signal?.throwIfAborted()
     throw invalidArguments('This page cannot be converted to Markdown; set "raw" to read its source.')
   }
-  return { title: page.title(), text: text.slice(0, maxCharacters).trim() }
+  return { title: page.title(), text: text.slice(0, maxPageCharacters).trim() }
 }
 
 async function* slicesOf(html: string, signal: AbortSignal | undefined): AsyncGenerator<string> {
@@ -58,7 +58,7 @@ function createPageHooks(address: URL): PageHooks & { title(): string } {
   const flattened = new WeakSet<ElementNode>()
   const isUnseen = (element: ElementNode): boolean => {
     const within = element.parent ? unseen.has(element.parent) : false
-    if (within || unread.has(element.name) || isHidden(element.attributes)) unseen.add(element)
+    if (within || unreadElements.has(element.name) || isHidden(element.attributes)) unseen.add(element)
     return unseen.has(element)
   }
   return {
@@ -66,9 +66,9 @@ function createPageHooks(address: URL): PageHooks & { title(): string } {
     excludesOverflowSubtree: isUnseen,
     processAttributes(element) {
       const { name, attributes } = element
-      if (name === 'base') base = absolute(attributes.href, base) ?? base
+      if (name === 'base') base = absoluteLink(attributes.href, base) ?? base
       if (name !== 'a') return
-      const target = absolute(attributes.href, base)
+      const target = absoluteLink(attributes.href, base)
       element.attributes = { ...withoutLink(attributes), ...(target && { href: linkTarget(target) }) }
     },
     beforeNodeProcess({ node, type }, state) {
@@ -78,7 +78,7 @@ function createPageHooks(address: URL): PageHooks & { title(): string } {
         const { parent } = node as TextNode
         // Pictures have titles, too; the first title is that of the page.
         if (parent?.name === 'title') titleElement ??= parent
-        if (parent && parent === titleElement) title = (title + (node as TextNode).value).slice(0, maxTitle)
+        if (parent && parent === titleElement) title = (title + (node as TextNode).value).slice(0, maxPageTitle)
         return { skip: parent ? unseen.has(parent) : false }
       }
       const element = node as ElementNode
@@ -105,7 +105,7 @@ const withoutLink = ({ href: _, title: __, ...others }: ElementNode['attributes'
 const altOf = ({ attributes }: ElementNode): string => (attributes.alt ?? '').replace(/\s+/g, ' ').trim().slice(0, 300)
 
 /** Elements that only a browser can show or a person can use, and the title, which is returned separately. */
-const unread: ReadonlySet<string> = new Set([
+const unreadElements: ReadonlySet<string> = new Set([
   ...['title', 'script', 'style', 'template', 'noscript', 'iframe', 'noframes', 'noembed', 'object', 'svg', 'canvas'],
   ...['video', 'audio', 'select', 'datalist', 'button', 'textarea', 'dialog', 'xmp', 'nav'],
 ])
@@ -119,15 +119,15 @@ function isHidden({ hidden, style = '', 'aria-hidden': aria }: ElementNode['attr
 }
 
 /** The maximum nesting of the elements whose Markdown grows with each level; deeper ones are text. */
-const maxNesting: Readonly<Record<string, number>> = { blockquote: 8, code: 1, pre: 1 }
+const maxElementNesting: Readonly<Record<string, number>> = { blockquote: 8, code: 1, pre: 1 }
 
 function isNestedTooDeep({ name, tagId, depthMap }: ElementNode): boolean {
-  const max = maxNesting[name]
+  const max = maxElementNesting[name]
   return max !== undefined && tagId !== undefined && (depthMap[tagId] ?? 0) > max
 }
 
 /** The target of a link, unless it cannot be fetched, or is on the same page and useless in the extracted text. */
-function absolute(href = '', base: URL): URL | undefined {
+function absoluteLink(href = '', base: URL): URL | undefined {
   const written = href.trim()
   if (written === '' || written.startsWith('#') || written.length > maxLink) return undefined
   const target = URL.parse(written, base.href)

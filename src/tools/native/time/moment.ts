@@ -10,20 +10,20 @@ export interface Moment {
 }
 
 const earliest = utcOf({ year: 1, month: 1, day: 2, hour: 0, minute: 0, second: 0, millisecond: 0 })
-const latest = utcOf({ year: 9999, month: 12, day: 30, hour: 0, minute: 0, second: 0, millisecond: 0 })
+const latestInstant = utcOf({ year: 9999, month: 12, day: 30, hour: 0, minute: 0, second: 0, millisecond: 0 })
 
 const clockTime = String.raw`(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?`
 const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
-const place = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
+const zonePattern = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
 
-const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const monthAbbreviations = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
 /** ISO 8601 (RFC 3339, RFC 9557), its basic form and its time of day, and RFC 2822. */
 const forms = [
-  String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ]\s*${clockTime}${offset}${place})?`,
+  String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ]\s*${clockTime}${offset}${zonePattern})?`,
   String.raw`(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?:T(?<hour>\d{2})(?<minute>\d{2})(?<second>\d{2})?${offset})?`,
-  String.raw`(?:[a-z]{3},\s*)?(?<day>\d{1,2})\s+(?<month>${months.join('|')})\s+(?<year>\d{4})\s+${clockTime}${offset}`,
-  clockTime + offset + place,
+  String.raw`(?:[a-z]{3},\s*)?(?<day>\d{1,2})\s+(?<month>${monthAbbreviations.join('|')})\s+(?<year>\d{4})\s+${clockTime}${offset}`,
+  clockTime + offset + zonePattern,
 ].map((form) => new RegExp(`^${form}$`, 'i'))
 
 /** Parses a time. `zone` applies if the value has no offset. */
@@ -31,15 +31,15 @@ export function momentFrom(value: string | number, zone: Zone, now: number): Mom
   const text = String(value).trim()
   if (text.toLowerCase() === 'now') return { instant: now, zone }
   const moment = fromNumber(text, zone) ?? fromForms(text, zone, now)
-  if (moment) return checked(moment)
+  if (moment) return checkYear(moment)
   const examples = '"2026-11-15T10:30:00+01:00", "2026-11-15" or "10:30", RFC 2822 such as "15 Nov 2026 10:30:00 +0100"'
   const sentence = `write it as ISO 8601 such as ${examples}, seconds or milliseconds since 1970, or "now".`
   throw invalidArguments(`"${text.slice(0, 60)}" is not a recognized time; ${sentence}`)
 }
 
 /** Rejects times outside the years 1 to 9999, for which calendars and clients disagree. */
-function checked(moment: Moment): Moment {
-  if (moment.instant >= earliest && moment.instant <= latest) return moment
+function checkYear(moment: Moment): Moment {
+  if (moment.instant >= earliest && moment.instant <= latestInstant) return moment
   throw invalidArguments('The time is outside the years 1 to 9999.')
 }
 
@@ -76,7 +76,8 @@ function fromForms(text: string, zone: Zone, now: number): Moment | undefined {
 const offsetName = (written: string) =>
   /^[a-z]/i.test(written) ? 'UTC' : `${written.slice(0, 3)}:${written.slice(3).replace(':', '') || '00'}`
 
-const monthNumber = (written: string): number => months.indexOf(written.toLowerCase()) + 1 || Number(written)
+const monthNumber = (written: string): number =>
+  monthAbbreviations.indexOf(written.toLowerCase()) + 1 || Number(written)
 
 function checkWall(wall: Wall, text: string) {
   const { year, month, day, hour, minute, second } = wall
@@ -96,7 +97,7 @@ interface Duration {
 
 const { s: second, m: minute, h: hour, d: day } = durationUnits
 
-const units: readonly (readonly [RegExp, Partial<Duration>])[] = [
+const durationWords: readonly (readonly [RegExp, Partial<Duration>])[] = [
   [/^(y|yr|yrs|years?)$/, { months: 12 }],
   [/^(mo|mon|months?)$/, { months: 1 }],
   [/^(w|wk|wks|weeks?)$/, { days: 7 }],
@@ -123,22 +124,22 @@ export function durationFrom(text: string): Duration {
   throw invalidArguments(`"${text.slice(0, 60)}" has a fraction of a day; use hours instead.`)
 }
 
-type Part = readonly [count: number, size: Partial<Duration>]
+type DurationPart = readonly [count: number, size: Partial<Duration>]
 
-function isoParts(text: string): Part[] | undefined {
+function isoParts(text: string): DurationPart[] | undefined {
   const number = String.raw`(\d{1,9}(?:[.,]\d{1,9})?)`
   const form = `^p(?:${number}y)?(?:${number}m)?(?:${number}w)?(?:${number}d)?(?:t(?:${number}h)?(?:${number}m)?(?:${number}s)?)?$`
   const counts = new RegExp(form).exec(text)?.slice(1)
   return counts?.flatMap((count, index) =>
-    count === undefined ? [] : [[Number(count.replace(',', '.')), units[index]![1]] as const],
+    count === undefined ? [] : [[Number(count.replace(',', '.')), durationWords[index]![1]] as const],
   )
 }
 
-function wordParts(text: string): Part[] | undefined {
+function wordParts(text: string): DurationPart[] | undefined {
   if (text.length > 100) return undefined
-  const parts: Part[] = []
+  const parts: DurationPart[] = []
   const rest = text.replace(/(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]+)/g, (whole, count: string, word: string) => {
-    const size = units.find(([spelling]) => spelling.test(word))?.[1]
+    const size = durationWords.find(([spelling]) => spelling.test(word))?.[1]
     if (!size) return whole
     parts.push([Number(count), size])
     return ''
@@ -147,14 +148,14 @@ function wordParts(text: string): Part[] | undefined {
 }
 
 /** Adds a duration. Adding months keeps the day, or uses the last day of the month; adding days keeps the time. */
-export function later(moment: Moment, { months, days, milliseconds }: Duration): Moment {
+export function addDuration(moment: Moment, { months, days, milliseconds }: Duration): Moment {
   const { instant, zone } = moment
-  if (months === 0 && days === 0) return checked({ instant: instant + milliseconds, zone })
+  if (months === 0 && days === 0) return checkYear({ instant: instant + milliseconds, zone })
   const wall = wallAt(instant, zone)
   const lastDay = new Date(utcOf({ ...wall, month: wall.month + months + 1, day: 0 })).getUTCDate()
   const target = utcOf({ ...wall, month: wall.month + months, day: Math.min(wall.day, lastDay) + days })
-  const local = wallInUtc(checked({ instant: target, zone }).instant)
-  return checked({ instant: instantOf(local, zone) + milliseconds, zone })
+  const local = wallInUtc(checkYear({ instant: target, zone }).instant)
+  return checkYear({ instant: instantOf(local, zone) + milliseconds, zone })
 }
 
 export function describeDifference(milliseconds: number): { duration: string; text: string } {

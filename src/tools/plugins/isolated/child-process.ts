@@ -35,11 +35,11 @@ export interface PluginOptions {
   load?(url: string): Promise<Record<string, unknown>>
 }
 
-const startMs = 20_000
+const pluginStartMs = 20_000
 /** How long a call may take to stop after it was cancelled. */
-const graceMs = 1_000
-const idleMs = 600_000
-const memory = '--max-old-space-size=512'
+const cancelGraceMs = 1_000
+const pluginIdleMs = 600_000
+const memoryOption = '--max-old-space-size=512'
 
 /** A plugin's child process. It starts with the first call, runs until it is idle, and is killed if it hangs. */
 export class IsolatedPlugin implements AsyncDisposable {
@@ -88,8 +88,8 @@ export class IsolatedPlugin implements AsyncDisposable {
 
   async #readyInTime(running: PluginProcess, signal: AbortSignal): Promise<void> {
     const { file, clock } = this.#options
-    const sentence = `The process for the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
-    using limit = deadline(clock, startMs, () => new ToolwayError('TIMEOUT', sentence), signal)
+    const sentence = `The process for the plugin ${file} did not start within ${pluginStartMs / 1000} s (a fixed limit).`
+    using limit = deadline(clock, pluginStartMs, () => new ToolwayError('TIMEOUT', sentence), signal)
     try {
       await endWith(limit.signal, running.ready)
     } catch (thrown) {
@@ -103,7 +103,7 @@ export class IsolatedPlugin implements AsyncDisposable {
   #cancel(running: PluginProcess, id: number, answer: Promise<Result>): void {
     const { file, clock, log } = this.#options
     running.send({ kind: 'cancel', id })
-    const stopped = settles(answer, graceMs, clock).then((isStopped) => {
+    const stopped = settles(answer, cancelGraceMs, clock).then((isStopped) => {
       running.cancelling.delete(stopped)
       if (isStopped) return this.#rest(running)
       log.warn({ plugin: file }, 'plugin tool did not stop when cancelled; killing its process')
@@ -116,7 +116,7 @@ export class IsolatedPlugin implements AsyncDisposable {
   #rest(running: PluginProcess): void {
     if (running.waiting.size > 0 || this.#over) return
     this.#idle?.[Symbol.dispose]()
-    this.#idle = this.#options.clock.after(idleMs, () => {
+    this.#idle = this.#options.clock.after(pluginIdleMs, () => {
       if (running.waiting.size === 0) running.kill()
     })
   }
@@ -143,7 +143,7 @@ class PluginProcess {
     const registration = registerProcess?.()
     const child = fork(fileURLToPath(modules.child), [], {
       env: { ...environment(variables), ...registration?.environment },
-      execArgv: [memory, '--disable-sigusr1'],
+      execArgv: [memoryOption, '--disable-sigusr1'],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       ...ownGroup,
     })
@@ -198,7 +198,7 @@ class PluginProcess {
       const waiting = this.waiting.get(message.id)
       this.waiting.delete(message.id)
       if (message.kind === 'result') waiting?.resolve(resultOf(message.body))
-      else waiting?.reject(received(message.error))
+      else waiting?.reject(receivedError(message.error))
     }
   }
 }
@@ -209,15 +209,27 @@ const endedError = (how: string) =>
     `The process that runs this tool ended (${how}) before the call completed; the tool may have run.`,
   )
 
-const usual = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TERM', 'SystemRoot']
+const usualVariables = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'TMPDIR',
+  'TERM',
+  'SystemRoot',
+]
 
 const environment = (variables: readonly string[]) =>
   Object.fromEntries(
-    [...usual, ...variables].flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])),
+    [...usualVariables, ...variables].flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])),
   )
 
 /** The error that a child sent. Replaces an unknown code, which a plugin may have invented. */
-const received = ({ code, message, details, cause }: SentError): ToolwayError =>
+const receivedError = ({ code, message, details, cause }: SentError): ToolwayError =>
   new ToolwayError(Object.hasOwn(errorKinds, code) ? code : 'INTERNAL', message, { ...details, cause })
 
 export type ToChild =

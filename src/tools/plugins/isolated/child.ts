@@ -9,39 +9,39 @@ import type { FromChild, SentError, ToChild } from './child-process.ts'
 
 /** The entry point of the child process. It loads one plugin and runs its tools until the gateway disconnects. */
 
-let tools: ReadonlyMap<string, Tool> = new Map()
-const running = new Map<number, AbortController>()
+let pluginTools: ReadonlyMap<string, Tool> = new Map()
+const runningCalls = new Map<number, AbortController>()
 
-const send = (message: FromChild) => {
+const sendToGateway = (message: FromChild) => {
   if (process.connected) process.send?.(message)
 }
 
 process.on('disconnect', () => process.exit())
 process.on('message', (message: ToChild) => {
-  if (message.kind === 'load') void load(message)
-  else if (message.kind === 'cancel') running.get(message.id)?.abort(new ToolwayError('CANCELLED', 'cancelled'))
-  else void run(message)
+  if (message.kind === 'load') void loadPlugin(message)
+  else if (message.kind === 'cancel') runningCalls.get(message.id)?.abort(new ToolwayError('CANCELLED', 'cancelled'))
+  else void runPluginCall(message)
 })
 
-async function load({ file, library }: Extract<ToChild, { kind: 'load' }>): Promise<void> {
+async function loadPlugin({ file, library }: Extract<ToChild, { kind: 'load' }>): Promise<void> {
   const loaded = await loadModule(file, { modules: { library: new URL(library) }, clock: systemClock })
-  tools = new Map(loaded.tools.map((tool) => [tool.name, tool]))
-  send(loaded.problem === undefined ? { kind: 'ready' } : { kind: 'broken', problem: loaded.problem })
+  pluginTools = new Map(loaded.tools.map((tool) => [tool.name, tool]))
+  sendToGateway(loaded.problem === undefined ? { kind: 'ready' } : { kind: 'broken', problem: loaded.problem })
 }
 
-async function run(asked: Extract<ToChild, { kind: 'call' }>): Promise<void> {
+async function runPluginCall(asked: Extract<ToChild, { kind: 'call' }>): Promise<void> {
   const { id } = asked
   const stop = new AbortController()
-  running.set(id, stop)
+  runningCalls.set(id, stop)
   try {
-    const tool = tools.get(asked.tool)
+    const tool = pluginTools.get(asked.tool)
     if (!tool) throw new ToolwayError('TOOL_NOT_FOUND', `The plugin no longer has the tool ${asked.tool}.`)
     const { body } = await tool.run(callOf(asked, tool, stop.signal))
-    send({ kind: 'result', id, body: body.value })
+    sendToGateway({ kind: 'result', id, body: body.value })
   } catch (thrown) {
-    send({ kind: 'failure', id, error: sent(thrown) })
+    sendToGateway({ kind: 'failure', id, error: sentError(thrown) })
   } finally {
-    running.delete(id)
+    runningCalls.delete(id)
   }
 }
 
@@ -62,7 +62,7 @@ const mute = quietPeer(() =>
   Promise.reject(new ToolwayError('INTERNAL', 'An isolated tool cannot send requests to its caller.')),
 )
 
-function sent(thrown: unknown): SentError {
+function sentError(thrown: unknown): SentError {
   const { code, message, details } = ToolwayError.from(thrown)
   const { cause, ...rest } = details
   return { code, message, details: rest, cause: cause === undefined ? undefined : causeOf(cause) }
