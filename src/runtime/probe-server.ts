@@ -96,8 +96,8 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
     async probe(name, config, withinMs, signal) {
       const recorder = recordLog(log, redact)
       const start = stopwatch(orphanReaper, () => connect.stderr?.() ?? [])
-      const options = { name, config, identity, redact, oauth, clock, log: recorder.log }
-      const connect: Connector = createConnector({ ...options, orphanReaper: start.orphanReaper })
+      const host = { redact, oauth, orphanReaper: start.orphanReaper }
+      const connect: Connector = createConnector({ name, config, identity, host, clock, log: recorder.log })
       let found: Partial<ProbeResult> = {}
       const unusable: string[] = []
       using limit = deadline(clock, withinMs, () => new Error(`no answer within ${withinMs / 1000} s`), signal)

@@ -95,7 +95,7 @@ function openServer(
       starts,
       paused,
     },
-    connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),
+    connect: createConnector({ name, config, identity, host: { orphanReaper, oauth, redact, tasks }, clock, log }),
     clock,
     log,
   })

@@ -1,4 +1,4 @@
-import { type Call, type Caller, type CallerIdentity, type Capabilities, clientKey } from '../core/call.ts'
+import { type Caller, type CallerIdentity, type Capabilities, clientKey } from '../core/call.ts'
 import { never } from '../core/deadline.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -10,7 +10,6 @@ import { listen } from '../lib/listen.ts'
 import { ConnectionPool } from './connection/connection-pool.ts'
 import type { HandshakeResult, InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
-import type { CallerUse } from './connection/pooled-connection.ts'
 import { Reconnector } from './connection/reconnect.ts'
 import { HealthLog, isDown, noKnownReads, ServerFindings, serverStatus } from './health/health.ts'
 import { HealthCheck } from './health/health-check.ts'
@@ -18,7 +17,7 @@ import { hidesEveryTool } from './listing/definitions.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import type { ServerListing } from './listing/server-listing.ts'
 import { ServerListings } from './listing/server-listings.ts'
-import { EntryForwarder } from './requests/forwarded-entries.ts'
+import { EntryForwarder, type ForwardingPort } from './requests/forwarded-entries.ts'
 import { ChangeStream, UpstreamSubscriptions } from './requests/subscriptions.ts'
 import { ServerControl, ServerHistory, turnedOff } from './server-control.ts'
 import type { UpstreamServerOptions } from './server-options.ts'
@@ -157,7 +156,7 @@ export class UpstreamServer implements Source, ServerOffers {
 
   #createForwarder(): EntryForwarder {
     return new EntryForwarder(this.#options, {
-      use: (call, work) => this.#use(call, work),
+      use: this.#use,
       subscriptions: this.#subscriptions,
       answered: (ms) => {
         if (this.#health.current === 'needs-auth') this.#checkSignIn()
@@ -367,7 +366,7 @@ export class UpstreamServer implements Source, ServerOffers {
     return known === undefined || known.capabilities.logging !== undefined
   }
 
-  #use<T>(call: CallerUse & Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+  readonly #use: ForwardingPort['use'] = (call, work) => {
     if (this.control.paused) return Promise.reject(turnedOff(this.name))
     this.#wantedAt = this.#options.clock.monotonic()
     this.#isCalled = true

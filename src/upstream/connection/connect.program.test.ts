@@ -27,7 +27,7 @@ test('B6: a secret that a process writes in another spelling reaches neither the
       env: { KEY: 'a-secret-value' },
     } as unknown as ServerConfig,
     identity: { name: 'toolway', version: '1' },
-    redact: (text) => text.replaceAll(encoded, '[hidden]'),
+    host: { redact: (text) => text.replaceAll(encoded, '[hidden]') },
     clock: systemClock,
     log,
   })
@@ -329,7 +329,7 @@ test('T2, B6: the error with which a server answers initialize is shown, shorten
       name: 'locked',
       config: { transport: 'http', url, headers: {}, era } as unknown as ServerConfig,
       identity: { name: 'toolway', version: '1' },
-      redact: (text) => text.replaceAll('a-secret-value', '[hidden]'),
+      host: { redact: (text) => text.replaceAll('a-secret-value', '[hidden]') },
       clock: quick,
       log: silentLog,
     })

@@ -9,7 +9,7 @@ import { withoutHidden } from '../../lib/characters.ts'
 import type { OrphanReaper } from '../../process/orphan-reaper.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { HttpTransport } from '../transports/http.ts'
-import { createReadBudget, type ReadBudget } from '../transports/read-limit.ts'
+import { createReadBudget } from '../transports/read-limit.ts'
 import { SseTransport } from '../transports/sse.ts'
 import { createRecentLines, type OutputLine, type RedactLine } from '../transports/stderr.ts'
 import { StdioTransport } from '../transports/stdio.ts'
@@ -30,13 +30,18 @@ export interface ConnectorOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly identity: ClientIdentity
-  readonly orphanReaper?: OrphanReaper
-  /** Removes secrets from a process's output before it reaches error messages, the status or the log. */
-  readonly redact?: RedactLine
-  readonly oauth?: Pick<OAuth, 'authorize'> | undefined
-  readonly tasks?: Budget | undefined
+  readonly host?: ConnectorHost
   readonly clock: Clock
   readonly log: Log
+}
+
+/** What the gateway has for the connections of all its servers. */
+interface ConnectorHost {
+  readonly orphanReaper?: OrphanReaper
+  /** Removes secrets from a process's output before it reaches error messages, the status or the log. */
+  readonly redact?: RedactLine | undefined
+  readonly oauth?: Pick<OAuth, 'authorize'> | undefined
+  readonly tasks?: Budget | undefined
 }
 
 /** Describes who uses a connection: the client's capabilities, and whether the connection is for that client alone. */
@@ -107,9 +112,42 @@ class ConnectionOpener {
     }
   }
 
-  #attempt(scope: ConnectionScope, method: HandshakeMethod, signal: AbortSignal): Promise<InitializedConnection> {
-    const transport = transportFor(this.#options, this.#transport, scope, this.#stderr.push, this.#reading)
-    return openAndInitialize(transport, this.#options, scope, method, signal)
+  /** Opens the transport and performs the handshake; closes the transport if that fails. */
+  async #attempt(scope: ConnectionScope, method: HandshakeMethod, signal: AbortSignal): Promise<InitializedConnection> {
+    const { name: server, identity, host, clock, log } = this.#options
+    const { capabilities, principal } = scope
+    const transport = this.#transportFor(scope)
+    let connection: RpcConnection | undefined
+    try {
+      connection = await RpcConnection.open(transport, { ...scope, server, tasks: host?.tasks, log }, signal)
+      const options = { server, identity, capabilities, clock, log, signal }
+      const handshake = await handshakes[method](connection, options)
+      return { connection, handshake, identity, principal }
+    } catch (error) {
+      await transport[Symbol.asyncDispose]()
+      if (!(error instanceof ToolwayError)) throw error
+      if (signal.aborted)
+        throw new ToolwayError(error.code, error.message + (transport.explanation?.() ?? ''), error.details)
+      // Some processes exit on an unknown request, so the caller retries with a plain `initialize`.
+      const mayBeProbe = connection !== undefined && transport.kind === 'stdio' && method === 'probe'
+      throw mayBeProbe && !(error.details.cause instanceof StrayOutput) ? new EndedByProbe() : error
+    }
+  }
+
+  #transportFor({ principal, exceeded }: ConnectionScope): Transport {
+    const { name, config, host = {}, clock, log } = this.#options
+    const common = { name, exceeded, reading: this.#reading, clock, log }
+    if (config.transport === 'stdio') {
+      const { command, args, cwd, env, startTimeout } = config
+      const { orphanReaper, redact } = host
+      const wrote = this.#stderr.push
+      return new StdioTransport({ ...common, command, args, cwd, env, startTimeout, orphanReaper, redact, wrote })
+    }
+    const { url, auth } = config
+    const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}
+    const authorize = host.oauth?.authorize(name, config, principal)
+    const options = { ...common, url, headers: { ...token, ...config.headers }, authorize }
+    return this.#transport === 'sse' ? new SseTransport(options) : new HttpTransport(options)
   }
 
   async #detect(scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection> {
@@ -203,10 +241,10 @@ class ConnectionOpener {
   /** Shows the server's own error in response to the handshake: shortened, without secrets and hidden characters. */
   #described(error: unknown): unknown {
     if (!(error instanceof ServerError)) return error
-    const { name, redact } = this.#options
+    const { name, host } = this.#options
     const { code, message } = error.error.value
     const said = String(message).slice(0, maxRead)
-    const text = withoutHidden((redact?.(said) ?? said).slice(0, maxShown)).toWellFormed()
+    const text = withoutHidden((host?.redact?.(said) ?? said).slice(0, maxShown)).toWellFormed()
     const sentence = `${name} rejected initialize: ${JSON.stringify(text.replace(/\s+/g, ' '))} (error ${Number(code)}).`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, cause: error })
   }
@@ -217,51 +255,6 @@ const firstMethod = ({ transport, era }: ServerConfig): HandshakeMethod =>
 
 const handshakes = { probe: negotiate, initialize, session: openSession } as const
 
-/** Opens the transport and performs the handshake; closes the transport if that fails. */
-async function openAndInitialize(
-  transport: Transport,
-  { name: server, identity, tasks, clock, log }: ConnectorOptions,
-  scope: ConnectionScope,
-  method: HandshakeMethod,
-  signal: AbortSignal,
-): Promise<InitializedConnection> {
-  const { capabilities, principal } = scope
-  let connection: RpcConnection | undefined
-  try {
-    connection = await RpcConnection.open(transport, { ...scope, server, tasks, log }, signal)
-    const options = { server, identity, capabilities, clock, log, signal }
-    const handshake = await handshakes[method](connection, options)
-    return { connection, handshake, identity, principal }
-  } catch (error) {
-    await transport[Symbol.asyncDispose]()
-    if (!(error instanceof ToolwayError)) throw error
-    if (signal.aborted)
-      throw new ToolwayError(error.code, error.message + (transport.explanation?.() ?? ''), error.details)
-    // Some processes exit on an unknown request, so the caller retries with a plain `initialize`.
-    const mayBeProbe = connection !== undefined && transport.kind === 'stdio' && method === 'probe'
-    throw mayBeProbe && !(error.details.cause instanceof StrayOutput) ? new EndedByProbe() : error
-  }
-}
-
 class EndedByProbe extends Error {
   override readonly name = 'EndedByProbe'
-}
-
-function transportFor(
-  { name, config, orphanReaper, redact, oauth, clock, log }: ConnectorOptions,
-  kind: ServerConfig['transport'],
-  { principal, exceeded }: ConnectionScope,
-  wrote: (line: OutputLine) => void,
-  reading: ReadBudget,
-): Transport {
-  if (config.transport === 'stdio') {
-    const { command, args, cwd, env, startTimeout } = config
-    const own = { name, command, args, cwd, env, startTimeout, orphanReaper, redact }
-    return new StdioTransport({ ...own, wrote, exceeded, reading, clock, log })
-  }
-  const { url, auth } = config
-  const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}
-  const authorize = oauth?.authorize(name, config, principal)
-  const options = { name, url, headers: { ...token, ...config.headers }, authorize, exceeded, reading, clock, log }
-  return kind === 'sse' ? new SseTransport(options) : new HttpTransport(options)
 }

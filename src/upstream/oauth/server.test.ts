@@ -39,7 +39,7 @@ function serverOf(config: ServerConfig, oauth: OAuth, { recalled = false } = {})
       servedUris: () => (uri) => uri,
       seal: createSeal('a secret for the test'),
     },
-    connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' }, oauth }),
+    connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' }, host: { oauth } }),
   })
   const callAs = (principal: string, capabilities: Capabilities = {}) => {
     const [entry] = server.entries()

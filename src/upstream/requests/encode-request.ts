@@ -30,7 +30,8 @@ export interface RequestSpec {
 /** Encodes a request for this connection's protocol revision. */
 export function encodeRequest(open: InitializedConnection, spec: RequestSpec): RpcRequest {
   const { method, name, meta = {}, signal, repeatable, peer, trace, progressed, onStreamNotification } = spec
-  const members = [...(spec.members ?? []), ...restOf(spec, open)]
+  const { members = [] } = spec
+  const all = spec.rest ? [...members, ...restOf(spec, open)] : members
   const modern = open.handshake.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
   return {
@@ -44,7 +45,9 @@ export function encodeRequest(open: InitializedConnection, spec: RequestSpec): R
         ...((wantsProgress || progressed) && { progressToken: id }),
         ...(modern && modernMeta(open.identity, spec.capabilities, peer?.logLevel)),
       }
-      return paramsOf(members, whole)
+      const bare = Object.keys(whole).length === 0
+      if (all.length === 0) return bare ? undefined : Buffer.from(`{"_meta":${JSON.stringify(whole)}}`)
+      return Buffer.concat([brace, ...all, bare ? closing : Buffer.from(`,"_meta":${JSON.stringify(whole)}}`)])
     },
     headers: modern ? { ...standardHeaders(method, name), ...spec.headers, ...trace } : trace && { ...trace },
     signal,
@@ -56,6 +59,9 @@ export function encodeRequest(open: InitializedConnection, spec: RequestSpec): R
   }
 }
 
+const brace = Buffer.from('{')
+const closing = Buffer.from('}')
+
 /** Encodes the members in `rest`, keeping only those that the server's protocol revision defines (V1). */
 function restOf({ method, rest, capabilities }: RequestSpec, { handshake }: InitializedConnection): Buffer[] {
   const { protocolVersion, capabilities: offered } = handshake
@@ -65,13 +71,4 @@ function restOf({ method, rest, capabilities }: RequestSpec, { handshake }: Init
   const defined = definedMembers(rest, level, { revision: protocolVersion, extension }, [])
   const text = JSON.stringify(defined).slice(1, -1)
   return text === '' ? [] : [Buffer.from(`,${text}`)]
-}
-
-const brace = Buffer.from('{')
-const closing = Buffer.from('}')
-
-function paramsOf(members: readonly Buffer[], meta: object): Buffer | undefined {
-  const bare = Object.keys(meta).length === 0
-  if (members.length === 0) return bare ? undefined : Buffer.from(`{"_meta":${JSON.stringify(meta)}}`)
-  return Buffer.concat([brace, ...members, bare ? closing : Buffer.from(`,"_meta":${JSON.stringify(meta)}}`)])
 }

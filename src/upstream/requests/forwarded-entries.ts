@@ -375,11 +375,13 @@ function checkLimits({ result, notes }: ResultMessage, method: string, server: s
 
 /** The caller's `_meta` without the members that are meant for Toolway. */
 function foreignMeta(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const isOurs = (key: string) => key.startsWith('dev.toolway/')
-  return Object.keys(meta).some(isOurs)
-    ? Object.fromEntries(Object.entries(meta).filter(([key]) => !isOurs(key)))
-    : meta
+  for (const key of Object.keys(meta))
+    if (key.startsWith(ourPrefix))
+      return Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith(ourPrefix)))
+  return meta
 }
+
+const ourPrefix = 'dev.toolway/'
 
 /**
  * Rewrites the URIs in resource links, embedded resources and resource contents to those that callers use (`served`).

@@ -114,7 +114,7 @@ export class StdioTransport implements Transport {
     const messages = createLineReader({
       maxLength: maxMessage,
       skipsEmpty: true,
-      line: (bytes) => this.#onLine(bytes),
+      line: this.#onLine,
       skipped: (length) => this.#onSkipped(length),
       // A line that does not end would swallow the responses to other calls.
       tooLong: () => {
@@ -160,8 +160,8 @@ export class StdioTransport implements Transport {
     })
   }
 
-  #onLine(bytes: Buffer): void {
-    if (looksLikeMessage(bytes)) {
+  readonly #onLine = (bytes: Buffer): void => {
+    if (bytes[0] === OPEN_BRACE || looksLikeMessage(bytes)) {
       this.#hasSpoken = true
       if (!this.#receiver?.message(bytes)) this.#stdoutLimit?.message(bytes)
     } else this.#onOtherOutput(bytes)
@@ -288,12 +288,14 @@ function responseId(head: Buffer, tail: Buffer): number | undefined {
   return id ? Number(id[1]) : undefined
 }
 
+const OPEN_BRACE = 0x7b
+
 /** Whether a line may be a message. Messages are JSON objects; anything else on stdout is ordinary output. */
 function looksLikeMessage(line: Buffer): boolean {
   const from = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0
   for (let at = from; at < line.length; at++) {
     const byte = line[at]
-    if (byte !== 0x20 && byte !== 0x09) return byte === 0x7b
+    if (byte !== 0x20 && byte !== 0x09) return byte === OPEN_BRACE
   }
   return false
 }
@@ -398,7 +400,15 @@ export class Outbox {
     const [first] = messages
     if (!first) return
     const pipe = this.#pipe
-    const onWritten = (error?: Error | null) => this.#onWritten(messages, error)
+    const onWritten = (error?: Error | null) => {
+      if (error) {
+        for (const { settled } of messages) this.#refuse(settled.reject)
+        this.close()
+        return
+      }
+      for (const { settled } of messages) settled.resolve()
+      if (this.#queue.size > 0) this.#writeQueued()
+    }
     if (first.body.length < atomicBytes) pipe.write(joinLines(messages, bytes), onWritten)
     else {
       pipe.cork()
@@ -409,16 +419,6 @@ export class Outbox {
     // The pipe accepted everything at once, so its later errors do not affect these messages.
     if (pipe.writableLength === 0 && !pipe.errored && !pipe.destroyed)
       for (const { settled } of messages) settled.resolve()
-  }
-
-  #onWritten(messages: readonly QueuedMessage[], error: Error | null | undefined): void {
-    if (error) {
-      for (const { settled } of messages) this.#refuse(settled.reject)
-      this.close()
-      return
-    }
-    for (const { settled } of messages) settled.resolve()
-    if (this.#queue.size > 0) this.#writeQueued()
   }
 }
 
