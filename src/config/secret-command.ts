@@ -1,7 +1,14 @@
 import { spawn } from 'node:child_process'
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { findProgram, isExecutable, isFile, ownGroup, signalGroup, spawnArguments } from '../process/programs.ts'
+import {
+  findProgram,
+  isExecutable,
+  isExistingFile,
+  ownGroup,
+  signalGroup,
+  spawnArguments,
+} from '../process/programs.ts'
 import { type EnvVars, interpolate, type RunCommand } from './interpolate.ts'
 import { type BranchNode, mapLeaves } from './tree.ts'
 
@@ -85,10 +92,14 @@ function changeableByOthers(words: readonly string[], folder: string, env: EnvVa
   if (process.platform === 'win32') return undefined
   const [program = '', ...args] = words
   // Ignore a missing program: spawn reports it.
-  const found = findProgram(program, { cwd: folder, env, isWanted: program.includes('/') ? isFile : isExecutable })
+  const found = findProgram(program, {
+    cwd: folder,
+    env,
+    isWanted: program.includes('/') ? isExistingFile : isExecutable,
+  })
   const files = [...(found === undefined ? [] : [found]), ...args.map((word) => resolve(folder, word))]
   for (const path of files) {
-    if (!isFile(path)) continue
+    if (!isExistingFile(path)) continue
     for (const place of new Set([path, realpathSync(path)])) {
       const fault = faultOnPath(place)
       if (fault !== undefined) return fault

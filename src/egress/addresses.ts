@@ -10,17 +10,17 @@ interface Range {
 }
 
 /** The address ranges. They are parsed on first use, because that takes a while and most gateways never need it. */
-let known: ReturnType<typeof readRanges> | undefined
+let knownRanges: ReturnType<typeof readRanges> | undefined
 
 const readRanges = () => ({
   /** The special-purpose ranges in the IANA registries. The narrowest matching range counts. */
-  four: table(readIPv4, {
+  four: parseRanges(readIPv4, {
     private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
     // Clouds issue credentials in 169.254.0.0/16; two clouds use addresses that look like public or NAT ones.
     reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
       192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
   }),
-  six: table(readIPv6, {
+  six: parseRanges(readIPv6, {
     private: '::1/128 fc00::/7',
     // Two clouds issue credentials at fd00:ec2::254 and fd20:ce::254. The other ranges are for tunnels or
     // documentation, or are obsolete.
@@ -33,19 +33,20 @@ const readRanges = () => ({
 
 /** Classifies an address. Invalid addresses and those with zone ids count as reserved. */
 export function rangeOf(address: string): AddressRange {
-  known ??= readRanges()
+  knownRanges ??= readRanges()
   const four = readIPv4(address)
-  if (four) return find(known.four, four) ?? 'public'
+  if (four) return findRange(knownRanges.four, four) ?? 'public'
   const six = readIPv6(address)
   if (!six) return 'reserved'
-  if (known.carriers.some((prefix) => fits(six, prefix, 96))) return find(known.four, six.slice(12)) ?? 'public'
-  return find(known.six, six) ?? 'reserved'
+  if (knownRanges.carriers.some((prefix) => fitsPrefix(six, prefix, 96)))
+    return findRange(knownRanges.four, six.slice(12)) ?? 'public'
+  return findRange(knownRanges.six, six) ?? 'reserved'
 }
 
-const find = (ranges: readonly Range[], address: readonly number[]) =>
-  ranges.find(({ bytes, bits }) => fits(address, bytes, bits))?.place
+const findRange = (ranges: readonly Range[], address: readonly number[]) =>
+  ranges.find(({ bytes, bits }) => fitsPrefix(address, bytes, bits))?.place
 
-function fits(address: readonly number[], prefix: readonly number[], bits: number): boolean {
+function fitsPrefix(address: readonly number[], prefix: readonly number[], bits: number): boolean {
   const whole = bits >> 3
   for (let index = 0; index < whole; index++) if (address[index] !== prefix[index]) return false
   const rest = 8 - (bits & 7)
@@ -53,7 +54,7 @@ function fits(address: readonly number[], prefix: readonly number[], bits: numbe
 }
 
 /** Parses ranges, and sorts narrow ranges before the wide ones that contain them. */
-function table(
+function parseRanges(
   read: (address: string) => readonly number[] | undefined,
   places: Partial<Record<AddressRange, string>>,
 ): Range[] {

@@ -22,25 +22,25 @@ export interface Got {
   readonly cut: boolean
 }
 
-const maxRedirects = 5
+const maxGetHops = 5
 const redirects = new Set([301, 302, 303, 307, 308])
 
 /** Fetches an untrusted URL (F9): vets every hop and does not follow redirects to another origin. */
 export async function guardedGet(text: string, options: GetOptions): Promise<Got> {
   let target = text
-  for (let hops = 0; hops <= maxRedirects; hops++) {
+  for (let hops = 0; hops <= maxGetHops; hops++) {
     const answer = await hop(target, options)
     if ('got' in answer) return answer.got
     target = answer.location.href
   }
-  const sentence = `The URL redirects more than ${maxRedirects} times; try another URL.`
+  const sentence = `The URL redirects more than ${maxGetHops} times; try another URL.`
   throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { requestOnly: true })
 }
 
 async function hop(text: string, options: GetOptions): Promise<{ readonly got: Got } | { readonly location: URL }> {
   const { signal, maxBytes, accept } = options
-  const { url, addresses } = await vetted(text, options)
-  await using client = await pinned(url, addresses)
+  const { url, addresses } = await vetOrRefuse(text, options)
+  await using client = await pinnedClient(url, addresses)
   const headers = { accept, 'accept-encoding': 'gzip, br', 'user-agent': 'toolway' }
   let answer: Dispatcher.ResponseData
   try {
@@ -52,7 +52,7 @@ async function hop(text: string, options: GetOptions): Promise<{ readonly got: G
   const { statusCode: status, body } = answer
   // Ignore errors in a body that is not read to the end.
   body.on('error', () => {})
-  if (redirects.has(status) && header('location') !== '') return { location: elsewhere(url, header('location')) }
+  if (redirects.has(status) && header('location') !== '') return { location: redirectTarget(url, header('location')) }
   try {
     const { bytes, truncated } = await readBody(body, header('content-encoding'), maxBytes)
     return { got: { url, status, contentType: header('content-type'), bytes, cut: truncated } }
@@ -61,7 +61,7 @@ async function hop(text: string, options: GetOptions): Promise<{ readonly got: G
   }
 }
 
-async function vetted(text: string, { vet, signal }: GetOptions): ReturnType<Vet> {
+async function vetOrRefuse(text: string, { vet, signal }: GetOptions): ReturnType<Vet> {
   signal.throwIfAborted()
   try {
     return await vet(text)
@@ -73,15 +73,15 @@ async function vetted(text: string, { vet, signal }: GetOptions): ReturnType<Vet
 }
 
 /** The target of a redirect. Refuses another origin, which may have another owner: the caller must request it. */
-function elsewhere(from: URL, location: string): URL {
+function redirectTarget(from: URL, location: string): URL {
   const target = URL.parse(location, from.href)
   if (target?.origin === from.origin) return target
-  const named = target && /^https?:$/.test(target.protocol) ? shown(target) : 'not a web page'
+  const named = target && /^https?:$/.test(target.protocol) ? shortUrl(target) : 'not a web page'
   const sentence = `A redirect from this URL to another site was not followed: ${named}. To continue, fetch that URL.`
   throw new ToolwayError('UNSAFE_URL', sentence)
 }
 
-const shown = ({ origin, pathname, search }: URL) => `${origin}${pathname}${search}`.slice(0, 500)
+const shortUrl = ({ origin, pathname, search }: URL) => `${origin}${pathname}${search}`.slice(0, 500)
 
 /** The error for a URL that cannot be read. It omits the path, which may hold a secret. */
 function cannotReach({ host }: URL, thrown: unknown): ToolwayError {
@@ -101,7 +101,7 @@ export interface VettedAddress {
 export type Vet = (url: string) => Promise<{ readonly url: URL; readonly addresses: readonly VettedAddress[] }>
 
 /** A client that connects only to these addresses, whatever the name resolves to now. */
-export async function pinned(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {
+export async function pinnedClient(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {
   const { Client } = await import('undici')
   const { pinnedLookup } = await import('./http-client.ts')
   const client = new Client(url.origin, {
@@ -114,7 +114,7 @@ export async function pinned(url: URL, addresses: readonly VettedAddress[]): Pro
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.destroy() })
 }
 
-const decoders: Readonly<Record<string, () => Transform>> = {
+const bodyDecoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
   deflate: createInflate,
@@ -125,13 +125,13 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 export async function readBody(body: Readable, encoding: string, maxBytes: number): ReturnType<typeof readBeginning> {
   const codings = encoding.toLowerCase().split(/[,\s]+/)
   const known = codings.filter((coding) => coding !== '' && coding !== 'identity')
-  const create = decoders[known[0] ?? '']
+  const create = bodyDecoders[known[0] ?? '']
   if (known.length > 1 || (known.length === 1 && !create)) {
     body.destroy()
     const code = `unsupported Content-Encoding ${known.join(', ').slice(0, 40)}`
     throw Object.assign(new Error(code), { code })
   }
-  const plain = create ? decoded(body, create()) : body
+  const plain = create ? pipeThrough(body, create()) : body
   try {
     return await readBeginning(plain, maxBytes)
   } finally {
@@ -140,7 +140,7 @@ export async function readBody(body: Readable, encoding: string, maxBytes: numbe
 }
 
 /** Pipes the body through the decoder. Does not use `pipeline`, which throws when the reader stops early. */
-function decoded(body: Readable, decoder: Transform): Transform {
+function pipeThrough(body: Readable, decoder: Transform): Transform {
   body.on('error', (error) => decoder.destroy(error))
   return body.pipe(decoder)
 }

@@ -15,7 +15,7 @@ export interface ModelServer {
 }
 
 /** Matches the names of query parameters that contain secrets. */
-const isSecret = /key|token|secret|sig|auth|pass/i
+const secretParameter = /key|token|secret|sig|auth|pass/i
 
 /** The Authorization header, and the secrets in a request. The key `none` means no key; credentials in the URL win. */
 export function modelCredentials(name: string, url: URL, apiKey: string | undefined) {
@@ -37,7 +37,7 @@ const querySecrets = ({ search }: URL): string[] =>
     .slice(1)
     .split('&')
     .map((pair) => [pair.replace(/=.*/s, ''), pair.replace(/^[^=]*=?/, '')] as const)
-    .filter(([parameter]) => isSecret.test(decodePercent(parameter)))
+    .filter(([parameter]) => secretParameter.test(decodePercent(parameter)))
     .flatMap(([, value]) => {
       const decoded = [decodePercent(value), decodePercent(value.replaceAll('+', ' '))]
       return [value, ...decoded, ...decoded.map(encodeURIComponent)]
@@ -128,30 +128,31 @@ export interface ServerMessage {
   readonly param: string
 }
 
-const maxMessage = 400
+const maxServerMessage = 400
 
 /** Reads the error formats of different servers and masks secrets. */
 export function readServerMessage(text: string, secrets: readonly string[]): ServerMessage {
   const body = parseJson(text) ?? text
   const error = isRecord(body) ? (body.error ?? body.detail ?? body) : body
   const fields = isRecord(error) ? error : { message: typeof error === 'string' ? error : text }
-  const line = textOf(fields.message) || textOf(fields.detail) || (isRecord(error) ? JSON.stringify(error) : text)
-  const masked = withoutSecrets(withoutHidden(line), secrets)
+  const line =
+    textOrEmpty(fields.message) || textOrEmpty(fields.detail) || (isRecord(error) ? JSON.stringify(error) : text)
+  const masked = maskSecrets(withoutHidden(line), secrets)
   return {
-    message: shorten(masked.replace(/\s+/g, ' ').trim(), maxMessage),
-    code: typeof fields.code === 'number' ? String(fields.code) : textOf(fields.code) || textOf(fields.type),
-    param: textOf(fields.param),
+    message: shorten(masked.replace(/\s+/g, ' ').trim(), maxServerMessage),
+    code: typeof fields.code === 'number' ? String(fields.code) : textOrEmpty(fields.code) || textOrEmpty(fields.type),
+    param: textOrEmpty(fields.param),
   }
 }
 
-const withoutSecrets = (text: string, secrets: readonly string[]): string =>
+const maskSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
     .filter((secret) => secret.length > 3)
     // The longest first: of a secret that contains another one, a part would be left.
     .toSorted((a, b) => b.length - a.length)
     .reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** The delay that the server asked for, from `retry-after-ms` or `retry-after`. */
 export function retryDelayMs(header: (name: string) => string | undefined, now: number): number | undefined {

@@ -20,11 +20,11 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
   const host = plainHost(hostname)
   if (isThisMachine(host)) return undefined
   const scheme = protocol === 'https:' ? 'https' : 'http'
-  const variable = variablesOf(scheme).find((name) => env[name]?.trim())
+  const variable = proxyVariables(scheme).find((name) => env[name]?.trim())
   if (variable === undefined) return undefined
   const exceptions = env.no_proxy?.trim() || env.NO_PROXY
   if (isExcepted(host, port || (scheme === 'https' ? '443' : '80'), exceptions ?? '')) return undefined
-  const url = read(env[variable] ?? '')
+  const url = parseProxy(env[variable] ?? '')
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     const problem = url ? `names a ${url.protocol.slice(0, -1)} proxy, which is not supported` : 'is not a URL'
     throw new ProxyError(`${variable} ${problem}. Write it as http://HOST:PORT, or add ${host} to NO_PROXY.`)
@@ -34,15 +34,15 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
 
 /** The passwords of the proxies that the environment names, for redaction. */
 export function proxySecrets(env: Environment): string[] {
-  const named = [...variablesOf('https'), ...variablesOf('http')].map((name) => read(env[name] ?? ''))
+  const named = [...proxyVariables('https'), ...proxyVariables('http')].map((name) => parseProxy(env[name] ?? ''))
   return named.flatMap((url) => (url?.password ? urlSecrets(url) : []))
 }
 
-const variablesOf = (scheme: 'http' | 'https'): readonly string[] =>
+const proxyVariables = (scheme: 'http' | 'https'): readonly string[] =>
   [scheme, 'all'].flatMap((name) => [`${name}_proxy`, `${name}_PROXY`.toUpperCase()])
 
 /** Parses a proxy URL. The scheme is often omitted and defaults to http. */
-function read(text: string): URL | undefined {
+function parseProxy(text: string): URL | undefined {
   const trimmed = text.trim()
   const whole = trimmed.includes('://') ? trimmed : `http://${trimmed}`
   return URL.canParse(whole) ? new URL(whole) : undefined
@@ -62,16 +62,16 @@ function isExcepted(host: string, port: string, list: string): boolean {
     if (entry === '') return false
     if (entry === '*') return true
     const [, network, bits] = /^([^/]+)\/(\d{1,3})$/.exec(entry) ?? []
-    if (network !== undefined) return isWithin(host, plainHost(network), Number(bits))
+    if (network !== undefined) return isInNetwork(host, plainHost(network), Number(bits))
     const [, before = '', only] = isIP(entry) ? [entry, entry] : (/^(.*?)(?::(\d+))?$/.exec(entry) ?? [])
     if (only !== undefined && only !== port) return false
     const name = plainHost(before).replace(/^\*?\./, '')
-    if (isIP(host)) return isIP(name) !== 0 && isWithin(host, name, isIP(name) === 6 ? 128 : 32)
+    if (isIP(host)) return isIP(name) !== 0 && isInNetwork(host, name, isIP(name) === 6 ? 128 : 32)
     return name !== '' && (host === name || host.endsWith(`.${name}`))
   })
 }
 
-function isWithin(host: string, network: string, bits: number): boolean {
+function isInNetwork(host: string, network: string, bits: number): boolean {
   if (!isIP(host) || !isIP(network) || bits > (isIP(network) === 6 ? 128 : 32)) return false
   const addresses = new BlockList()
   addresses.addSubnet(network, bits, family(network))

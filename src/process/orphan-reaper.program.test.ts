@@ -12,7 +12,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { isRunning } from '../upstream/transports/receiver.fixture.ts'
 import { established, gone, rogue } from '../upstream/transports/stdio.fixture.ts'
-import { createOrphanReaper, startOf } from './orphan-reaper.ts'
+import { createOrphanReaper, startTicks } from './orphan-reaper.ts'
 
 const linux = test.runIf(existsSync('/proc/self/stat'))
 const transports = JSON.stringify(pathToFileURL(serverProgram('transports')).href)
@@ -105,7 +105,7 @@ linux('security: a number that somebody else has now is left alone', async () =>
   onTestFinished(() => void bystander.kill('SIGKILL'))
   const { pid } = bystander as { pid: number }
   const dead = `1-1-${'0'.repeat(36)}.json`
-  const start = Number(startOf(pid)) - 1
+  const start = Number(startTicks(pid)) - 1
   await writeFile(join(path, dead), JSON.stringify({ children: [{ pid, start: String(start) }] }))
   await reaperIn(path).reaped
   expect(isRunning(pid)).toBe(true)
@@ -117,7 +117,7 @@ linux('security: records of another machine, torn ones and other files do no har
   await mkdir(join(path, 'deeper'))
   await writeFile(join(path, 'notes.txt'), 'mine')
   await writeFile(join(path, `1-1-${'a'.repeat(36)}.json`), '{"children": [{"pi')
-  const own = { pid: process.pid, start: startOf(process.pid) }
+  const own = { pid: process.pid, start: startTicks(process.pid) }
   await writeFile(join(path, `1-2-${'b'.repeat(36)}.json`), JSON.stringify({ space: 'elsewhere', children: [own] }))
   await reaperIn(path).reaped
   expect((await readdir(path)).sort()).toEqual(['deeper', 'notes.txt'])

@@ -27,17 +27,17 @@ export interface RegisteredProcess {
 }
 
 /** The variable that holds the mark. If a server's configuration overrides it, that server's orphans are not found. */
-const variable = 'TOOLWAY_OWNER'
+const markVariable = 'TOOLWAY_OWNER'
 const gentlyMs = 2_000
-const lookMs = 50
+const exitCheckMs = 50
 /** How long to wait before scanning all processes, so that one scan (a few milliseconds) covers several servers. */
 const sweepAfterMs = 1_000
 
 /** Creates the reaper. It needs /proc; on other systems, it does nothing, and only process groups are ended. */
 export function createOrphanReaper(folder: string, log: Log, clock: Clock = systemClock): OrphanReaper {
   const space = processSpace()
-  const start = startOf(process.pid)
-  if (space === undefined || start === undefined) return nothing
+  const start = startTicks(process.pid)
+  if (space === undefined || start === undefined) return idleReaper
   const owner = randomUUID()
   const file = join(folder, `${process.pid}-${start}-${owner}.json`)
   const children = new Map<number, ProcessId>()
@@ -56,9 +56,9 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
       const mark = `${owner}.${++count}`
       let child: ProcessId | undefined
       return {
-        environment: { [variable]: mark },
+        environment: { [markVariable]: mark },
         started(pid) {
-          child = { pid, start: startOf(pid) ?? '' }
+          child = { pid, start: startTicks(pid) ?? '' }
           children.set(pid, child)
           first = Math.min(first, Number(child.start))
           record()
@@ -101,7 +101,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
   }
 }
 
-const nothing: OrphanReaper = {
+const idleReaper: OrphanReaper = {
   reaped: Promise.resolve(),
   register: () => ({ environment: {}, started() {}, ended() {} }),
   async [Symbol.asyncDispose]() {},
@@ -154,9 +154,9 @@ async function end(processes: readonly ProcessId[], clock: Clock, leaders: reado
     }
   }
   signal('SIGTERM')
-  for (let waited = 0; waited < gentlyMs; waited += lookMs) {
+  for (let waited = 0; waited < gentlyMs; waited += exitCheckMs) {
     if (![...leaders, ...others].some(isAlive)) return
-    await pause(clock, lookMs)
+    await pause(clock, exitCheckMs)
   }
   signal('SIGKILL')
 }
@@ -188,7 +188,7 @@ interface ProcessId {
 }
 
 /** When a running process started; undefined for zombies and for processes that have ended. */
-export function startOf(pid: number): string | undefined {
+export function startTicks(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The program name, in parentheses, may contain any characters, so count the fields after it.
@@ -199,7 +199,7 @@ export function startOf(pid: number): string | undefined {
   }
 }
 
-const isAlive = ({ pid, start }: ProcessId): boolean => startOf(pid) === start
+const isAlive = ({ pid, start }: ProcessId): boolean => startTicks(pid) === start
 
 /** Identifies the scope in which process ids are valid: one boot of this machine, and the pid namespace. */
 function processSpace(): string | undefined {
@@ -220,12 +220,12 @@ async function processesWith(fits: (mark: string) => boolean, since: number): Pr
   for (const [index, pid] of pids.entries()) {
     if (index % processesPerTurn === 0) await new Promise<void>((resolve) => setImmediate(resolve))
     // To read the environment takes many times as long, and may wait for the process.
-    const start = startOf(pid)
+    const start = startTicks(pid)
     if (start === undefined || Number(start) < since) continue
     // Skip processes that cannot be read: those of other users, and those that have just ended.
     const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-    const setting = environment.split('\0').find((one) => one.startsWith(`${variable}=`))
-    if (setting && fits(setting.slice(variable.length + 1)) && isAlive({ pid, start })) found.push({ pid, start })
+    const setting = environment.split('\0').find((one) => one.startsWith(`${markVariable}=`))
+    if (setting && fits(setting.slice(markVariable.length + 1)) && isAlive({ pid, start })) found.push({ pid, start })
   }
   return found
 }

@@ -32,7 +32,7 @@ function variableIn(env: NonNullable<ProgramLookup['env']>, name: string, platfo
   return Object.entries(env).findLast(([key]) => key.toUpperCase() === name)?.[1]
 }
 
-export function isFile(path: string): boolean {
+export function isExistingFile(path: string): boolean {
   try {
     return statSync(path).isFile()
   } catch {
@@ -44,7 +44,7 @@ export function isFile(path: string): boolean {
 export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK)
-    return isFile(path)
+    return isExistingFile(path)
   } catch {
     return false
   }
@@ -61,7 +61,7 @@ export function spawnArguments(
 ): readonly [file: string, args: readonly string[], options: Pick<SpawnOptions, 'windowsVerbatimArguments'>] {
   const { env = process.env, platform = process.platform } = lookup
   if (platform !== 'win32') return [command, args, {}]
-  const file = findProgram(command, { isWanted: isFile, ...lookup }) ?? command
+  const file = findProgram(command, { isWanted: isExistingFile, ...lookup }) ?? command
   if (!/\.(bat|cmd)$/i.test(file)) return [file, args, {}]
   const line = [file, ...args].map(batchArgument).join(' ')
   const shell = variableIn(env, 'COMSPEC', platform) ?? 'cmd.exe'

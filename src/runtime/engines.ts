@@ -3,7 +3,7 @@ import type { Model } from '../chat/models/model.ts'
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Executor, HostRefusal } from '../core/executor.ts'
-import { pinned, readBody } from '../egress/guarded-get.ts'
+import { pinnedClient, readBody } from '../egress/guarded-get.ts'
 import { createLazy } from '../lib/memoize.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import type { SandboxFetch } from '../sandbox/host-calls.ts'
@@ -107,7 +107,7 @@ const sandboxFetch =
     const { url, addresses } = await vetUrl(requested, { allowPrivate, clock }).catch((thrown: Error) => {
       throw new HostRefusal('UNSAFE_URL', `The URL ${thrown.message}.`)
     })
-    await using client = await pinned(url, addresses)
+    await using client = await pinnedClient(url, addresses)
     try {
       const path = url.pathname + url.search
       const response = await client.request({ method: method as 'GET', path, headers, body: body ?? null, signal })

@@ -21,7 +21,7 @@ export interface ServerEvent {
 }
 
 const maxEvents = 100
-const maxReason = 500
+const maxEventReason = 500
 
 /** The last events of one server in this process. An event that only repeats the last one is counted, not added. */
 export class ServerHistory {
@@ -33,7 +33,7 @@ export class ServerHistory {
   }
 
   record(kind: ServerEvent['kind'], { pid, reason }: Pick<ServerEvent, 'pid' | 'reason'> = {}): void {
-    const event = { at: this.#clock.now(), kind, pid, reason: reason?.slice(0, maxReason), times: 1 }
+    const event = { at: this.#clock.now(), kind, pid, reason: reason?.slice(0, maxEventReason), times: 1 }
     const last = this.#events.at(-1)
     const repeats = kind === 'failed' && last?.kind === kind && last.reason === event.reason
     if (repeats) this.#events.pop()
@@ -62,7 +62,7 @@ interface ControlledServer {
   open(): Promise<unknown>
 }
 
-interface ServerProcess {
+interface ServerProcessState {
   readonly pid: number
   readonly startedAt: number
   /** How many times an earlier process or connection crashed, was abandoned, or was closed by an operator. */
@@ -111,9 +111,9 @@ export class ServerControl {
   }
 
   /** The server's process; if there are several, the one started last. */
-  get process(): ServerProcess | undefined {
+  get process(): ServerProcessState | undefined {
     const { all, breaks } = this.#server.pool
-    let latest: ServerProcess | undefined
+    let latest: ServerProcessState | undefined
     for (const { current, openedAt } of all) {
       const pid = current?.connection.transport.pid
       if (pid === undefined || openedAt === undefined || openedAt < (latest?.startedAt ?? 0)) continue

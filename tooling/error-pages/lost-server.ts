@@ -4,7 +4,7 @@ import { ManagedConnection } from '../../src/upstream/connection/managed-connect
 import { ReconnectBackoff } from '../../src/upstream/connection/reconnect.ts'
 import { ServerProcess } from '../../src/upstream/transports/child-process.ts'
 import { NoResponse } from '../../src/upstream/transports/http-channel.ts'
-import { noResponse, unansweredError } from '../../src/upstream/transports/transport-errors.ts'
+import { noResponseError, unansweredError } from '../../src/upstream/transports/transport-errors.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
 /** The error when a command is not installed. */
@@ -36,6 +36,6 @@ export async function inBackoff(server: string, command: string): Promise<unknow
 export function brokeOff(name: string): ToolwayError {
   const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
   const place = { name, origin: 'https://mcp.example.com', established: true }
-  const { message, details } = noResponse(place, new NoResponse(true, cause)) as ToolwayError
+  const { message, details } = noResponseError(place, new NoResponse(true, cause)) as ToolwayError
   return unansweredError('tools/call', message, details)
 }

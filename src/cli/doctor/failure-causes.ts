@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { commandLine, shellQuote } from '../../lib/message-text.ts'
-import { findProgram, isExecutable, isFile } from '../../process/programs.ts'
+import { findProgram, isExecutable, isExistingFile } from '../../process/programs.ts'
 import type { FailedProbe, RecogniseCause, RemoteServer, StdioServer } from './finding.ts'
 
 /** Programs that download a package before they run it, each with a command that downloads the package beforehand. */
@@ -89,7 +89,7 @@ const findCommand = ({ command, cwd, env }: StdioServer, isWanted = isExecutable
 const notExecutable: RecogniseCause<StdioServer> = ({ name, failure, config }) => {
   if (failure.code !== 'EACCES') return
   const { command, cwd = '.' } = config
-  const file = findCommand(config, isFile)
+  const file = findCommand(config, isExistingFile)
   if (file !== undefined && !isExecutable(file)) {
     return { message: `the command ${command} is not executable`, remedy: `chmod +x ${shellQuote(file)}` }
   }

@@ -65,11 +65,11 @@ export const connectWithinMs = (transport: ServerConfig['transport']): number =>
 /** How long to wait for a session that a server may not offer. */
 const sessionWithinMs = 5_000
 /** For how long a server that did not answer is not asked for another session. */
-const silentMs = 300_000
+const noSessionMs = 300_000
 
 /** How many characters of a server's error are searched for secrets, and shown. */
-const maxRead = 2_000
-const maxShown = 300
+const maxErrorRead = 2_000
+const maxErrorShown = 300
 
 /** `session` prefers the protocol with sessions, `probe` the stateless one. */
 type HandshakeMethod = 'probe' | 'initialize' | 'session'
@@ -221,7 +221,7 @@ class ConnectionOpener {
         throw error
       }
       log.debug({ server: name, err: error }, 'the server opened no session; using the stateless protocol')
-      if (error === unanswered) this.#silentUntil = clock.monotonic() + silentMs
+      if (error === unanswered) this.#silentUntil = clock.monotonic() + noSessionMs
       return { ...stateless, mayOfferSession: !refusesSession(error) }
     }
     const { hasSession } = other.connection.transport
@@ -243,8 +243,8 @@ class ConnectionOpener {
     if (!(error instanceof ServerError)) return error
     const { name, host } = this.#options
     const { code, message } = error.error.value
-    const said = String(message).slice(0, maxRead)
-    const text = withoutHidden((host?.redact?.(said) ?? said).slice(0, maxShown)).toWellFormed()
+    const said = String(message).slice(0, maxErrorRead)
+    const text = withoutHidden((host?.redact?.(said) ?? said).slice(0, maxErrorShown)).toWellFormed()
     const sentence = `${name} rejected initialize: ${JSON.stringify(text.replace(/\s+/g, ' '))} (error ${Number(code)}).`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, cause: error })
   }

@@ -24,10 +24,10 @@ import { ReconnectBackoff } from './reconnect.ts'
 import {
   type ClientScope,
   type ConnectionFacts,
+  chooseScope,
   dependsOnRoots,
   needsOwnConnection,
   prefersSession,
-  scopeOf,
   sharedKey,
 } from './scope.ts'
 
@@ -55,12 +55,12 @@ export interface PoolEvents extends Pick<ConnectionEvents, 'awaitStart' | 'openi
  */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 
-type Work<T> = (open: InitializedConnection) => Promise<T>
+type PoolWork<T> = (open: InitializedConnection) => Promise<T>
 
 interface PoolUse<T> {
   readonly managed: PooledConnection
   readonly user: CallerUse
-  readonly work: Work<T>
+  readonly work: PoolWork<T>
   /** Whether the server of the connection was given the call's roots. */
   readonly rooted: boolean
 }
@@ -149,7 +149,7 @@ export class ConnectionPool implements AsyncDisposable {
     await Promise.all(this.all.map((managed) => managed[Symbol.asyncDispose]()))
   }
 
-  use<T>(user: CallerUse, work: Work<T>): Promise<T> {
+  use<T>(user: CallerUse, work: PoolWork<T>): Promise<T> {
     if (this.#facts.wantsRoots && dependsOnRoots(user, this.#facts)) return this.#useWithRoots(user, work)
     return this.#useConnection(this.#connectionFor(user.caller, user.peer), user, work)
   }
@@ -213,7 +213,7 @@ export class ConnectionPool implements AsyncDisposable {
   }
 
   // Using a connection.
-  #useConnection<T>(managed: PooledConnection, user: CallerUse, work: Work<T>, rooted = false): Promise<T> {
+  #useConnection<T>(managed: PooledConnection, user: CallerUse, work: PoolWork<T>, rooted = false): Promise<T> {
     const used = managed.use(user, (open) => this.#begin(open, { managed, user, work, rooted }))
     return managed.scope === 'call' ? used.finally(() => this.#connections.end(managed)) : used
   }
@@ -249,7 +249,7 @@ export class ConnectionPool implements AsyncDisposable {
   }
 
   /** Uses a connection whose server was given this call's roots. */
-  async #useWithRoots<T>(user: CallerUse, work: Work<T>): Promise<T> {
+  async #useWithRoots<T>(user: CallerUse, work: PoolWork<T>): Promise<T> {
     const { caller, peer, signal } = user
     const roots = await this.#rootsOf(peer, signal)
     const managed = roots ? this.#withRoots(caller, roots) : this.#connectionFor(caller, peer)
@@ -258,7 +258,7 @@ export class ConnectionPool implements AsyncDisposable {
 
   // Choosing a connection.
   #connectionFor(caller: Caller, peer: Peer | undefined): PooledConnection {
-    const scope = scopeOf(caller, peer, this.#facts)
+    const scope = chooseScope(caller, peer, this.#facts)
     const managed = this.#connections.byKey.get(scope.key) ?? this.#openScope(scope, caller)
     if (scope.kind === 'own' && !managed.roots) {
       managed.caller = caller

@@ -18,13 +18,13 @@ import {
   modernErrors,
   modernRevision,
 } from '../../wire/revisions.ts'
-import { written } from '../listing/list-reader.ts'
+import { withCommas } from '../listing/list-reader.ts'
 import { maxAdvice } from '../listing/offers.ts'
 import { statusOf } from '../transports/transport-errors.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /** How long to wait for a response to `server/discover` before trying `initialize`. */
-const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
+const discoverWithinMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
 
 /**
  * Finds out which protocol a server speaks, on the connection that will be used for calls. Tries the stateless protocol
@@ -51,7 +51,7 @@ export async function openSession(
   const session = initialize(connection, { ...until, progress })
   let handshake: HandshakeResult
   try {
-    using limit = deadline(options.clock, silenceMs.stdio, () => new Silence(), options.signal)
+    using limit = deadline(options.clock, discoverWithinMs.stdio, () => new Silence(), options.signal)
     handshake = await endWith(limit.signal, session)
   } catch (error) {
     if (options.signal.aborted || !connection.transport.usable) throw error
@@ -88,7 +88,7 @@ async function detectEra(
   try {
     let first: unknown
     try {
-      using limit = deadline(clock, silenceMs[kind], () => new Silence(), options.signal)
+      using limit = deadline(clock, discoverWithinMs[kind], () => new Silence(), options.signal)
       return await endWith(limit.signal, modern)
     } catch (error) {
       if (!mayBeOtherEra(error)) throw error
@@ -99,7 +99,9 @@ async function detectEra(
       const session = initialize(connection, { ...until, progress })
       if (!(first instanceof Silence)) return await session
       // A slow server may support both, or ignore `initialize`.
-      const later = lastResort(modern, silenceMs[kind], until).then((found) => (progress.isAnswered ? session : found))
+      const later = lastResort(modern, discoverWithinMs[kind], until).then((found) =>
+        progress.isAnswered ? session : found,
+      )
       return await Promise.race([session, later])
     } catch (error) {
       // A stateless server that is slow: its response to `server/discover` has arrived or is on its way.
@@ -174,7 +176,7 @@ async function discoverServer(connection: RpcConnection, options: HandshakeOptio
   const params = Json.of({ _meta: modernMeta(identity, capabilities) }).bytes
   const headers = { [headerNames.version]: modernRevision, ...standardHeaders('server/discover') }
   const ask = () => connection.request({ method: 'server/discover', params: () => params, headers, signal })
-  const { result } = await ask().catch((error) => again(error, ask))
+  const { result } = await ask().catch((error) => askAgain(error, ask))
   const { body, described } = readHandshakeResult('server/discover', result)
   const { supportedVersions } = body
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision))
@@ -183,7 +185,7 @@ async function discoverServer(connection: RpcConnection, options: HandshakeOptio
 }
 
 /** Asks once more if the server rejected our version although it lists that version as supported. */
-function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
+function askAgain<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
   if (!(error instanceof ServerError)) throw error
   const { code, data } = error.error.value
   const { supported } = asRecord(data)
@@ -300,11 +302,11 @@ export interface ServerDescription {
 /** Above this size, only members of at most `maxMember` bytes are parsed. */
 const maxHandshake = 64 * 1024
 const maxMember = 4 * 1024
-const maxInstructions = 64 * 1024
+const maxInstructionsLength = 64 * 1024
 /** The maximum length of the server's name, title and version. */
 const maxInfoText = 1_024
 /** How many members a finding names. */
-const maxNamed = 10
+const maxNamedMembers = 10
 
 /**
  * Reads the result of `initialize` or `server/discover`. Shortens long texts, and leaves out members that are large or of
@@ -317,12 +319,12 @@ export function readHandshakeResult(method: string, result: Buffer) {
   const capabilities = asRecord(body.capabilities)
   const serverInfo = withShortTexts(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo, leftOut)
   const advice = typeof body.instructions === 'string' ? body.instructions : undefined
-  const instructions = advice && advice.length > maxInstructions ? shorten(advice, maxInstructions) : advice
+  const instructions = advice && advice.length > maxInstructionsLength ? shorten(advice, maxInstructionsLength) : advice
   const invalid = invalidParts(body).map((name) => quote(name))
   const findings = [
     ...adviceFindings(method, advice),
     ...memberFindings(method, leftOut),
-    ...invalidFindings(method, invalid, isRecord(body.capabilities)),
+    ...invalidPartFindings(method, invalid, isRecord(body.capabilities)),
   ]
   const described: ServerDescription = {
     ...{ serverInfo, capabilities, instructions },
@@ -335,7 +337,7 @@ export function readHandshakeResult(method: string, result: Buffer) {
 function smallBody(result: Buffer, leftOut: string[]): Readonly<Record<string, unknown>> {
   const small = new Map<string, unknown>()
   walk(result, (name, start, end) => {
-    if (!bodyMembers.has(name)) return true
+    if (!handshakeMembers.has(name)) return true
     const value = result.subarray(start, end)
     const fits = value.length <= maxMember || name === 'instructions'
     small.set(name, fits ? Json.raw(value).value : smallMembers(name, value, leftOut))
@@ -344,7 +346,7 @@ function smallBody(result: Buffer, leftOut: string[]): Readonly<Record<string, u
   return Object.fromEntries(small)
 }
 
-const bodyMembers: ReadonlySet<string> = new Set([
+const handshakeMembers: ReadonlySet<string> = new Set([
   ...['protocolVersion', 'supportedVersions', 'capabilities', 'serverInfo', 'instructions', '_meta'],
 ])
 
@@ -383,7 +385,7 @@ function invalidParts({ capabilities, serverInfo, instructions, _meta }: Readonl
   return Object.entries(isValid).flatMap(([name, valid]) => (valid ? [] : [name]))
 }
 
-function invalidFindings(method: string, invalid: readonly string[], hasCapabilities: boolean): ServerFinding[] {
+function invalidPartFindings(method: string, invalid: readonly string[], hasCapabilities: boolean): ServerFinding[] {
   if (invalid.length === 0) return []
   const consequence = hasCapabilities
     ? ''
@@ -393,12 +395,12 @@ function invalidFindings(method: string, invalid: readonly string[], hasCapabili
 }
 
 const joinNames = (names: readonly string[]) =>
-  names.slice(0, maxNamed).join(', ') + (names.length > maxNamed ? ', …' : '')
+  names.slice(0, maxNamedMembers).join(', ') + (names.length > maxNamedMembers ? ', …' : '')
 
 function adviceFindings(method: string, advice = ''): ServerFinding[] {
   if (advice.length <= maxAdvice) return []
-  const size = `${written(advice.length)} characters`
-  const message = `${method}: the instructions have ${size}; clients get the first ${written(maxAdvice)} (a fixed limit).`
+  const size = `${withCommas(advice.length)} characters`
+  const message = `${method}: the instructions have ${size}; clients get the first ${withCommas(maxAdvice)} (a fixed limit).`
   return [{ kind: 'long-text', method, message, count: 1, limit: maxAdvice }]
 }
 

@@ -39,7 +39,7 @@ export interface ConnectionEvents {
 export type ConnectionUser = Pick<Call, 'signal'> & Partial<Pick<Call, 'peer'>>
 
 /** How long a call waits for a server that could not be reached at the last attempt. */
-const maxWaitMs = 5_000
+const maxReachMs = 5_000
 /** How long callers are told to wait during a connection attempt, whose duration is unknown. */
 const firstHintMs = 1_000
 
@@ -187,7 +187,7 @@ export class ManagedConnection implements AsyncDisposable {
     const opening = this.#connect()
     const { failure } = backoff
     if (!failure) return await endWith(signal, opening)
-    using patience = deadline(clock, maxWaitMs, () => this.#unhealthy(failure, firstHintMs), signal)
+    using patience = deadline(clock, maxReachMs, () => this.#unhealthy(failure, firstHintMs), signal)
     return await endWith(patience.signal, opening)
   }
 

@@ -15,8 +15,8 @@ export interface ReconnectBackoffOptions {
   readonly random?: () => number
 }
 
-const firstPauseMs = 1_000
-const maxPauseMs = 30_000
+const firstReconnectMs = 1_000
+const maxReconnectMs = 30_000
 /** The maximum pause while callers need a server that could be reached before: it is probably restarting. */
 const maxCalledPauseMs = 10_000
 /** How often to check whether somebody has signed in. */
@@ -92,8 +92,9 @@ export class ReconnectBackoff {
     const jitter = this.#random()
     const asked = Math.min(error.details.retryAfterMs ?? 0, maxAskedMs)
     const afterAtMost = (maxMs: number) =>
-      this.#clock.monotonic() + Math.max(jitter * backoffMs(this.#failures, { firstMs: firstPauseMs, maxMs }), asked)
-    this.#retryAt = afterAtMost(maxPauseMs)
+      this.#clock.monotonic() +
+      Math.max(jitter * backoffMs(this.#failures, { firstMs: firstReconnectMs, maxMs }), asked)
+    this.#retryAt = afterAtMost(maxReconnectMs)
     this.#calledRetryAt = this.#wasReached ? afterAtMost(maxCalledPauseMs) : this.#retryAt
     this.#failures++
     this.#countRestart(error)
@@ -148,7 +149,7 @@ interface ReconnectorOptions {
 }
 
 /** The minimum pause. Jitter may reduce the pause to zero, which is too short for attempts in the background. */
-const minPauseMs = 500
+const minReconnectMs = 500
 
 /** Keeps trying, in the background, to reconnect to a server that is down (T5). */
 export class Reconnector implements Disposable {
@@ -164,7 +165,7 @@ export class Reconnector implements Disposable {
   failed(): void {
     const { pauseMs, clock } = this.#options
     this.#timer?.[Symbol.dispose]()
-    this.#timer = this.#isOver ? undefined : clock.after(Math.max(pauseMs(), minPauseMs), () => this.#probe())
+    this.#timer = this.#isOver ? undefined : clock.after(Math.max(pauseMs(), minReconnectMs), () => this.#probe())
   }
 
   [Symbol.dispose](): void {
@@ -190,7 +191,7 @@ export class Reconnector implements Disposable {
 export type StartQueue = (isCalled: () => boolean, signal: AbortSignal) => Promise<Disposable>
 
 /** How long a start can keep others waiting. A longer one is not using the processor: it downloads, or hangs. */
-const maxTurnMs = 10_000
+const maxStartTurnMs = 10_000
 
 /**
  * Lets as many servers start at a time as there are cores, so that the first ones are ready early instead of all of them
@@ -225,7 +226,7 @@ export function createStartQueue(clock: Clock, maxStarts = availableParallelism(
       leave()
       throw error
     })
-    timer = clock.after(maxTurnMs, leave)
+    timer = clock.after(maxStartTurnMs, leave)
     return { [Symbol.dispose]: leave }
   }
 }

@@ -16,7 +16,7 @@ import {
   requestBytes,
 } from '../../wire/message.ts'
 import { metaKeys, modernRevision } from '../../wire/revisions.ts'
-import { written } from '../listing/list-reader.ts'
+import { withCommas } from '../listing/list-reader.ts'
 import type { CallTurns } from '../requests/call-turns.ts'
 import { type ServerRequest, ServerRequests } from '../requests/server-requests.ts'
 import { TaskUpdates } from '../requests/tasks.ts'
@@ -57,13 +57,13 @@ export interface RpcConnectionOptions {
 }
 
 /** A request that was sent and has no response yet. */
-class PendingRequest {
+class PendingRpcRequest {
   readonly id: number
   readonly request: RpcRequest
   readonly settled = Promise.withResolvers<ResultMessage>()
-  readonly #cancel: (pending: PendingRequest) => void
+  readonly #cancel: (pending: PendingRpcRequest) => void
 
-  constructor(id: number, request: RpcRequest, cancel: (pending: PendingRequest) => void) {
+  constructor(id: number, request: RpcRequest, cancel: (pending: PendingRpcRequest) => void) {
     this.id = id
     this.request = request
     this.#cancel = cancel
@@ -103,7 +103,7 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
   onOutOfStream: () => void = () => {}
   onClosed: (error: ToolwayError) => void = () => {}
   readonly #options: RpcConnectionOptions
-  readonly #pending = new Map<number, PendingRequest>()
+  readonly #pending = new Map<number, PendingRpcRequest>()
   /** Cancelled calls that the server has not responded to, with the time of cancellation. */
   readonly #cancelledCalls = new Map<number, number>()
   readonly #questions: ServerRequests
@@ -207,13 +207,13 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
     if (signal.aborted) return Promise.reject(signal.reason)
     const exchange = ++this.#lastId
     const body = requestBytes(exchange, method, request.params(exchange))
-    const pending = new PendingRequest(exchange, request, this.#cancel)
+    const pending = new PendingRpcRequest(exchange, request, this.#cancel)
     this.#pending.set(exchange, pending)
     this.transport.send({ body, headers, exchange, signal, repeatable }).catch((error) => this.failed(exchange, error))
     return pending.settled.promise
   }
 
-  readonly #cancel = ({ id, request, settled }: PendingRequest): void => {
+  readonly #cancel = ({ id, request, settled }: PendingRpcRequest): void => {
     if (!this.#pending.delete(id)) return
     if (request.peer) {
       this.#cancelledCalls.set(id, performance.now())
@@ -234,7 +234,7 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
   }
 
   /** The request that a response is for, which is no longer pending then. */
-  #takeRequest(responseId: Id | null, exchange: number | undefined): PendingRequest | undefined {
+  #takeRequest(responseId: Id | null, exchange: number | undefined): PendingRpcRequest | undefined {
     const { server, log } = this.#options
     // Some servers return numbers as strings.
     const isDigits = typeof responseId === 'string' && /^[1-9][0-9]{0,14}$/.test(responseId)
@@ -259,14 +259,14 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
   /** Whether a message without a request of ours has few enough values to be parsed. Reports it if not. */
   #isWithinLimit(params: Buffer | undefined): boolean {
     if (params === undefined || !hasMoreValues(params, maxMessageValues)) return true
-    this.#options.exceeded?.(tooManyValues())
+    this.#options.exceeded?.(tooManyValuesLimit())
     return false
   }
 
   #largeError(method: string): ToolwayError {
     const { server } = this.#options
-    const sentence = `${server} responded with an error of more than ${written(maxMessageValues)} values (a fixed limit).`
-    return unansweredError(method, sentence, { server, cause: tooManyValues() })
+    const sentence = `${server} responded with an error of more than ${withCommas(maxMessageValues)} values (a fixed limit).`
+    return unansweredError(method, sentence, { server, cause: tooManyValuesLimit() })
   }
 
   #receiveInvalid(message: MalformedMessage, body: Buffer, exchange: number | undefined): void {
@@ -385,7 +385,7 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
 }
 
 /** A notification's params, reduced to the defined members; undefined if the notification must be ignored (V1). */
-function definedNotification(method: string, params: Buffer = empty): Buffer | undefined {
+function definedNotification(method: string, params: Buffer = emptyParams): Buffer | undefined {
   const level = Object.hasOwn(serverNotifications, method) ? serverNotifications[method] : undefined
   if (level === undefined) return undefined
   try {
@@ -396,9 +396,9 @@ function definedNotification(method: string, params: Buffer = empty): Buffer | u
   }
 }
 
-const empty = Buffer.from('{}')
+const emptyParams = Buffer.from('{}')
 
-const tooManyValues = (): LimitExceeded => new LimitExceeded('too-many-values', maxMessageValues)
+const tooManyValuesLimit = (): LimitExceeded => new LimitExceeded('too-many-values', maxMessageValues)
 
 /** How many of the cancelled calls that the server has not responded to are remembered. */
 const maxCancelled = 1_000

@@ -29,7 +29,7 @@ export interface ConnectionFacts {
 export const sharedKey = (capabilities: Capabilities): string => `shared ${listProfile(capabilities)}`
 
 /** All of a caller's calls use the same connection, so that they see the same server state (V3). */
-export function scopeOf(caller: Caller, peer: Peer | undefined, facts: ConnectionFacts): ClientScope {
+export function chooseScope(caller: Caller, peer: Peer | undefined, facts: ConnectionFacts): ClientScope {
   const { connections, config, hasOwners } = facts
   if (config.session === 'call') return { kind: 'call', key: '' }
   const logs = peer?.logLevel !== undefined && facts.logsForAnyCall()

@@ -18,7 +18,7 @@ export interface HealthCheckOptions {
   readonly log: Log
 }
 
-interface Watch {
+interface ConnectionWatch {
   /** How many messages the connection had received when it was last checked. */
   received: number
   /** Consecutive checks without a response. */
@@ -30,7 +30,7 @@ interface Watch {
 /** Periodic health check for a server's open connections. It never opens a connection. */
 export class HealthCheck implements Disposable {
   readonly #options: HealthCheckOptions
-  #watched = new Map<InitializedConnection, Watch>()
+  #watched = new Map<InitializedConnection, ConnectionWatch>()
   #timer: Disposable | undefined
   #isOver = false
   /** Whether the server answers pings; unknown until it has answered one. Some servers never answer any. */
@@ -71,7 +71,7 @@ export class HealthCheck implements Disposable {
 
   async #check(managed: ManagedConnection, open: InitializedConnection): Promise<void> {
     const { timeoutMs } = this.#options
-    const watch = this.#watched.get(open) as Watch
+    const watch = this.#watched.get(open) as ConnectionWatch
     if (watch.running) return
     const { connection } = open
     // A message since the last round proves that the server is alive.
@@ -115,12 +115,12 @@ export class HealthCheck implements Disposable {
 
   #probeMethod(open: InitializedConnection): string {
     if (open.handshake.era === 'modern') return 'server/discover'
-    return this.#answersPing === false ? (listOf(open) ?? 'ping') : 'ping'
+    return this.#answersPing === false ? (listMethod(open) ?? 'ping') : 'ping'
   }
 
   /** Requests a list instead of a ping, because a server that has never answered a ping may not support it. */
   async #askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
-    const list = listOf(open)
+    const list = listMethod(open)
     const isUnsure = open.handshake.era === 'legacy' && this.#answersPing === undefined && list !== undefined
     if (!isUnsure || !open.connection.transport.usable || statusOf(error) !== undefined) throw error
     const ms = await this.#ask(open, list)
@@ -137,7 +137,12 @@ export class HealthCheck implements Disposable {
    * Handles a check that got no response. Many servers do one thing at a time, so a server that is busy with a call
    * gets as much time as that call. It counts as hung only if calls were also cancelled without a response.
    */
-  #onMissed(managed: ManagedConnection, open: InitializedConnection, watch: Watch, error: ToolwayError): void {
+  #onMissed(
+    managed: ManagedConnection,
+    open: InitializedConnection,
+    watch: ConnectionWatch,
+    error: ToolwayError,
+  ): void {
     const { server, log } = this.#options
     watch.missed++
     if (!managed.inUse || (watch.missed > 1 && open.connection.cancelledSinceReceived > 0)) managed.replace(error)
@@ -149,7 +154,7 @@ export class HealthCheck implements Disposable {
   }
 }
 
-const listOf = ({ handshake }: InitializedConnection): string | undefined =>
+const listMethod = ({ handshake }: InitializedConnection): string | undefined =>
   ['tools', 'prompts', 'resources'].find((kind) => handshake.capabilities[kind] !== undefined)?.concat('/list')
 
-const fresh = (): Watch => ({ received: 0, missed: 0, running: false, degradation: undefined })
+const fresh = (): ConnectionWatch => ({ received: 0, missed: 0, running: false, degradation: undefined })

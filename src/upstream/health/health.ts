@@ -9,7 +9,7 @@ import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
-import { written } from '../listing/list-reader.ts'
+import { withCommas } from '../listing/list-reader.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
 
@@ -46,7 +46,7 @@ export function assessHealth(server: ServerCondition): Assessment {
   if (breaker.state === 'closed' || refuses.has(assessment.health)) return assessment
   const { reason = 'calls failed', retryAfterMs = 0 } = breaker
   if (breaker.state === 'half-open')
-    return degraded(`Circuit breaker half-open (it opened because ${reason}); the next call tests the server.`)
+    return degradedHealth(`Circuit breaker half-open (it opened because ${reason}); the next call tests the server.`)
   const next = ` Next attempt in ${Math.ceil(retryAfterMs / 1000)} s.`
   return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
 }
@@ -56,11 +56,11 @@ function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondit
   if (assessment.health !== 'healthy' || !handshake) return assessment
   const { protocolVersion, era } = handshake
   if (isKnownRevision(protocolVersion, era)) return assessment
-  const unknown = JSON.stringify(visible(protocolVersion).slice(0, 40))
-  return degraded(`Unknown protocol version ${unknown}; Toolway requested ${latestLegacy}. Calls may fail.`)
+  const unknown = JSON.stringify(visibleLine(protocolVersion).slice(0, 40))
+  return degradedHealth(`Unknown protocol version ${unknown}; Toolway requested ${latestLegacy}. Calls may fail.`)
 }
 
-const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
+const degradedHealth = (reason: string): Assessment => ({ health: 'degraded', reason })
 
 /** States in which no calls are sent, regardless of the breaker. */
 const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
@@ -73,8 +73,8 @@ function assessServer(server: ServerCondition): Assessment {
   if (server.paused) return { health: 'disabled', reason: 'paused by an operator until it is enabled or restarted' }
   if (connected) return assessConnected(server)
   if (failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: failure.message }
-  if (failure) return { health: 'unhealthy', reason: `${failure.message}${again(pauseMs)}` }
-  if (lost) return degraded(`${lost.message} The next call reconnects.`)
+  if (failure) return { health: 'unhealthy', reason: `${failure.message}${nextAttemptText(pauseMs)}` }
+  if (lost) return degradedHealth(`${lost.message} The next call reconnects.`)
   if (server.starting) return { health: 'starting', reason: 'connecting for the first time since Toolway started' }
   if (fetched && missing.length > 0) return lacking(missing)
   if (fetched) return { health: 'healthy', reason: 'idle; the next call connects' }
@@ -93,17 +93,20 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   if (failure?.code === 'AUTH_REQUIRED' && !pool.personal && !pool.current({}))
     return { health: 'needs-auth', reason: failure.message }
   if (failure && failure.code !== 'AUTH_REQUIRED')
-    return degraded(`Cannot open new connections: ${failure.message}${again(pauseMs)}`)
-  if (listFailure) return degraded(`Listing failed: ${listFailure.message}`)
+    return degradedHealth(`Cannot open new connections: ${failure.message}${nextAttemptText(pauseMs)}`)
+  if (listFailure) return degradedHealth(`Listing failed: ${listFailure.message}`)
   if (missing.length > 0) return lacking(missing)
   if (starting) return { health: 'starting', reason: 'connected; fetching its lists' }
-  return degradation === undefined ? { health: 'healthy', reason: '' } : degraded(degradation)
+  return degradation === undefined ? { health: 'healthy', reason: '' } : degradedHealth(degradation)
 }
 
 const lacking = (missing: ServerListing['missing']): Assessment =>
-  degraded(`Could not fetch these lists: ${missing.map(({ method, reason }) => `${method} (${reason})`).join(', ')}.`)
+  degradedHealth(
+    `Could not fetch these lists: ${missing.map(({ method, reason }) => `${method} (${reason})`).join(', ')}.`,
+  )
 
-const again = (pauseMs: number): string => (pauseMs > 0 ? ` Next attempt in ${Math.ceil(pauseMs / 1000)} s.` : '')
+const nextAttemptText = (pauseMs: number): string =>
+  pauseMs > 0 ? ` Next attempt in ${Math.ceil(pauseMs / 1000)} s.` : ''
 
 export function serverStatus(
   server: ServerCondition & {
@@ -133,10 +136,10 @@ export function serverStatus(
     ...assessment,
     reason: hidden ? noKnownReads(config) : assessment.reason,
     since,
-    description: text(config.description) ?? [title, name].map(visible).find(isShown) ?? '',
+    description: nonEmptyText(config.description) ?? [title, name].map(visibleLine).find(isShown) ?? '',
     transport: config.transport,
     era: known?.era,
-    protocolVersion: known && shorten(visible(known.protocolVersion), maxVersion),
+    protocolVersion: known && shorten(visibleLine(known.protocolVersion), maxVersion),
     lastError: (pool.failure ?? pool.lost)?.message,
     latencyMs: latencyMs === undefined ? undefined : Math.round(latencyMs * 100) / 100,
     breaker: breaker.state,
@@ -151,10 +154,11 @@ export const noKnownReads = ({ trustAnnotations }: Pick<ServerConfig, 'trustAnno
   `The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools${trustAnnotations ? ', since the server marks none with readOnlyHint' : ', or set trustAnnotations to trust its readOnlyHint'}.`
 
 /** A server's text about itself on one line, without hidden characters (B5). It becomes part of our own tools' descriptions. */
-const visible = (value: unknown): string =>
+const visibleLine = (value: unknown): string =>
   typeof value === 'string' ? withoutHidden(value).replace(/\s+/g, ' ').trim() : ''
 
-const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const nonEmptyText = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined
 
 export const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
 
@@ -285,8 +289,8 @@ export function exceededFinding(thrown: unknown): ServerFinding | undefined {
 const limitTexts: Readonly<Record<LimitExceeded['kind'], (limit: number) => string>> = {
   'large-message': (limit) => `a message of more than ${limit / 1024 / 1024} MiB`,
   'deep-nesting': (limit) => `a message nested deeper than ${limit} levels`,
-  'too-many-blocks': (limit) => `a result with more than ${written(limit)} content blocks`,
-  'too-many-values': (limit) => `a message with more than ${written(limit)} values`,
+  'too-many-blocks': (limit) => `a result with more than ${withCommas(limit)} content blocks`,
+  'too-many-values': (limit) => `a message with more than ${withCommas(limit)} values`,
   'stray-output': () => 'other output than MCP messages on stdout, which is only for these',
   'unusable-response': () => 'a response that is not valid JSON-RPC, or whose id is not that of a request',
   flood: (limit) => `notifications or other output faster than ${limit / 1024 / 1024} MiB a second`,
@@ -300,7 +304,7 @@ function messageFinding({ kind, limit, message }: LimitExceeded): ServerFinding 
 }
 
 const resultFinding = ({ limit: { kind, limit }, method, count, entry }: ExceededLimit): ServerFinding => {
-  const times = count === 1 ? 'once' : `${written(count)} times`
+  const times = count === 1 ? 'once' : `${withCommas(count)} times`
   const message = `${method}: the server sent ${limitTexts[kind](limit)} (a fixed limit) ${times}, last for ${quote(entry)}; the call failed.`
   return { kind, method, limit, count, message }
 }

@@ -8,64 +8,65 @@ import { isObjectSchema } from '../../wire/convert-result.ts'
 
 export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'
 
-type Check = (value: unknown) => boolean
+type ValueCheck = (value: unknown) => boolean
 
-const isText: Check = (value) => typeof value === 'string'
-const isFlag: Check = (value) => typeof value === 'boolean'
+const isTextValue: ValueCheck = (value) => typeof value === 'string'
+const isFlagValue: ValueCheck = (value) => typeof value === 'boolean'
 /** Clients parse a size as an integer, many of them as one that is not negative. */
-const isSize: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
-const oneOf =
-  (...words: readonly unknown[]): Check =>
+const isSize: ValueCheck = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+const isAnyOf =
+  (...words: readonly unknown[]): ValueCheck =>
   (value) =>
     words.includes(value)
-const listOf =
-  (check: Check): Check =>
+const arrayOf =
+  (check: ValueCheck): ValueCheck =>
   (value) =>
     Array.isArray(value) && value.every(check)
 /** Checks that a value is an object in which each of these members is either valid or absent. */
 const having =
-  (members: Readonly<Record<string, Check>>): Check =>
+  (members: Readonly<Record<string, ValueCheck>>): ValueCheck =>
   (value) =>
     isRecord(value) && Object.entries(members).every(([name, check]) => isRight(value[name], check))
-const isRight = (value: unknown, check: Check): boolean => value === undefined || check(value)
+const isRight = (value: unknown, check: ValueCheck): boolean => value === undefined || check(value)
 
-const isMoment: Check = (value) =>
+const isMoment: ValueCheck = (value) =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(value)
-const isIcon: Check = (value) =>
-  isText(asRecord(value).src) &&
-  having({ mimeType: isText, sizes: listOf(isText), theme: oneOf('light', 'dark') })(value)
-const isArgument: Check = (value) =>
-  isText(asRecord(value).name) && having({ title: isText, description: isText, required: isFlag })(value)
+const isIcon: ValueCheck = (value) =>
+  isTextValue(asRecord(value).src) &&
+  having({ mimeType: isTextValue, sizes: arrayOf(isTextValue), theme: isAnyOf('light', 'dark') })(value)
+const isArgument: ValueCheck = (value) =>
+  isTextValue(asRecord(value).name) &&
+  having({ title: isTextValue, description: isTextValue, required: isFlagValue })(value)
 
-const common = { title: isText, description: isText, icons: listOf(isIcon), _meta: isRecord }
+const common = { title: isTextValue, description: isTextValue, icons: arrayOf(isIcon), _meta: isRecord }
 const ofResources = {
   ...common,
-  mimeType: isText,
+  mimeType: isTextValue,
   size: isSize,
   annotations: having({
-    audience: listOf(oneOf('user', 'assistant')),
+    audience: arrayOf(isAnyOf('user', 'assistant')),
     priority: (value) => typeof value === 'number' && value >= 0 && value <= 1,
     lastModified: isMoment,
   }),
 }
 
-const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = {
+const optionalMembers: Readonly<Record<ListedKind, Readonly<Record<string, ValueCheck>>>> = {
   tool: {
     ...common,
     // The rest of the schema is not checked, because some revisions allow outputs that are not objects.
-    outputSchema: having({ $schema: isText }),
+    outputSchema: having({ $schema: isTextValue }),
     annotations: having({
-      title: isText,
-      readOnlyHint: isFlag,
-      destructiveHint: isFlag,
-      idempotentHint: isFlag,
-      openWorldHint: isFlag,
+      title: isTextValue,
+      readOnlyHint: isFlagValue,
+      destructiveHint: isFlagValue,
+      idempotentHint: isFlagValue,
+      openWorldHint: isFlagValue,
     }),
-    execution: having({ taskSupport: oneOf('forbidden', 'optional', 'required') }),
+    execution: having({ taskSupport: isAnyOf('forbidden', 'optional', 'required') }),
   },
   resource: ofResources,
   template: ofResources,
-  prompt: { ...common, arguments: listOf(isArgument) },
+  prompt: { ...common, arguments: arrayOf(isArgument) },
 }
 
 /**
@@ -73,12 +74,12 @@ const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = 
  * invalid optional members are removed and invalid required members are repaired. All other members stay unchanged.
  */
 export function repairedDefinition(kind: ListedKind, definition: Definition): Definition {
-  const wrong = Object.entries(optional[kind]).filter(([name, check]) => !isRight(definition[name], check))
+  const wrong = Object.entries(optionalMembers[kind]).filter(([name, check]) => !isRight(definition[name], check))
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
   if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
     changes.inputSchema = soundInput(definition.inputSchema)
   const isResource = kind === 'resource' || kind === 'template'
-  if (isResource && !isText(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
+  if (isResource && !isTextValue(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
   if (Object.keys(changes).length === 0) return definition
   const kept = Object.entries({ ...definition, ...changes }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(kept)
@@ -91,15 +92,15 @@ export function invalidMembers(kind: ListedKind, definition: Definition, repaire
     definition[name] !== repaired[name] &&
     !(kind === 'tool' && name === 'inputSchema' && isSchemaWithType(definition.inputSchema))
   return Object.keys(definition)
-    .filter((name) => name in optional[kind] || name === 'inputSchema')
+    .filter((name) => name in optionalMembers[kind] || name === 'inputSchema')
     .filter(isInvalid)
 }
 
 /** Whether an input schema is valid, although not for all clients: it may use `true` as a schema, or a list of types. */
 function isSchemaWithType(schema: unknown): boolean {
   const { properties = {}, required = [] } = asRecord(schema)
-  const isSchema: Check = (inner) => isRecord(inner) || isFlag(inner)
-  return isRecord(properties) && Object.values(properties).every(isSchema) && listOf(isText)(required)
+  const isSchema: ValueCheck = (inner) => isRecord(inner) || isFlagValue(inner)
+  return isRecord(properties) && Object.values(properties).every(isSchema) && arrayOf(isTextValue)(required)
 }
 
 function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
@@ -108,7 +109,7 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   return {
     type: 'object',
     ...(properties !== undefined && { properties: Object.fromEntries(named) }),
-    ...(listOf(isText)(required) && { required }),
+    ...(arrayOf(isTextValue)(required) && { required }),
     ...rest,
   }
 }
@@ -120,7 +121,7 @@ const schemaObject = (schema: unknown): unknown => (isRecord(schema) ? schema : 
 const identities = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name' } as const
 
 /** Schema keywords whose values must not be changed. */
-const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
+const verbatimKeywords = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
 
 /**
  * The maximum nesting of a definition. Clients reject a whole list that their JSON parser does not support: .NET allows
@@ -152,9 +153,9 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
     if (typeof value === 'string') return isExact ? exact(value, where) : withoutHidden(value).toWellFormed()
     if (typeof value !== 'object' || value === null || isTooDeep(depth)) return value
     if (Array.isArray(value)) return mapItems(value, (item) => cleaned(item, where, isExact, depth + 1))
-    return mapMembers(value, (key, member) => [
+    return mapDefinitionMembers(value, (key, member) => [
       exact(key, where),
-      cleaned(member, key, isExact || verbatim.includes(key) || isArgumentName(where, key), depth + 1),
+      cleaned(member, key, isExact || verbatimKeywords.includes(key) || isArgumentName(where, key), depth + 1),
     ])
   }
 
@@ -165,10 +166,10 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
     if (typeof value === 'string') return value.toWellFormed()
     if (typeof value !== 'object' || value === null || isTooDeep(depth)) return value
     if (Array.isArray(value)) return mapItems(value, (item) => wellFormed(item, depth + 1))
-    return mapMembers(value, (key, member) => [key.toWellFormed(), wellFormed(member, depth + 1)])
+    return mapDefinitionMembers(value, (key, member) => [key.toWellFormed(), wellFormed(member, depth + 1)])
   }
 
-  const shown = mapMembers(definition, (key, member) => [
+  const shown = mapDefinitionMembers(definition, (key, member) => [
     key.toWellFormed(),
     key === '_meta' ? wellFormed(member, 2) : cleaned(member, key, key === identities[kind], 2),
   ])
@@ -176,7 +177,7 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
 }
 
 /** Maps an object's members. Returns the same object if nothing changes. */
-function mapMembers<T extends object>(value: T, map: (key: string, member: unknown) => [string, unknown]): T {
+function mapDefinitionMembers<T extends object>(value: T, map: (key: string, member: unknown) => [string, unknown]): T {
   const members = Object.entries(value)
   const mapped = members.map(([key, member]) => map(key, member))
   const isChanged = mapped.some(([key, member], index) => key !== members[index]?.[0] || member !== members[index]?.[1])
@@ -196,7 +197,7 @@ export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[
   )
 }
 
-const isListed = (patterns: readonly string[], name: string): boolean =>
+const matchesSome = (patterns: readonly string[], name: string): boolean =>
   patterns.some((pattern) => matches(pattern, name))
 
 /** A hint of the server about a tool, if the operator trusts those. */
@@ -204,7 +205,7 @@ const isHinted = (kind: Kind, { annotations }: Definition, hint: string, { trust
   trustAnnotations && kind === 'tool' && asRecord(annotations)[hint] === true
 
 const isReadOnly = (kind: Kind, name: string, definition: Definition, config: ServerConfig): boolean =>
-  kind !== 'tool' || isListed(config.readTools, name) || isHinted(kind, definition, 'readOnlyHint', config)
+  kind !== 'tool' || matchesSome(config.readTools, name) || isHinted(kind, definition, 'readOnlyHint', config)
 
 interface TraitOptions {
   readonly server: string
@@ -223,7 +224,7 @@ export function traitsOf(kind: Kind, name: string, definition: Definition, optio
   return {
     readOnly,
     idempotent:
-      readOnly || isListed(config.idempotentTools, name) || isHinted(kind, definition, 'idempotentHint', config),
+      readOnly || matchesSome(config.idempotentTools, name) || isHinted(kind, definition, 'idempotentHint', config),
     timeoutMs,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {

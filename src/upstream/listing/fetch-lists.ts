@@ -9,7 +9,14 @@ import { invalidParamHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { encodeRequest, type RequestSpec } from '../requests/encode-request.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
-import { defaultListLimits, type ListLimits, ListReader, type ListSpec, MalformedList, written } from './list-reader.ts'
+import {
+  defaultListLimits,
+  type ListLimits,
+  ListReader,
+  type ListSpec,
+  MalformedList,
+  withCommas,
+} from './list-reader.ts'
 
 export interface ServerLists {
   readonly tools: readonly Definition[]
@@ -60,7 +67,7 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
   const list = async (spec: ListSpec): Promise<readonly Definition[]> => {
     const { kind, method } = spec
     const reader = new ListReader(spec, options.limits ?? defaultListLimits)
-    const outcome = await readAll(open, spec, reader, options)
+    const outcome = await readPages(open, spec, reader, options)
     options.spent?.(reader.costMs)
     const isBroken = outcome instanceof ToolwayError
     if (isBroken) broken.push(outcome)
@@ -69,23 +76,25 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
     read.set(method, reader)
     const entries = reader.definitions()
     if (outcome !== 'complete') {
-      const some = entries.length > 0 ? `only the first ${written(entries.length)} entries: ` : ''
+      const some = entries.length > 0 ? `only the first ${withCommas(entries.length)} entries: ` : ''
       const reason = isBroken ? outcome.message.replace(/\.$/, '') : outcome.reason
       failed.push({ kind, method, reason: some + reason, limit: isBroken ? LimitExceeded.in(outcome) : undefined })
     }
     return entries
   }
   const [tools, resources, templates, prompts] = await Promise.all([
-    capabilities.tools ? list({ ...lists.tool, malformed: (tool) => needsSchema(tool) ?? badHeaders(open, tool) }) : [],
-    capabilities.resources ? list(lists.resource) : [],
-    capabilities.resources ? list(lists.template) : [],
-    capabilities.prompts ? list(lists.prompt) : [],
+    capabilities.tools
+      ? list({ ...listSpecs.tool, malformed: (tool) => needsSchema(tool) ?? badHeaders(open, tool) })
+      : [],
+    capabilities.resources ? list(listSpecs.resource) : [],
+    capabilities.resources ? list(listSpecs.template) : [],
+    capabilities.prompts ? list(listSpecs.prompt) : [],
   ])
   const [first] = broken
   if (first && (answered === 0 || !open.connection.transport.usable)) throw first
   for (const { message } of broken)
     options.log.warn({ server: options.server, reason: message }, 'the server failed to return a list')
-  const readers = Object.values(lists).flatMap(({ method }) => read.get(method) ?? [])
+  const readers = Object.values(listSpecs).flatMap(({ method }) => read.get(method) ?? [])
   for (const { method } of failed) read.delete(method)
   const exact = Object.fromEntries(readers.flatMap(({ exactSchemas }) => [...exactSchemas]))
   return {
@@ -101,11 +110,11 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
 export type ListTtls = Readonly<Partial<Record<Kind, number>>>
 
 function ttlsOf(readers: ReadonlyMap<string, ListReader>): ListTtls {
-  const ttls = Object.values(lists).map(({ kind, method }) => [kind, readers.get(method)?.ttlMs] as const)
+  const ttls = Object.values(listSpecs).map(({ kind, method }) => [kind, readers.get(method)?.ttlMs] as const)
   return Object.fromEntries(ttls.filter(([, ttlMs]) => ttlMs !== undefined))
 }
 
-const lists = {
+const listSpecs = {
   tool: { method: 'tools/list', kind: 'tool', field: 'tools', key: 'name' },
   resource: { method: 'resources/list', kind: 'resource', field: 'resources', key: 'uri' },
   template: {
@@ -118,10 +127,10 @@ const lists = {
 } as const satisfies Record<string, ListSpec>
 
 /** How many characters of a server's error are searched for secrets. */
-const maxRead = 2_000
+const maxListErrorRead = 2_000
 
 /** Reads all pages until one fails. Returns the error of a request that got no usable response. */
-async function readAll(
+async function readPages(
   open: InitializedConnection,
   { kind, method }: ListSpec,
   reader: ListReader,
@@ -149,7 +158,7 @@ async function readAll(
     if (code === methodNotFound && kind !== 'tool') return 'absent'
     log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server failed to return a list')
     // Callers see the reason. Redact before it is shortened, because that may split a secret.
-    return { reason: `error ${code} ${quote(redact(String(message).slice(0, maxRead)))}` }
+    return { reason: `error ${code} ${quote(redact(String(message).slice(0, maxListErrorRead)))}` }
   }
 }
 

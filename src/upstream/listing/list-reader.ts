@@ -22,13 +22,13 @@ const maxDefinition = fixedLimits.definitionBytes.value
 const maxDefinitionValues = fixedLimits.definitionValues.value
 /** Values in a whole list, as a multiple of `maxEntries`: a parsed value takes 20 times the memory of its text. */
 const valuesPerEntry = 50
-const maxTexts = {
+const maxTextLengths = {
   description: fixedLimits.descriptionCharacters.value,
   title: fixedLimits.titleCharacters.value,
 } as const
 const maxIdentities: Readonly<Record<string, number>> = { name: 1_024, uri: 8_192, uriTemplate: 8_192 }
 /** How many entries a finding names. */
-const maxNamed = 10
+const maxNamedEntries = 10
 
 export interface ListSpec {
   readonly method: string
@@ -84,7 +84,7 @@ export class ListReader {
     const list = isEmpty ? emptyList : given
     if (list?.[0] !== OPEN_ARRAY) throw new MalformedList(`"${field}" is not an array`)
     const ttl = found.get('ttlMs')
-    if (ttl) this.ttlMs = Math.min(this.ttlMs ?? Number.POSITIVE_INFINITY, millisecondsOf(ttl))
+    if (ttl) this.ttlMs = Math.min(this.ttlMs ?? Number.POSITIVE_INFINITY, readTtl(ttl))
     this.bytes += result.length - (given?.length ?? 0)
     eachElement(list, (start, end) => this.#entry(list.subarray(start, end)))
     return this.#cut ? undefined : this.#nextCursor(found.get('nextCursor'))
@@ -104,7 +104,7 @@ export class ListReader {
     const cut = this.#cut
     if (!cut) return counted
     const count = this.#leftOut
-    const rest = `At least ${written(count)} ${count === 1 ? 'is' : 'are'} left out.`
+    const rest = `At least ${withCommas(count)} ${count === 1 ? 'is' : 'are'} left out.`
     return [count > 0 ? { ...cut, count, message: `${cut.message} ${rest}` } : cut, ...counted]
   }
 
@@ -124,7 +124,7 @@ export class ListReader {
     const { method } = this.#spec
     this.#leftOut = setting === undefined ? 0 : 1
     const name = setting ?? 'a fixed limit'
-    const message = `${method} has more than ${written(limit)} ${what} (${name}); the rest is left out.`
+    const message = `${method} has more than ${withCommas(limit)} ${what} (${name}); the rest is left out.`
     this.#cut = { kind, method, message, limit, ...(setting !== undefined && { setting }) }
   }
 
@@ -145,7 +145,7 @@ export class ListReader {
     const isExact = json.exact === definition
     const reason = this.#problemOf(definition) ?? (isExact ? undefined : problemOfNumbers(definition))
     if (reason !== undefined) {
-      this.#note('malformed-definition', `${labelOf(definition)} (${reason})`)
+      this.#note('malformed-definition', `${definitionLabel(definition)} (${reason})`)
       return
     }
     const name = definition[key] as string
@@ -161,7 +161,7 @@ export class ListReader {
   #withoutIcons(text: Buffer): Buffer | undefined {
     const found = members(text)
     if (!found) return undefined
-    const long = (found.get('description')?.length ?? 0) - maxTexts.description
+    const long = (found.get('description')?.length ?? 0) - maxTextLengths.description
     const size = text.length - Math.max(0, long)
     if (size <= maxDefinition) return text
     if (size - (found.get('icons')?.length ?? 0) > maxDefinition) return undefined
@@ -176,7 +176,7 @@ export class ListReader {
     const name = definition[key]
     if (typeof name !== 'string' || name === '') return `${key} is missing or empty`
     const limit = maxIdentities[key] as number
-    if (name.length > limit) return `${key} is longer than ${written(limit)} characters`
+    if (name.length > limit) return `${key} is longer than ${withCommas(limit)} characters`
     return (
       malformed?.(definition) ??
       visibleDefinition(kind, definition).problem ??
@@ -185,7 +185,7 @@ export class ListReader {
   }
 
   #withShortTexts(definition: Definition, name: string): Definition {
-    const long = Object.entries(maxTexts).filter(([member, limit]) => {
+    const long = Object.entries(maxTextLengths).filter(([member, limit]) => {
       const text = definition[member]
       return typeof text === 'string' && text.length > limit
     })
@@ -198,7 +198,7 @@ export class ListReader {
   #nextCursor(text: Buffer | undefined): string | undefined {
     const { method } = this.#spec
     if (text === undefined || text.equals(nullBytes)) return undefined
-    if (text[0] !== QUOTE) {
+    if (text[0] !== quoteByte) {
       const message = `${method} returned a nextCursor that is not a string; the rest is left out.`
       this.#cut = { kind: 'malformed-cursor', method, message }
       return undefined
@@ -220,14 +220,14 @@ export class ListReader {
 
   #note(kind: ServerFindingKind, name: string): void {
     const so = this.#counted.get(kind) ?? { count: 0, named: [] }
-    if (++so.count <= maxNamed) so.named.push(name)
+    if (++so.count <= maxNamedEntries) so.named.push(name)
     this.#counted.set(kind, so)
   }
 
   #countedFinding(kind: ServerFindingKind, count: number, named: readonly string[]): ServerFinding {
     const { method } = this.#spec
     const [what, limit] = explanations[kind] as readonly [string, number?]
-    const more = count > named.length ? ` and ${written(count - named.length)} more` : ''
+    const more = count > named.length ? ` and ${withCommas(count - named.length)} more` : ''
     const message = `${method}: ${what}: ${named.join(', ')}${more}.`
     return { kind, method, message, count, ...(limit !== undefined && { limit }) }
   }
@@ -243,7 +243,7 @@ function pageMembers(result: Buffer, field: string): ReadonlyMap<string, Buffer>
   return found
 }
 
-const QUOTE = 0x22
+const quoteByte = 0x22
 
 /** Why a definition cannot be listed if it has a number such as 1e999, which would become null. */
 function problemOfNumbers(definition: Definition): string | undefined {
@@ -259,21 +259,21 @@ const explanations: Partial<Record<ServerFindingKind, readonly [what: string, li
   'malformed-definition': ['malformed definitions are left out'],
   'malformed-member': ['invalid members of definitions are left out or repaired'],
   'large-definition': [
-    `definitions of more than ${maxDefinition / 1024} KiB or ${written(maxDefinitionValues)} values are left out`,
+    `definitions of more than ${maxDefinition / 1024} KiB or ${withCommas(maxDefinitionValues)} values are left out`,
     maxDefinition,
   ],
   'long-text': [
     'descriptions of more than 64 KiB are shortened, and icons that do not fit are left out',
-    maxTexts.description,
+    maxTextLengths.description,
   ],
 }
 
 /** A whole number with commas. `toLocaleString` loads all locales, which takes 15 ms of a start. */
-export function written(count: number): string {
+export function withCommas(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
-const labelOf = (item: unknown): string =>
+const definitionLabel = (item: unknown): string =>
   typeof (item as Definition | null)?.name === 'string'
     ? quote((item as { name: string }).name)
     : quote(JSON.stringify(item) ?? 'undefined')
@@ -293,7 +293,7 @@ function quotedName(text: Buffer): string {
 const maxTtlMs = 86_400_000
 
 /** A TTL in milliseconds. One that cannot be understood counts as 0. */
-function millisecondsOf(text: Buffer): number {
+function readTtl(text: Buffer): number {
   const ttl = jsonValue(text.toString())
   return typeof ttl === 'number' && ttl > 0 ? Math.floor(Math.min(ttl, maxTtlMs)) : 0
 }

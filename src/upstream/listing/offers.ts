@@ -23,7 +23,7 @@ export function joinOffers(servers: readonly ServerOffers[]): Offers {
     ...(servers.some(runTasks) && { tasks: servedTasks }),
     ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions.map((name) => [name, {}])) }),
   }
-  return { capabilities, instructions: joined(servers) }
+  return { capabilities, instructions: joinInstructions(servers) }
 }
 
 /** Task capabilities for session-based clients. Listing is omitted: a server would list all its callers' tasks. */
@@ -33,30 +33,30 @@ const runTasks = ({ capabilities }: ServerOffers): boolean =>
   asRecord(asRecord(asRecord(capabilities.tasks).requests).tools).call !== undefined
 
 /** Joins the instructions. Leaves out those that do not fit, as a whole, because half a sentence may mislead. */
-function joined(servers: readonly ServerOffers[]): string {
+function joinInstructions(servers: readonly ServerOffers[]): string {
   const sections = servers
     .filter(({ instructions }) => instructions !== '')
     .map(({ name, instructions }) => ({
       name,
       text: `## ${name}\n${belowOurs(instructions.slice(0, maxAdvice)).toWellFormed()}`,
     }))
-  const all = sections.map(({ text }) => text).join(between)
+  const all = sections.map(({ text }) => text).join(sectionBreak)
   if (all.length <= maxAdviceOfAll) return all
   const parts: string[] = []
   const leftOut: string[] = []
   let room = maxAdviceOfAll - maxNotice
   for (const { name, text } of sections) {
-    const length = between.length + text.length
+    const length = sectionBreak.length + text.length
     if (length > room) leftOut.push(name)
     else {
       room -= length
       parts.push(text)
     }
   }
-  return [noticeOf(leftOut), ...parts].join(between)
+  return [noticeOf(leftOut), ...parts].join(sectionBreak)
 }
 
-const between = '\n\n'
+const sectionBreak = '\n\n'
 
 /** Says whose instructions are left out. It comes first: after a section, it would seem to be written by that server. */
 function noticeOf(names: readonly string[]): string {

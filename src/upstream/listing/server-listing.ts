@@ -45,7 +45,7 @@ const listWithinMs = 30_000
 /** How long lists are cached at least, so that a TTL of 0 does not turn each list request into one to the server. */
 const minTtlMs = 1_000
 /** How often a server is asked for lists that it failed to return, if somebody needs them. */
-const retryMs = 10_000
+const missingRetryMs = 10_000
 /** How often to check whether somebody has signed in. */
 const signInMs = 5_000
 
@@ -164,7 +164,7 @@ export class ServerListing implements AsyncDisposable {
   }
 
   #mayComplete(): boolean {
-    return this.missing.length > 0 && this.#settings.clock.monotonic() - this.#requestedAt > retryMs
+    return this.missing.length > 0 && this.#settings.clock.monotonic() - this.#requestedAt > missingRetryMs
   }
 
   /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
@@ -217,7 +217,7 @@ export class ServerListing implements AsyncDisposable {
 
   async #fetch(open: InitializedConnection): Promise<void> {
     const { server, limits, redact, clock, log } = this.#settings
-    using limit = deadline(clock, listWithinMs, () => tooSlow(server))
+    using limit = deadline(clock, listWithinMs, () => listTimeout(server))
     this.behind = false
     this.#requestedAt = clock.monotonic()
     let spentMs = 0
@@ -304,7 +304,7 @@ export class ServerListing implements AsyncDisposable {
   }
 }
 
-function tooSlow(server: string): ToolwayError {
+function listTimeout(server: string): ToolwayError {
   const sentence = `${server} did not return its lists within ${listWithinMs / 1000} s (a fixed limit).`
   return new ToolwayError('TIMEOUT', sentence, { server })
 }
@@ -320,11 +320,11 @@ export const listDigest = memoizeByObject((entries: readonly Entry[]): string =>
 })
 
 /** How many refreshes are allowed without a pause, because changes come in small bursts. */
-const atOnce = 2
+const freeRefreshes = 2
 /** The cost of lists for which changes in a small burst need no pauses. */
 const maxFreeMs = 1_000
-const firstPauseMs = 100
-const maxPauseMs = 30_000
+const firstRefreshPauseMs = 100
+const maxRefreshPauseMs = 30_000
 /** The length of a quiet period, as a multiple of the current pause. */
 const quietPauses = 10
 
@@ -341,12 +341,12 @@ class RefreshThrottle {
   }
 
   get #firstMs(): number {
-    return Math.max(firstPauseMs, this.costMs)
+    return Math.max(firstRefreshPauseMs, this.costMs)
   }
 
   get #pauseMs(): number {
-    if (this.#inARow <= atOnce) return Math.max(0, this.costMs - maxFreeMs)
-    return backoffMs(this.#inARow - atOnce - 1, { firstMs: this.#firstMs, maxMs: maxPauseMs })
+    if (this.#inARow <= freeRefreshes) return Math.max(0, this.costMs - maxFreeMs)
+    return backoffMs(this.#inARow - freeRefreshes - 1, { firstMs: this.#firstMs, maxMs: maxRefreshPauseMs })
   }
 
   /** Milliseconds to wait before the next refresh. Grows with each notification until there is a quiet period. */

@@ -37,11 +37,11 @@ const maxPolled = 16
 /** How long a call waits for a new connection's lists. */
 const listedWithinMs = 10_000
 /** The maximum number of callers with their own listing, of all and of one principal. Others see the common listing. */
-const maxCallers = 256
+const maxCallerListings = 256
 const maxPerPrincipal = 64
 /** Max size of these listings together. Beyond it, the callers with the largest listings see the common one. */
 const maxCallerBytes = 64 * 1024 * 1024
-const nowhere = { load: async () => undefined, save: async () => {} }
+const noStore = { load: async () => undefined, save: async () => {} }
 
 /**
  * All listings of one server: one for each kind of client, and those of callers that have connections for themselves. A
@@ -219,7 +219,7 @@ export class ServerListings implements AsyncDisposable {
     // It is not stored, because it ends with the connection.
     const listing = this.#create({
       capabilities,
-      store: nowhere,
+      store: noStore,
       connection: () => managed,
       current: () => (managed.current === open ? open : undefined),
       onNews: () => this.#onCallerNews(key, open),
@@ -275,7 +275,7 @@ export class ServerListings implements AsyncDisposable {
   #makeRoomFor(newcomer: Caller): void {
     const all = [...this.#byCaller.values()]
     const same = hasShare(newcomer) ? all.filter(({ caller }) => caller.principal === newcomer.principal) : []
-    const [oldest] = same.length >= maxPerPrincipal ? same : all.length >= maxCallers ? all : []
+    const [oldest] = same.length >= maxPerPrincipal ? same : all.length >= maxCallerListings ? all : []
     if (oldest) this.#remove(oldest)
   }
 

@@ -11,17 +11,17 @@ export interface Challenge {
   readonly error?: string
 }
 
-const maxLength = 8 * 1024
+const maxChallengeLength = 8 * 1024
 
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const headerToken = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const schemeOrParameter = new RegExp(
-  `\\s*(?:(${token})\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|(${token}))|(${token})(?=\\s|,|$))\\s*,?`,
+  `\\s*(?:(${headerToken})\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|(${headerToken}))|(${headerToken})(?=\\s|,|$))\\s*,?`,
   'y',
 )
 
 export function readChallenge(status: number, headers: readonly string[]): Challenge {
   for (const header of headers) {
-    const parameters = header.length > maxLength ? undefined : bearerParameters(header)
+    const parameters = header.length > maxChallengeLength ? undefined : bearerParameters(header)
     if (!parameters) continue
     const scopes = scopesIn(parameters.get('scope'))
     return {

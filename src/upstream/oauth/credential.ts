@@ -59,7 +59,7 @@ export class Credential implements RequestAuthorizer {
   }
 
   header(): string | undefined | Promise<string | undefined> {
-    if (this.#state === 'valid' && this.#isRecent(this.#readAt, rereadMs)) return bearer(this.#grant as Grant)
+    if (this.#state === 'valid' && this.#isRecent(this.#readAt, rereadMs)) return bearerHeader(this.#grant as Grant)
     this.#finding ??= this.#find()
       .catch((error) => this.#goOn(error))
       .finally(() => {
@@ -67,7 +67,7 @@ export class Credential implements RequestAuthorizer {
         this.#readAt = this.#now
       })
     return this.#finding.then((grant) => {
-      if (grant) return bearer(grant)
+      if (grant) return bearerHeader(grant)
       if (this.#state === 'rejected') throw this.#required?.error
       return undefined
     })
@@ -76,7 +76,7 @@ export class Credential implements RequestAuthorizer {
   async refused(challenge: Challenge, sent: string | undefined): Promise<boolean> {
     if (challenge.status === 403 && challenge.error !== 'insufficient_scope') return false
     // A concurrent request has already renewed the token.
-    if (this.#grant && bearer(this.#grant) !== sent) return true
+    if (this.#grant && bearerHeader(this.#grant) !== sent) return true
     this.#replacing ??= this.#replace(challenge, sent).finally(() => {
       this.#replacing = undefined
     })
@@ -128,7 +128,7 @@ export class Credential implements RequestAuthorizer {
     const { grants } = this.#server.parts
     const before = await this.#demand()
     const stored = await this.#storedFor(before)
-    if (stored && bearer(stored) !== sent && !this.#isEnding(stored)) return this.#take(stored) !== undefined
+    if (stored && bearerHeader(stored) !== sent && !this.#isEnding(stored)) return this.#take(stored) !== undefined
     const isLacking = challenge.status === 403
     const demand = await this.#remember(before, challenge, isLacking ? (stored?.scopes ?? []) : undefined)
     if (!this.#isOwn && (isLacking || !stored))
@@ -184,7 +184,7 @@ export class Credential implements RequestAuthorizer {
       log.debug({ server: this.holder.server }, 'token renewed')
       return next
     } catch (error) {
-      const problem = problemOf(error)
+      const problem = asOAuthError(error)
       if (problem.unreachable && stored && !this.#isOver(stored)) return this.#take(stored)
       if (!problem.unreachable) this.#grant = undefined
       // Keep the grant after other errors: a wrong client secret, for example, can be corrected in the configuration.
@@ -238,12 +238,12 @@ export class Credential implements RequestAuthorizer {
   }
 
   #refusal(error: unknown, why: string): ToolwayError {
-    const { unreachable, message } = problemOf(error)
+    const { unreachable, message } = asOAuthError(error)
     return unreachable ? tokenUnavailable(this.holder, message, error) : this.#require(`${why}: ${message}`, error)
   }
 
   #require(why: string, cause?: unknown): ToolwayError {
-    const error = authRequired(this.holder, why, this.#isOwn, cause)
+    const error = authRequiredError(this.holder, why, this.#isOwn, cause)
     if (this.#required?.error.message !== error.message)
       this.#server.parts.log.warn({ server: this.holder.server }, error.message)
     this.#required = { error, at: this.#now }
@@ -272,12 +272,12 @@ export class Credential implements RequestAuthorizer {
   }
 }
 
-const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
+const bearerHeader = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
 
 /** Formats scopes for a message. They are truncated, because the server chooses the text and callers may be models. */
 const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ').slice(0, 200)})` : '')
 
-function problemOf(error: unknown): OAuthError {
+function asOAuthError(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error
   throw error
 }
@@ -286,7 +286,12 @@ function problemOf(error: unknown): OAuthError {
  * The error if there is no valid token. Callers and operators read it, so it says who can do what. A sign-in is not
  * possible for a server with the client's own credentials (`itself`).
  */
-function authRequired({ server, principal }: GrantHolder, why: string, itself: boolean, cause: unknown): ToolwayError {
+function authRequiredError(
+  { server, principal }: GrantHolder,
+  why: string,
+  itself: boolean,
+  cause: unknown,
+): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
   const remedy = itself
     ? `The operator has to check mcpServers.${server}.auth`

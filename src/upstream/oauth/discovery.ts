@@ -5,7 +5,7 @@ import { configuredHeaders, discardBody } from '../transports/http-channel.ts'
 import { Http1Channel } from '../transports/http1/channel.ts'
 import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
 import type { ProtectedServer } from './grants.ts'
-import { OAuthError, type OAuthHttp, parseProtectedUrl, quoted, type Reach, unreachable } from './web.ts'
+import { OAuthError, type OAuthHttp, parseProtectedUrl, quoteAddress, type Reach, unreachableError } from './web.ts'
 
 /** The authorization server for an MCP server, and what to request from it. */
 export interface DiscoveredIssuer {
@@ -34,8 +34,8 @@ export async function discoverIssuer(
 
 function chooseIssuer(issuers: readonly string[], only: string | undefined, before: string | undefined): string {
   if (only !== undefined && !issuers.some((issuer) => isSameButSlash(issuer, only))) {
-    const registered = `the client is registered with ${quoted(only)} instead`
-    throw new OAuthError(`no request was sent to its authorization server, ${quoted(issuers[0])}: ${registered}`)
+    const registered = `the client is registered with ${quoteAddress(only)} instead`
+    throw new OAuthError(`no request was sent to its authorization server, ${quoteAddress(issuers[0])}: ${registered}`)
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
 }
@@ -43,16 +43,16 @@ function chooseIssuer(issuers: readonly string[], only: string | undefined, befo
 /** Whether two issuers differ in a trailing slash at most: some servers add one when they name their issuer. */
 const isSameButSlash = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
-const words = z.array(z.string())
+const textArray = z.array(z.string())
 
 const publishedIssuer = z.looseObject({
   issuer: z.string(),
   authorization_endpoint: z.string().optional(),
   token_endpoint: z.string(),
   registration_endpoint: z.string().optional(),
-  scopes_supported: words.optional(),
-  code_challenge_methods_supported: words.optional(),
-  token_endpoint_auth_methods_supported: words.optional(),
+  scopes_supported: textArray.optional(),
+  code_challenge_methods_supported: textArray.optional(),
+  token_endpoint_auth_methods_supported: textArray.optional(),
   client_id_metadata_document_supported: z.boolean().optional(),
   authorization_response_iss_parameter_supported: z.boolean().optional(),
 })
@@ -63,14 +63,14 @@ export type IssuerMetadata = ReturnType<typeof readIssuer>
 /** Fetches an issuer's metadata, and verifies that it names exactly this issuer. */
 export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reach): Promise<IssuerMetadata> {
   const at = parseProtectedUrl(issuer, 'its issuer')
-  if (at.search !== '' || at.hash !== '') throw new OAuthError(`invalid issuer ${quoted(issuer)}`)
+  if (at.search !== '' || at.hash !== '') throw new OAuthError(`invalid issuer ${quoteAddress(issuer)}`)
   for (const place of issuerPlaces(at)) {
     const { status, body } = await web.get(place, reach)
     if (status >= 400 && status < 500) continue
     if (status !== 200) throw new OAuthError(`${at.origin} is unavailable (HTTP ${status})`, { unreachable: true })
     return readIssuer(body, issuer, at)
   }
-  throw new OAuthError(`${quoted(issuer)} publishes no authorization server metadata`)
+  throw new OAuthError(`${quoteAddress(issuer)} publishes no authorization server metadata`)
 }
 
 /** The possible URLs of an issuer's metadata. The well-known part precedes the path; OpenID Connect also appends it. */
@@ -88,7 +88,9 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL) {
   const found = parsed.data
   if (found.issuer !== issuer) {
     const advice = isSameButSlash(found.issuer, issuer) ? `; if that is correct, set auth.issuer to it` : ''
-    throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}${advice}`)
+    throw new OAuthError(
+      `the metadata for ${quoteAddress(issuer)} names another issuer, ${quoteAddress(found.issuer)}${advice}`,
+    )
   }
   const endpoint = (address: string, what: string): URL => {
     const url = parseProtectedUrl(address, `its ${what}`)
@@ -124,7 +126,7 @@ interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
   readonly issuers?: readonly string[]
 }
 
-const wellKnown = '/.well-known/oauth-protected-resource'
+const resourceWellKnown = '/.well-known/oauth-protected-resource'
 
 /**
  * Finds a server's metadata: at the URL in its challenge, else at its path, else at its root. If there is no metadata
@@ -147,7 +149,9 @@ async function resourceMetadata(
       throw new OAuthError(`its metadata at ${place.origin}${place.pathname} is not valid resource metadata`)
     const { resource, authorization_servers: issuers, scopes_supported: scopes } = parsed.data
     if (!isFor(resource, server))
-      throw new OAuthError(`its metadata is for another resource, ${quoted(resource)}, which could misuse the token`)
+      throw new OAuthError(
+        `its metadata is for another resource, ${quoteAddress(resource)}, which could misuse the token`,
+      )
     return { resource, issuers, scopes: scopes && scopesIn(scopes.join(' ')) }
   }
   return { resource: `${server.origin}${server.pathname === '/' ? '' : server.pathname}` }
@@ -161,7 +165,7 @@ function resourcePlaces(server: URL, named: string | undefined): URL[] {
     return [place]
   }
   const path = server.pathname.replace(/\/$/, '')
-  const paths = path === '' ? [wellKnown] : [`${wellKnown}${path}`, wellKnown]
+  const paths = path === '' ? [resourceWellKnown] : [`${resourceWellKnown}${path}`, resourceWellKnown]
   return paths.map((at) => new URL(at, server.origin))
 }
 
@@ -207,6 +211,6 @@ export async function challengeOf(
     const { status } = head
     return status === 401 || status === 403 ? readChallenge(status, head.all('www-authenticate')) : undefined
   } catch (cause) {
-    throw cause instanceof OAuthError ? cause : unreachable(server, cause)
+    throw cause instanceof OAuthError ? cause : unreachableError(server, cause)
   }
 }

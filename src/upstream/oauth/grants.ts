@@ -84,7 +84,7 @@ export class Grants {
   }
 
   ended(holder: GrantHolder, issuer: string): Promise<void> {
-    return this.#vault.remove(keyText(grantKey(holder, issuer)))
+    return this.#vault.remove(vaultKey(grantKey(holder, issuer)))
   }
 
   clientOf(server: string, issuer: string): Promise<OAuthClient | undefined> {
@@ -98,7 +98,7 @@ export class Grants {
   /** Removes a registered client, so that the next sign-in registers another one. */
   async unregistered(server: string, issuer: string, id: string | undefined): Promise<void> {
     const client = await this.clientOf(server, issuer)
-    if (client?.id === id) await this.#vault.remove(keyText(['client', issuer, server]))
+    if (client?.id === id) await this.#vault.remove(vaultKey(['client', issuer, server]))
   }
 
   /** Removes all data for a server, for one principal or for all. Returns the number of removed grants. */
@@ -107,7 +107,7 @@ export class Grants {
       if (key[2] !== server) return false
       return principal === undefined || (key[0] !== 'client' && key[4] === principal)
     })
-    await Promise.all(keys.map((key) => this.#vault.remove(keyText(key))))
+    await Promise.all(keys.map((key) => this.#vault.remove(vaultKey(key))))
     return keys.filter(([kind]) => kind === 'grant').length
   }
 
@@ -126,12 +126,12 @@ export class Grants {
   }
 
   async #read<T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> {
-    const text = await this.#vault.read(keyText(key))
+    const text = await this.#vault.read(vaultKey(key))
     return text === undefined ? undefined : schema.safeParse(jsonValue(text)).data
   }
 
   #write(key: Key, value: object): Promise<void> {
-    return this.#vault.write(keyText(key), JSON.stringify(value))
+    return this.#vault.write(vaultKey(key), JSON.stringify(value))
   }
 }
 
@@ -140,7 +140,7 @@ export const grantLock = (holder: GrantHolder, issuer: string): string => `grant
 /** The parts of a key in the vault: kind, issuer, server, URL, principal. */
 type Key = readonly string[]
 
-const keyText = (key: Key): string => JSON.stringify(key)
+const vaultKey = (key: Key): string => JSON.stringify(key)
 
 const holderKey = ({ server, url, principal }: GrantHolder): Key => [server, url, principal]
 const grantKey = (holder: GrantHolder, issuer: string): Key => ['grant', issuer, ...holderKey(holder)]

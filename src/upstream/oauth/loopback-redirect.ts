@@ -14,7 +14,7 @@ export interface LoopbackRedirect extends AsyncDisposable {
   wait<T>(take: (answer: URLSearchParams) => Promise<T> | undefined, signal: AbortSignal): Promise<T>
 }
 
-const path = '/callback'
+const loopbackPath = '/callback'
 
 /** Opens a local redirect, preferably on the port of an earlier sign-in, which the client may be registered with. */
 export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
@@ -22,22 +22,22 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
     if (port === 0) throw error
     return listening(0)
   })
-  const redirect = new URL(path, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const redirect = new URL(loopbackPath, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
   return {
     redirect,
     async wait(take, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof take>>>()
       server.on('request', (request, response) => {
         const url = URL.parse(request.url ?? '', redirect.href)
-        const taken = request.method === 'GET' && url?.pathname === path ? take(url.searchParams) : undefined
-        if (!taken) return answer(response, 404, 'No sign-in is waiting for this response.')
+        const taken = request.method === 'GET' && url?.pathname === loopbackPath ? take(url.searchParams) : undefined
+        if (!taken) return answerPage(response, 404, 'No sign-in is waiting for this response.')
         taken.then(
           (outcome) => {
-            answer(response, 200, 'You are signed in. You can close this page and return to Toolway.')
+            answerPage(response, 200, 'You are signed in. You can close this page and return to Toolway.')
             resolve(outcome as never)
           },
           (error: unknown) => {
-            answer(response, 400, `Sign-in failed: ${(error as Error).message}.`)
+            answerPage(response, 400, `Sign-in failed: ${(error as Error).message}.`)
             reject(error)
           },
         )
@@ -47,12 +47,12 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
     async [Symbol.asyncDispose]() {
       server.close()
       // Close connections later, because the last page may still be on its way to the browser.
-      setTimeout(() => server.closeAllConnections(), lingerMs).unref()
+      setTimeout(() => server.closeAllConnections(), pageLingerMs).unref()
     },
   }
 }
 
-const lingerMs = 500
+const pageLingerMs = 500
 
 async function listening(port: number): Promise<Server> {
   const server = createServer({ requestTimeout: 5_000 })
@@ -61,7 +61,7 @@ async function listening(port: number): Promise<Server> {
   return server
 }
 
-function answer(response: ServerResponse, status: number, sentence: string): void {
+function answerPage(response: ServerResponse, status: number, sentence: string): void {
   const { headers, body } = plainPage(sentence)
   response.writeHead(status, { ...headers, connection: 'close' }).end(body)
 }

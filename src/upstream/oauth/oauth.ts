@@ -55,9 +55,9 @@ export class OAuth {
 
   /** The credential for a server, shared by its connections; undefined for servers without OAuth. */
   authorize(server: string, config: ServerConfig, principal?: string): RequestAuthorizer | undefined {
-    const settings = settingsOf(config)
+    const settings = oauthSettings(config)
     if (!settings) return undefined
-    const holder = holderOf(server, config, settings, principal)
+    const holder = grantHolder(server, config, settings, principal)
     const key = JSON.stringify([holder, settings])
     const known = this.#credentials.get(key)
     const credential = known ?? new Credential(new ProtectedServer(holder, settings, this.#parts))
@@ -136,18 +136,18 @@ export class OAuth {
 /** The maximum number of credentials in memory. Beyond it, the least recently used one is dropped. */
 const maxCredentials = 4_096
 
-const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
+const oauthSettings = (config: ServerConfig): OAuthSettings | undefined =>
   config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
 
 /** The holder of a server's grant. A grant that all principals share has no principal. */
-const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): GrantHolder => ({
+const grantHolder = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): GrantHolder => ({
   server,
   url: config.transport === 'stdio' ? '' : new URL(config.url).href,
   principal: settings.perPrincipal ? principal : '',
 })
 
 function signInSettings(server: string, config: ServerConfig, principal?: string) {
-  const settings = settingsOf(config)
+  const settings = oauthSettings(config)
   if (!settings || config.transport === 'stdio') {
     const sentence = `${server} does not use OAuth: set mcpServers.${server}.auth.type to oauth.`
     throw new ToolwayError('INVALID_ARGUMENTS', sentence)
@@ -157,7 +157,7 @@ function signInSettings(server: string, config: ServerConfig, principal?: string
     throw new ToolwayError('INVALID_ARGUMENTS', sentence)
   }
   const { headers, transport: kind } = config
-  return { settings, holder: holderOf(server, config, settings, principal), headers, kind }
+  return { settings, holder: grantHolder(server, config, settings, principal), headers, kind }
 }
 
 function signInRefusal(server: string | undefined, error: unknown): unknown {

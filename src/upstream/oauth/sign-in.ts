@@ -5,7 +5,7 @@ import type { Challenge } from './authorization.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
 import { type AuthDemand, type Grant, grantLock, type OAuthClient, type ProtectedServer } from './grants.ts'
 import { preferredAuthMethods, requestGrant, scopeParameter, scopesToAsk } from './tokens.ts'
-import { codeIn, isClientRejected, isSameSite, OAuthError, quoted } from './web.ts'
+import { codeIn, isClientRejected, isSameSite, OAuthError, quoteAddress } from './web.ts'
 
 /**
  * Begins a sign-in: finds the authorization server, and the client to use with it. `askChallenge` fetches the server's
@@ -22,9 +22,11 @@ export async function beginSignIn(
   const resourceMetadata = fresh?.resourceMetadata ?? demand.resourceMetadata
   const found = await discoverIssuer(server, demand.issuer, { status: 401, resourceMetadata })
   const { issuer } = found
-  if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no authorization endpoint`)
+  if (!issuer.authorize) throw new OAuthError(`${quoteAddress(issuer.issuer)} has no authorization endpoint`)
   if (!issuer.pkce) {
-    throw new OAuthError(`${quoted(issuer.issuer)} does not support PKCE with S256, without which a code can be stolen`)
+    throw new OAuthError(
+      `${quoteAddress(issuer.issuer)} does not support PKCE with S256, without which a code can be stolen`,
+    )
   }
   if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
   const challenged = demand.scopes ?? fresh?.scopes?.slice()
@@ -109,7 +111,7 @@ export class SignIn {
     const request = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
     return requestGrant(this.#server, issuer, client, request, {
       grant_type: 'authorization_code',
-      code: codeOf(answer, issuer),
+      code: authorizationCode(answer, issuer),
       redirect_uri: redirect.href,
       code_verifier: this.#verifier,
     })
@@ -140,7 +142,7 @@ const scopeErrors: ReadonlySet<string | undefined> = new Set(['invalid_scope', '
 function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
   if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
   throw new OAuthError(
-    `${quoted(issuer)} uses another site for sign-in, ${authorize.origin}; if that is correct, set auth.issuer to that site`,
+    `${quoteAddress(issuer)} uses another site for sign-in, ${authorize.origin}; if that is correct, set auth.issuer to that site`,
   )
 }
 
@@ -150,13 +152,13 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
 }
 
 /** The code in an authorization response. `iss` is verified first, whenever it is present (RFC 9207). */
-function codeOf(answer: URLSearchParams, issuer: IssuerMetadata): string {
+function authorizationCode(answer: URLSearchParams, issuer: IssuerMetadata): string {
   if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the response has a duplicate parameter')
   const from = answer.get('iss')
   if (from === null && issuer.namesItself)
-    throw new OAuthError(`the response does not name its issuer, ${quoted(issuer.issuer)}`)
+    throw new OAuthError(`the response does not name its issuer, ${quoteAddress(issuer.issuer)}`)
   if (from !== null && from !== issuer.issuer)
-    throw new OAuthError(`the response is from another authorization server, ${quoted(from)}`)
+    throw new OAuthError(`the response is from another authorization server, ${quoteAddress(from)}`)
   if (answer.has('error')) {
     const code = codeIn(answer.get('error'))
     throw new OAuthError(`the authorization server rejected the sign-in${code ? ` (${code})` : ''}`, { code })

@@ -141,7 +141,7 @@ export async function obtainGrant(
 }
 
 /** The scope that requests a refresh token, if the authorization server supports it and no scopes are configured. */
-const offline = 'offline_access'
+const offlineScope = 'offline_access'
 
 /**
  * The scopes to request: the configured ones, else those that the server named in its challenge, else all that it
@@ -153,9 +153,9 @@ export function scopesToAsk(
   { issuer, scopes: supported }: DiscoveredIssuer,
   { scopes: challenged, more = [] }: AuthDemand,
 ): string[] {
-  const refreshable = !configured && issuer.scopes.includes(offline) ? [offline] : []
+  const refreshable = !configured && issuer.scopes.includes(offlineScope) ? [offlineScope] : []
   const scopes = [...new Set([...(configured ?? challenged ?? supported ?? []), ...more, ...refreshable])]
-  return grant === 'client_credentials' ? scopes.filter((scope) => scope !== offline) : scopes
+  return grant === 'client_credentials' ? scopes.filter((scope) => scope !== offlineScope) : scopes
 }
 
 export const scopeParameter = (scopes: readonly string[]): Record<string, string> =>

@@ -34,15 +34,15 @@ export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
 
 /** Quotes an untrusted URL or host, in which some letters look like those of another site. */
-export const quoted = (text: unknown): string => quoteAscii(String(text), 200)
+export const quoteAddress = (text: unknown): string => quoteAscii(String(text), 200)
 
 /** Parses a URL that credentials may be sent to: https, or loopback. `what` names the URL in the error. */
 export function parseProtectedUrl(text: string, what: string): URL {
   // Check the text itself, because messages show it: the URL parser drops line breaks and encodes non-ASCII characters.
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text))
-    throw new OAuthError(`${what} is not a valid URL: ${quoted(text)}`)
+    throw new OAuthError(`${what} is not a valid URL: ${quoteAddress(text)}`)
   const url = new URL(text)
-  if (!isProtected(url)) throw new OAuthError(`${what} does not use https: ${quoted(url.origin)}`)
+  if (!isProtected(url)) throw new OAuthError(`${what} does not use https: ${quoteAddress(url.origin)}`)
   if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains credentials`)
   return url
 }
@@ -63,10 +63,10 @@ export interface OAuthHttpResponse {
 /** Which addresses may be used: a public server must not make Toolway access private addresses. */
 export type Reach = 'public' | 'private'
 
-const timeoutMs = 10_000
+const respondWithinMs = 10_000
 /** The maximum size of a response, about 100 times what servers publish. */
-const maxBytes = 256 * 1024
-const maxRedirects = 3
+const maxResponseBytes = 256 * 1024
+const maxMetadataRedirects = 3
 
 /** Fetches metadata and tokens. The URLs come from servers, so hosts, redirects, size and time are all limited. */
 export class OAuthHttp {
@@ -88,7 +88,7 @@ export class OAuthHttp {
       // Refuse a redirect to another origin, because that origin could then impersonate this one.
       if (next?.origin !== url.origin)
         throw new OAuthError(`${url.origin} redirects to another origin, and such redirects are not followed`)
-      if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too many times`)
+      if (redirects === maxMetadataRedirects) throw new OAuthError(`${url.origin} redirects too many times`)
       at = next
     }
   }
@@ -106,9 +106,9 @@ export class OAuthHttp {
 
   async #ask(url: URL, reach: Reach, request: OAuthRequest): Promise<OAuthHttpResponse & { location?: string }> {
     parseProtectedUrl(url.href, 'an authorization server URL')
-    const slow = `${url.origin} did not answer within ${timeoutMs / 1000} s (a fixed limit)`
-    using limit = deadline(this.#clock, timeoutMs, () => new OAuthError(slow, { unreachable: true }))
-    const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
+    const slow = `${url.origin} did not answer within ${respondWithinMs / 1000} s (a fixed limit)`
+    using limit = deadline(this.#clock, respondWithinMs, () => new OAuthError(slow, { unreachable: true }))
+    const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxResponseBytes / 1024} KiB`)
     const accepts = (status: number) => status < 300 || status >= 400
     try {
       const { createHttpClient, pinnedLookup } = await import('../../egress/http-client.ts')
@@ -119,13 +119,13 @@ export class OAuthHttp {
       const path = url.pathname + url.search
       const response = await client.fetchText(
         { ...request, path, signal: limit.signal },
-        { maxBytes, tooLarge, accepts },
+        { maxBytes: maxResponseBytes, tooLarge, accepts },
       )
       const { status, headers, text } = response
       if (text === undefined) return { status, body: undefined, location: String(headers.location ?? '') }
       return { status, body: parseJson(text) }
     } catch (thrown) {
-      throw thrown instanceof OAuthError ? thrown : unreachable(url, thrown)
+      throw thrown instanceof OAuthError ? thrown : unreachableError(url, thrown)
     }
   }
 }
@@ -141,7 +141,7 @@ async function checkHost({ hostname }: URL, reach: Reach, byProxy: boolean): Pro
     return place === 'reserved' || (place === 'private' && reach === 'public')
   })
   if (!bad) return found
-  const sentence = `${quoted(hostname)} resolves to a private or reserved address, but a public server referred to it`
+  const sentence = `${quoteAddress(hostname)} resolves to a private or reserved address, but a public server referred to it`
   throw new OAuthError(sentence)
 }
 
@@ -159,7 +159,7 @@ async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Looku
     return await lookup(host, { all: true, order: 'ipv4first' })
   } catch (cause) {
     if (mayBeUnknown) return []
-    throw new OAuthError(`${quoted(host)} cannot be resolved`, { unreachable: true, cause })
+    throw new OAuthError(`${quoteAddress(host)} cannot be resolved`, { unreachable: true, cause })
   }
 }
 
@@ -171,7 +171,7 @@ export async function reachOf(server: URL, range = rangeOf): Promise<Reach> {
   return inside ? 'private' : 'public'
 }
 
-export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
+export function unreachableError({ origin }: URL, thrown: unknown): OAuthError {
   const cause = thrown instanceof NoResponse ? thrown.cause : thrown
   const explained = cause instanceof ProxyError || cause instanceof ToolwayError
   const why = explained ? `: ${cause.message.replace(/\.$/, '')}` : ` (${failureReason(cause)})`

@@ -14,7 +14,7 @@ interface Turn {
 }
 
 /** How long a call that sends no messages makes others wait. */
-const silenceMs = 250
+const turnSilenceMs = 250
 
 interface CallTurnsOptions {
   /**
@@ -156,7 +156,7 @@ export class CallTurns {
   #listen(): void {
     this.#silence?.[Symbol.dispose]()
     this.#isSilent = false
-    this.#silence = this.#clock.after(silenceMs, () => {
+    this.#silence = this.#clock.after(turnSilenceMs, () => {
       this.#isSilent = true
       if (this.#waiting.size > 0) void this.#passIfRead()
     })

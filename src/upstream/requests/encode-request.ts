@@ -31,7 +31,7 @@ export interface RequestSpec {
 export function encodeRequest(open: InitializedConnection, spec: RequestSpec): RpcRequest {
   const { method, name, meta = {}, signal, repeatable, peer, trace, progressed, onStreamNotification } = spec
   const { members = [] } = spec
-  const all = spec.rest ? [...members, ...restOf(spec, open)] : members
+  const all = spec.rest ? [...members, ...encodeRest(spec, open)] : members
   const modern = open.handshake.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
   return {
@@ -47,7 +47,7 @@ export function encodeRequest(open: InitializedConnection, spec: RequestSpec): R
       }
       const bare = Object.keys(whole).length === 0
       if (all.length === 0) return bare ? undefined : Buffer.from(`{"_meta":${JSON.stringify(whole)}}`)
-      return Buffer.concat([brace, ...all, bare ? closing : Buffer.from(`,"_meta":${JSON.stringify(whole)}}`)])
+      return Buffer.concat([openBrace, ...all, bare ? closeBrace : Buffer.from(`,"_meta":${JSON.stringify(whole)}}`)])
     },
     headers: modern ? { ...standardHeaders(method, name), ...spec.headers, ...trace } : trace && { ...trace },
     signal,
@@ -59,11 +59,11 @@ export function encodeRequest(open: InitializedConnection, spec: RequestSpec): R
   }
 }
 
-const brace = Buffer.from('{')
-const closing = Buffer.from('}')
+const openBrace = Buffer.from('{')
+const closeBrace = Buffer.from('}')
 
 /** Encodes the members in `rest`, keeping only those that the server's protocol revision defines (V1). */
-function restOf({ method, rest, capabilities }: RequestSpec, { handshake }: InitializedConnection): Buffer[] {
+function encodeRest({ method, rest, capabilities }: RequestSpec, { handshake }: InitializedConnection): Buffer[] {
   const { protocolVersion, capabilities: offered } = handshake
   const level = rest && clientMessages[method]
   if (!level) return []

@@ -19,7 +19,7 @@ import { paramHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import type { CallerUse } from '../connection/pooled-connection.ts'
 import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
-import { written } from '../listing/list-reader.ts'
+import { withCommas } from '../listing/list-reader.ts'
 import type { UpstreamServerOptions } from '../server-options.ts'
 import { LimitExceeded, unansweredError } from '../transports/transport-errors.ts'
 import { encodeRequest, type RequestSpec } from './encode-request.ts'
@@ -32,11 +32,11 @@ import {
   unsealedRest,
 } from './input-required.ts'
 import type { UpstreamSubscriptions } from './subscriptions.ts'
-import { relayTask, resultOfTask, startedTask, startedTaskId, taskLifetimeMs } from './tasks.ts'
+import { relayTask, resultOfTask, sealStartedTask, startedTaskId, taskLifetimeMs } from './tasks.ts'
 
 /** What a server does for the calls of its entries. */
 export interface ForwardingPort {
-  use(call: CallerUse & Call, work: Work): Promise<ResultMessage>
+  use(call: CallerUse & Call, work: ForwardedWork): Promise<ResultMessage>
   readonly subscriptions: UpstreamSubscriptions
   /** Called when a request was answered, with its duration. */
   answered(ms: number): void
@@ -46,7 +46,7 @@ export interface ForwardingPort {
   exceeded(limit: LimitExceeded, method: string, name: string): void
 }
 
-type Work = (open: InitializedConnection) => Promise<ResultMessage>
+type ForwardedWork = (open: InitializedConnection) => Promise<ResultMessage>
 
 /** A call, and the connection that it used: updates to a task arrive on the connection that started the task. */
 interface UsedCall {
@@ -111,7 +111,7 @@ export class EntryForwarder {
 
   async #forward(about: About, call: Call): Promise<Result> {
     const rest =
-      call.input.rest && unsealedRest(call.input.rest, this.#server.host.seal, bindingOf(call), this.#replica)
+      call.input.rest && unsealedRest(call.input.rest, this.#server.host.seal, stateBinding(call), this.#replica)
     const used: UsedCall = { call }
     const request = about(call)
     try {
@@ -172,7 +172,8 @@ export class EntryForwarder {
       if (type !== 'input_required') return this.#typedResult(type, answer, about, used)
       const result = checkedInputRequests(answer.result, call)
       if (!call.peer.rounds && round === maxRounds) throw this.#unusableType(type, about(call).method)
-      if (call.peer.rounds) return { body: sealedResult(result, seal, bindingOf(call), this.#replica), isError: false }
+      if (call.peer.rounds)
+        return { body: sealedResult(result, seal, stateBinding(call), this.#replica), isError: false }
       rest = { ...rest, ...(await askCaller(result, call)) }
       // Remove `unsent` from the error: the earlier rounds of this call were sent.
       answer = await this.#send({ ...about(call), rest }, used).catch((error) => {
@@ -191,7 +192,7 @@ export class EntryForwarder {
     connection.tasksUntil = Math.max(connection.tasksUntil, until)
     // The policy may change before the task ends.
     const mayUse = () => policy?.decide?.(call.caller, call.entry).allowed ?? true
-    const result = startedTask(answer.result, call, host.seal, connection.taskUpdates, mayUse)
+    const result = sealStartedTask(answer.result, call, host.seal, connection.taskUpdates, mayUse)
     return this.#result({ ...answer, result }, call)
   }
 
@@ -238,7 +239,7 @@ export class EntryForwarder {
       repeatable: readOnly || idempotent,
       progressed: target.method === 'tools/call' ? call.progressed : undefined,
     }
-    const work: Work = (open) => {
+    const work: ForwardedWork = (open) => {
       used.connection = open
       return open.connection.request(encodeRequest(open, spec))
     }
@@ -246,7 +247,7 @@ export class EntryForwarder {
     return isTold ? this.#useAndTell(call, target.method, work) : this.#use(call, target.method, work)
   }
 
-  async #use(call: CallerUse & Call, method: string, work: Work): Promise<ResultMessage> {
+  async #use(call: CallerUse & Call, method: string, work: ForwardedWork): Promise<ResultMessage> {
     const start = performance.now()
     const answer = await this.#port.use(call, work)
     this.#port.answered(performance.now() - start)
@@ -255,7 +256,7 @@ export class EntryForwarder {
   }
 
   /** While the call waits for a connection, reports progress to a caller that asked for it. */
-  async #useAndTell(call: Call, method: string, work: Work): Promise<ResultMessage> {
+  async #useAndTell(call: Call, method: string, work: ForwardedWork): Promise<ResultMessage> {
     const { name, clock } = this.#server
     const { input, peer } = call
     const began = clock.monotonic()
@@ -319,7 +320,7 @@ export class EntryForwarder {
 const asksForInput = (result: Buffer): boolean => members(result, ['inputRequests'])?.has('inputRequests') ?? true
 
 /** Binds a sealed state to one caller and one entry. */
-const bindingOf = ({ entry, caller }: Call): string =>
+const stateBinding = ({ entry, caller }: Call): string =>
   [entry.server, entry.kind, entry.name, ownerKey(caller)].join('\n')
 
 function exactSchemaOf(schemas: Descriptors['exactSchemas'], tool: string): Entry['exactSchema'] {
@@ -364,11 +365,11 @@ function checkLimits({ result, notes }: ResultMessage, method: string, server: s
     throw unansweredError(method, sentence, { server, requestOnly: true })
   }
   if (notes.blocks > maxBlocks) {
-    const many = `${written(notes.blocks)} content blocks; at most ${written(maxBlocks)} are accepted`
+    const many = `${withCommas(notes.blocks)} content blocks; at most ${withCommas(maxBlocks)} are accepted`
     throw oversized(many, new LimitExceeded('too-many-blocks', maxBlocks))
   }
   if (hasMoreValues(result, maxResultValues)) {
-    const many = `more than ${written(maxResultValues)} values`
+    const many = `more than ${withCommas(maxResultValues)} values`
     throw oversized(many, new LimitExceeded('too-many-values', maxResultValues))
   }
 }

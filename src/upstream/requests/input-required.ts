@@ -13,7 +13,7 @@ import { AmbiguousMember, definedBytes, unambiguous } from '../../wire/check-mem
 import { capabilityFor, inputRequired, isInputRequest } from '../../wire/defined-members.ts'
 import { maxMessageValues } from '../../wire/message.ts'
 import { modernRevision } from '../../wire/revisions.ts'
-import { written } from '../listing/list-reader.ts'
+import { withCommas } from '../listing/list-reader.ts'
 
 type Rest = Readonly<Record<string, unknown>> | undefined
 
@@ -35,8 +35,8 @@ export function understands({ caller, peer }: Call, type: string): boolean {
 }
 
 /** How much input a server may ask for at once. Clients send the state back in a request, whose size is limited too. */
-const maxQuestions = fixedLimits.inputRequests.value
-const maxState = fixedLimits.requestStateBytes.value
+const maxInputRequests = fixedLimits.inputRequests.value
+const maxRequestState = fixedLimits.requestStateBytes.value
 
 /**
  * Reduces the input requests in a result to the members that the protocol defines. Throws if the server asks for
@@ -47,7 +47,7 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   const refused = (why: string) =>
     new ToolwayError('INVALID_ARGUMENTS', `${server} asked for input, but ${why}`, { server })
   if (hasMoreValues(result, maxMessageValues))
-    throw refused(`with more than ${written(maxMessageValues)} values (a fixed limit).`)
+    throw refused(`with more than ${withCommas(maxMessageValues)} values (a fixed limit).`)
   let defined: Buffer
   try {
     defined = definedBytes(result, inputRequired, { revision: modernRevision }, [])
@@ -60,12 +60,12 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   if (requestState !== undefined && typeof requestState !== 'string') throw refused('its requestState is not a string.')
   if (inputRequests === undefined && requestState === undefined)
     throw refused('it sent neither inputRequests nor a requestState.')
-  if (requestState !== undefined && requestState.length > maxState)
+  if (requestState !== undefined && requestState.length > maxRequestState)
     throw refused(
-      `its requestState is longer than ${maxState / 1024} KiB (a fixed limit), which clients cannot send back.`,
+      `its requestState is longer than ${maxRequestState / 1024} KiB (a fixed limit), which clients cannot send back.`,
     )
-  if (Object.keys(asRecord(inputRequests)).length > maxQuestions)
-    throw refused(`it sent more than ${maxQuestions} requests at once (a fixed limit).`)
+  if (Object.keys(asRecord(inputRequests)).length > maxInputRequests)
+    throw refused(`it sent more than ${maxInputRequests} requests at once (a fixed limit).`)
   for (const question of Object.values(asRecord(inputRequests))) {
     const { method } = asRecord(question)
     const name = quote(String(method))

@@ -17,10 +17,10 @@ export interface ServerRequest {
 }
 
 /** Maximum number and size of open requests. A request is open until the server has read the response. */
-const maxOpen = fixedLimits.serverRequests.value
+const maxOpenRequests = fixedLimits.serverRequests.value
 const maxOpenBytes = maxMessage
 /** Maximum number of pauses by open requests together: each request pauses all calls that may have caused it. */
-const maxPauses = 4_096
+const maxPausedCalls = 4_096
 /** Maximum number of Toolway's own replies, such as errors, that the server has not read yet. */
 const maxRemarks = 64
 
@@ -50,8 +50,9 @@ export class ServerRequests {
       this.#log.debug({ method: method.slice(0, 100), code: defined.code }, 'rejected a request from a server')
       return this.#remark(errorBytes(id, defined))
     }
-    const isTooMuch = this.#openBytes > 0 && this.#openBytes + sizeOf(defined) > maxOpenBytes
-    if (this.#open.has(id) || this.#open.size >= maxOpen || isTooMuch) return this.#remark(errorBytes(id, tooMany))
+    const isTooMuch = this.#openBytes > 0 && this.#openBytes + requestSize(defined) > maxOpenBytes
+    if (this.#open.has(id) || this.#open.size >= maxOpenRequests || isTooMuch)
+      return this.#remark(errorBytes(id, tooManyRequests))
     if (addressees().length > 0) return this.#ask(defined, addressees, suspects)
     return this.#remark(errorBytes(id, { code: -32603, message: `No caller to forward ${method} to.` }))
   }
@@ -72,8 +73,8 @@ export class ServerRequests {
 
   async #ask(question: ServerRequest, addressees: () => readonly Peer[], suspects: readonly Peer[]): Promise<void> {
     const { id } = question
-    const bytes = sizeOf(question)
-    const paused = suspects.slice(0, maxPauses - this.#pauses)
+    const bytes = requestSize(question)
+    const paused = suspects.slice(0, maxPausedCalls - this.#pauses)
     const controller = new AbortController()
     this.#open.set(id, controller)
     this.#openBytes += bytes
@@ -82,7 +83,7 @@ export class ServerRequests {
       const answer = await askUntilAnswered(question, addressees, paused, controller.signal)
       if (!controller.signal.aborted) await this.#reply(resultBytes(id, answer))
     } catch (thrown) {
-      if (!controller.signal.aborted) await this.#reply(errorBytes(id, errorOf(thrown)))
+      if (!controller.signal.aborted) await this.#reply(errorBytes(id, replyError(thrown)))
     } finally {
       this.#open.delete(id)
       this.#openBytes -= bytes
@@ -160,12 +161,12 @@ async function withPaused<T>(
   }
 }
 
-const sizeOf = ({ id, params }: ServerRequest): number => String(id).length + (params?.length ?? 0)
+const requestSize = ({ id, params }: ServerRequest): number => String(id).length + (params?.length ?? 0)
 
-const tooMany = { code: -32600, message: 'Too many open requests, or duplicate request id.' }
+const tooManyRequests = { code: -32600, message: 'Too many open requests, or duplicate request id.' }
 
 /** The error object for the server. An error from the client stays unchanged. */
-function errorOf(thrown: unknown) {
+function replyError(thrown: unknown) {
   if (thrown instanceof ServerError) return thrown.error
   if (thrown instanceof UnsupportedRequest) return { code: methodNotFound, message: thrown.message }
   const error = ToolwayError.from(thrown)

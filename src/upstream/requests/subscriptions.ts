@@ -27,11 +27,11 @@ interface Subscription {
   isSent: boolean
 }
 
-const requestTimeoutMs = 10_000
-const firstPauseMs = 1_000
-const maxPauseMs = 30_000
+const subscribeWithinMs = 10_000
+const firstRenewalMs = 1_000
+const maxRenewalMs = 30_000
 /** A change stream that ends sooner than this counts as a failure. */
-const stableMs = 10_000
+const stableStreamMs = 10_000
 
 /** Resource subscriptions at one server. Callers that follow the same resource on the same connection share one. */
 export class UpstreamSubscriptions implements Disposable {
@@ -82,17 +82,17 @@ export class UpstreamSubscriptions implements Disposable {
 
   /** Called when a connection is open again: renews its subscriptions. */
   reopened(managed: ManagedConnection, open: InitializedConnection): void {
-    for (const uri of this.#byConnection.get(managed)?.keys() ?? []) this.#renew(managed, open, uri, firstPauseMs)
+    for (const uri of this.#byConnection.get(managed)?.keys() ?? []) this.#renew(managed, open, uri, firstRenewalMs)
   }
 
   /** Called when a connection was lost: if it has subscriptions, reconnects without waiting for a call. */
   lost(managed: ManagedConnection): void {
-    if (this.#byConnection.has(managed)) this.#reopenAfter(managed, firstPauseMs)
+    if (this.#byConnection.has(managed)) this.#reopenAfter(managed, firstRenewalMs)
   }
 
   /** Called when the server is no longer paused: reconnects for all subscriptions. */
   resumed(): void {
-    for (const managed of this.#byConnection.keys()) this.#reopenAfter(managed, firstPauseMs)
+    for (const managed of this.#byConnection.keys()) this.#reopenAfter(managed, firstRenewalMs)
   }
 
   [Symbol.dispose](): void {
@@ -106,7 +106,7 @@ export class UpstreamSubscriptions implements Disposable {
       this.#timers.delete(managed)
       const isNeeded = this.#byConnection.has(managed) && !managed.current && !managed.ended
       if (!isNeeded || this.#options.isPaused()) return
-      managed.reopen().catch(() => this.#reopenAfter(managed, Math.min(pauseMs * 2, maxPauseMs)))
+      managed.reopen().catch(() => this.#reopenAfter(managed, Math.min(pauseMs * 2, maxRenewalMs)))
     }
     this.#timers.get(managed)?.[Symbol.dispose]()
     this.#timers.set(managed, this.#options.clock.after(pauseMs, reopen))
@@ -128,7 +128,7 @@ export class UpstreamSubscriptions implements Disposable {
   async #send(open: InitializedConnection, method: string, uri: string): Promise<void> {
     if (open.handshake.era === 'modern') return this.#options.changed()
     const { server, clock } = this.#options
-    using limit = deadline(clock, requestTimeoutMs, () => tooSlow(server, method))
+    using limit = deadline(clock, subscribeWithinMs, () => subscribeTimeout(server, method))
     const members = [Buffer.from(`"uri":${JSON.stringify(uri)}`)]
     await open.connection.request(encodeRequest(open, { method, members, capabilities: {}, signal: limit.signal }))
   }
@@ -141,11 +141,11 @@ export class UpstreamSubscriptions implements Disposable {
     subscription.confirmed = this.#send(open, 'resources/subscribe', uri)
     subscription.confirmed.catch((error) => {
       if (this.#byConnection.get(managed)?.get(uri) !== subscription || managed.current !== open) return
-      const level = pauseMs === firstPauseMs ? 'warn' : 'debug'
+      const level = pauseMs === firstRenewalMs ? 'warn' : 'debug'
       log[level]({ server, uri, err: error, pauseMs }, 'could not renew a resource subscription; trying again')
       const timer = clock.after(pauseMs, () => {
         this.#renewals.delete(timer)
-        this.#renew(managed, open, uri, Math.min(pauseMs * 2, maxPauseMs))
+        this.#renew(managed, open, uri, Math.min(pauseMs * 2, maxRenewalMs))
       })
       this.#renewals.add(timer)
     })
@@ -162,8 +162,8 @@ export class UpstreamSubscriptions implements Disposable {
   }
 }
 
-function tooSlow(server: string, method: string): ToolwayError {
-  const sentence = `${server} did not answer ${method} within ${requestTimeoutMs / 1000} s (a fixed limit).`
+function subscribeTimeout(server: string, method: string): ToolwayError {
+  const sentence = `${server} did not answer ${method} within ${subscribeWithinMs / 1000} s (a fixed limit).`
   return new ToolwayError('TIMEOUT', sentence, { server })
 }
 
@@ -184,7 +184,7 @@ export class ChangeStream implements Disposable {
   #current: AbortController | undefined
   #timer: Disposable | undefined
   #isOver = false
-  #pauseMs = firstPauseMs
+  #pauseMs = firstRenewalMs
   #startedAt = 0
   #isInterrupted = false
 
@@ -244,9 +244,9 @@ export class ChangeStream implements Disposable {
     const { clock } = this.#options
     if (this.#isOver || ended !== this.#current) return
     this.#isInterrupted = true
-    if (clock.monotonic() - this.#startedAt >= stableMs) this.#pauseMs = firstPauseMs
+    if (clock.monotonic() - this.#startedAt >= stableStreamMs) this.#pauseMs = firstRenewalMs
     this.#timer = clock.after(this.#pauseMs, () => this.#start())
-    this.#pauseMs = Math.min(this.#pauseMs * 2, maxPauseMs)
+    this.#pauseMs = Math.min(this.#pauseMs * 2, maxRenewalMs)
   }
 }
 

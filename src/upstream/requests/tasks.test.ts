@@ -4,14 +4,14 @@ import type { Caller } from '../../core/call.ts'
 import { Budget } from '../../core/limits/budget.ts'
 import { Json } from '../../json/json.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { relayTask, startedTask, TaskUpdates, taskLifetimeMs } from './tasks.ts'
+import { relayTask, sealStartedTask, TaskUpdates, taskLifetimeMs } from './tasks.ts'
 
 const seal = createSeal('a secret for the test')
 const call = callOf()
 const about = (taskId: unknown, changes: Partial<Caller> = {}) =>
   callOf({ caller: { ...call.caller, ...changes }, input: { arguments: Json.of({}), meta: {}, rest: { taskId } } })
 const started = (text: string, of = call, news = new TaskUpdates()) =>
-  JSON.parse(startedTask(Buffer.from(text), of, seal, news).toString())
+  JSON.parse(sealStartedTask(Buffer.from(text), of, seal, news).toString())
 
 test('B2/G3: a task of either era gets an id for its caller, and the server is asked by its own', async () => {
   // This id is so long that the random bytes of a sealed id cannot contain it by chance.
@@ -69,7 +69,7 @@ test('G3, W1: another caller cannot ask about a task, and nothing is sent for an
 
 test('B10, G3: a task of another process of a server is not looked for in this one, where its id may be another task', async () => {
   const theirs = JSON.parse(
-    startedTask(Buffer.from('{"taskId":"t1"}'), call, createSeal('shared', 'other'), new TaskUpdates()).toString(),
+    sealStartedTask(Buffer.from('{"taskId":"t1"}'), call, createSeal('shared', 'other'), new TaskUpdates()).toString(),
   ).taskId
   const sent: string[] = []
   const send = async (taskId: string) => {
@@ -88,7 +88,7 @@ test('B10, G3: a task of another process of a server is not looked for in this o
 
 test('B2: everything else of the result stays to the byte', () => {
   const text = '{ "big":12345678901234567890, "taskId" : "t1","content":[{"taskId":"kept"}]}'
-  const bytes = startedTask(Buffer.from(text), call, seal, new TaskUpdates()).toString()
+  const bytes = sealStartedTask(Buffer.from(text), call, seal, new TaskUpdates()).toString()
   expect(bytes.replace(/"taskId" : "[^"]+"/, '"taskId" : "t1"')).toBe(text)
 })
 
@@ -144,7 +144,7 @@ test('G8: updates about a task stop when its caller may no longer use the tool',
   const peer = { ...call.peer, notify: (method: string) => heard.push(method) }
   let allowed = true
   const mine = callOf({ caller: { ...call.caller, peer } })
-  startedTask(Buffer.from('{"task":{"taskId":"t1"}}'), mine, seal, news, () => allowed)
+  sealStartedTask(Buffer.from('{"task":{"taskId":"t1"}}'), mine, seal, news, () => allowed)
   const working = Buffer.from('{"taskId":"t1","status":"working"}')
   news.publish(working)
   allowed = false

@@ -20,7 +20,7 @@ const relatedTask = 'io.modelcontextprotocol/related-task'
  * Converts the result of a call that started a task: seals the task id, and forwards status updates under that id, as
  * long as the caller may use the tool.
  */
-export function startedTask(
+export function sealStartedTask(
   result: Buffer,
   call: Call,
   seal: Seal,
@@ -56,10 +56,10 @@ export async function relayTask(
 ): Promise<Result> {
   const given = call.input.rest?.taskId
   const task = typeof given === 'string' ? readTaskId(given) : undefined
-  const taskId = task && seal.open(task.sealed, bindingOf(call))
-  if (!taskId) throw notFound(`${method} needs the id of one of your tasks.`)
+  const taskId = task && seal.open(task.sealed, taskBinding(call))
+  if (!taskId) throw taskNotFound(`${method} needs the id of one of your tasks.`)
   if (replica !== undefined && task.replica !== replica)
-    throw notFound(
+    throw taskNotFound(
       'it runs in another process of the gateway, which only the session that started it reaches, or ended.',
     )
   const known = (bytes: Buffer): Json<never> =>
@@ -68,7 +68,7 @@ export async function relayTask(
   return { body: known(bytes), isError: false }
 }
 
-const notFound = (why: string) => new ServerError(Json.of({ code: -32602, message: `Task not found: ${why}` }))
+const taskNotFound = (why: string) => new ServerError(Json.of({ code: -32602, message: `Task not found: ${why}` }))
 
 /** The server's id of the task that a result says was started; undefined if it is another result. */
 export function startedTaskId(result: Buffer): string | undefined {
@@ -77,14 +77,14 @@ export function startedTaskId(result: Buffer): string | undefined {
 }
 
 /** The longest time for which a task keeps its process from being stopped as idle. */
-const maxTaskMs = 86_400_000
+const maxTaskLifetimeMs = 86_400_000
 
 /** How long a task that a result starts may live, counting from now. Without a TTL, it may live for ever. */
 export function taskLifetimeMs(result: Buffer): number {
   const top = unambiguous(result, ['task', 'ttlMs'])
-  const ttl = top.get('ttlMs') ?? inside(top.get('task'), 'ttl')?.get('ttl')
+  const ttl = top.get('ttlMs') ?? membersInside(top.get('task'), 'ttl')?.get('ttl')
   const ms = Number(ttl?.toString('latin1', 0, 32))
-  return ms >= 0 ? Math.min(ms, maxTaskMs) : maxTaskMs
+  return ms >= 0 ? Math.min(ms, maxTaskLifetimeMs) : maxTaskLifetimeMs
 }
 
 /** Waits for the result of a task that Toolway started for a caller that did not ask for one. */
@@ -107,8 +107,8 @@ const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer =>
 
 function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
   const top = unambiguous(result, ['_meta', 'task', 'taskId'])
-  const related = inside(inside(top.get('_meta'), relatedTask)?.get(relatedTask), 'taskId')
-  const found = [top.get('taskId'), inside(top.get('task'), 'taskId')?.get('taskId'), related?.get('taskId')]
+  const related = membersInside(membersInside(top.get('_meta'), relatedTask)?.get(relatedTask), 'taskId')
+  const found = [top.get('taskId'), membersInside(top.get('task'), 'taskId')?.get('taskId'), related?.get('taskId')]
   const replacements = found.flatMap((slice): Replacement[] => {
     const id = textOf(slice)
     return slice && id !== undefined ? [[slice, bytesOf(served(id))]] : []
@@ -117,15 +117,15 @@ function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
   return splice(result, replacements)
 }
 
-const inside = (bytes: Buffer | undefined, name: string) => bytes && unambiguous(bytes, [name])
+const membersInside = (bytes: Buffer | undefined, name: string) => bytes && unambiguous(bytes, [name])
 
 function newId(id: string, call: Call, seal: Seal): string {
   const { server, name: tool } = call.entry
-  return writeTaskId({ server, tool, sealed: seal.close(id, bindingOf(call)), replica: seal.replica })
+  return writeTaskId({ server, tool, sealed: seal.close(id, taskBinding(call)), replica: seal.replica })
 }
 
 /** Binds a task id to one caller. */
-const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, ownerKey(caller)].join('\n')
+const taskBinding = ({ entry, caller }: Call) => ['task', entry.server, entry.name, ownerKey(caller)].join('\n')
 
 interface Follower {
   readonly principal: string

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { type OrphanReaper, type RegisteredProcess, rememberGroup, sweepGroup } from '../../process/orphan-reaper.ts'
-import { findProgram, isFile, ownGroup, signalGroup, spawnArguments } from '../../process/programs.ts'
+import { findProgram, isExistingFile, ownGroup, signalGroup, spawnArguments } from '../../process/programs.ts'
 import { unsentError } from './transport-errors.ts'
 
 export interface ServerProcessOptions {
@@ -110,10 +110,11 @@ async function spawnServer(options: ServerProcessOptions, mark?: Readonly<Record
 function cannotStart(options: ServerProcessOptions, thrown: NodeJS.ErrnoException): ToolwayError {
   const { name, command, cwd } = options
   const setting = `mcpServers.${name}`
-  const error = bare(thrown)
+  const error = withoutArguments(thrown)
   // For a name that is nowhere in PATH, the system reports EACCES if it cannot enter one of the folders in PATH, or if
   // one of them contains a folder of that name.
-  const isInPath = () => findProgram(command, { env: childEnvironment(options.env), isWanted: isFile }) !== undefined
+  const isInPath = () =>
+    findProgram(command, { env: childEnvironment(options.env), isWanted: isExistingFile }) !== undefined
   if (error.code === 'EACCES' && !command.includes('/') && !isInPath()) error.code = 'ENOENT'
   const say = (why: string) => unsentError(name, `Could not start ${name}: ${why}`, error)
   if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
@@ -130,19 +131,21 @@ function cannotStart(options: ServerProcessOptions, thrown: NodeJS.ErrnoExceptio
 }
 
 /** Node's error without the process's arguments, which may contain secrets. */
-function bare(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
+function withoutArguments(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
   const [message] = error.message.split(' Received ', 1)
   return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
 }
 
 /** Variables that name trusted certificates, which are needed behind a proxy that inspects TLS. */
-const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
+const certificateVariables = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
 
 /** Inherited variables, which programs need and which do not contain secrets. */
 const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
-  posix: new RegExp(`^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${trust})$`),
+  posix: new RegExp(
+    `^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${certificateVariables})$`,
+  ),
   windows: new RegExp(
-    `^(APPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|LOCALAPPDATA|PATH|PATHEXT|PROCESSOR_ARCHITECTURE|PROGRAM(DATA|FILES(\\(X86\\))?)|SYSTEMDRIVE|SYSTEMROOT|TEMP|TMP|USERNAME|USERPROFILE|WINDIR|${trust})$`,
+    `^(APPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|LOCALAPPDATA|PATH|PATHEXT|PROCESSOR_ARCHITECTURE|PROGRAM(DATA|FILES(\\(X86\\))?)|SYSTEMDRIVE|SYSTEMROOT|TEMP|TMP|USERNAME|USERPROFILE|WINDIR|${certificateVariables})$`,
     'i',
   ),
 }

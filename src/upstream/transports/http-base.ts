@@ -17,7 +17,7 @@ import {
   type ResponseHead,
   readWholeBody,
 } from './http-channel.ts'
-import { isResponse, isStream } from './http-streams.ts'
+import { isResponseMessage, isStream } from './http-streams.ts'
 import { Http1Channel } from './http1/channel.ts'
 import type { ReadBudget } from './read-limit.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
@@ -37,11 +37,11 @@ export interface HttpTransportOptions {
   readonly log: Log
 }
 
-const maxRedirects = 5
+const maxPathRedirects = 5
 /** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 export const promptlyMs = 10_000
 /** How long to wait for pending responses when a session ends, and for the response to the request that ends it. */
-export const goodbyeMs = 1_000
+export const sessionEndMs = 1_000
 const maxRefusal = 64 * 1024
 
 /** What Streamable HTTP and HTTP+SSE have in common: requests to one origin, whose redirects to other paths it follows. */
@@ -105,7 +105,7 @@ export abstract class HttpTransportBase implements Transport {
       const from = this.url.origin + (this.#movedPaths.get(request.path) ?? request.path)
       let target: string | undefined
       const head = await this.request(request, (head) => {
-        if (followed < maxRedirects) target = redirectPath(head, from)
+        if (followed < maxPathRedirects) target = redirectPath(head, from)
         return target === undefined ? receive(head) : discardBody(head, this.options.clock)
       })
       if (target === undefined) return head
@@ -153,7 +153,7 @@ function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void)
   const reader = new EventReader({
     maxLength: maxRefusal,
     event({ data }) {
-      if (!isResponse(data)) return
+      if (!isResponseMessage(data)) return
       done(data)
       head.abort()
     },

@@ -60,7 +60,7 @@ export class ResponseHead implements BodyControl {
 
   /** Whether the body is in an encoding that Toolway cannot decode. */
   get hasUnknownEncoding(): boolean {
-    return this.encoding !== '' && !Object.hasOwn(decoders, this.encoding)
+    return this.encoding !== '' && !Object.hasOwn(contentDecoders, this.encoding)
   }
 
   header(name: string): string | undefined {
@@ -142,7 +142,7 @@ export function discardBody(head: ResponseHead, clock: Clock): ResponseBodyReade
   }
 }
 
-const nothing = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 /** Reads a whole body, then calls exactly one of `done`, `lost` and `tooLong`. */
 export function readWholeBody(
@@ -172,7 +172,7 @@ export function readWholeBody(
       }
     },
     end() {
-      if (!dropped) options.done(gathered?.take() ?? only ?? nothing)
+      if (!dropped) options.done(gathered?.take() ?? only ?? noBytes)
     },
     lost(error) {
       if (!dropped) options.lost(error)
@@ -188,7 +188,7 @@ export class UndecodableBody extends Error {
 const chunks = { chunkSize: 64 * 1024 }
 // The window that RFC 9659 allows: a larger one would let a short body take much memory.
 const smallWindow = { params: { [constants.ZSTD_d_windowLogMax]: 23 } }
-const decoders: Readonly<Record<string, () => Transform>> = {
+const contentDecoders: Readonly<Record<string, () => Transform>> = {
   gzip: () => createGunzip(chunks),
   'x-gzip': () => createGunzip(chunks),
   deflate: () => createInflate(chunks),
@@ -202,7 +202,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
  */
 export function receiveDecoded(head: ResponseHead, receive: ReceiveBody): ResponseBodyReader {
   const { encoding } = head
-  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined
+  const decoder = Object.hasOwn(contentDecoders, encoding) ? contentDecoders[encoding]?.() : undefined
   if (!decoder) return receive(head)
   let over = false
   /** Why the encoded body is incomplete. Reported after what did arrive. */
@@ -256,7 +256,7 @@ export function receiveDecoded(head: ResponseHead, receive: ReceiveBody): Respon
 }
 
 /** Reserved headers, which belong to MCP or to HTTP itself. */
-const ours = [
+const reservedHeaders = [
   ...['accept', 'connection', 'content-length', 'content-type', 'transfer-encoding'],
   ...['last-event-id', 'mcp-protocol-version', 'mcp-session-id'],
 ]
@@ -269,7 +269,7 @@ export function configuredHeaders(url: URL, headers: Readonly<Record<string, str
   if (authorization !== undefined) kept.authorization = authorization
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase()
-    if (value !== undefined && !ours.includes(lower)) kept[lower] = value
+    if (value !== undefined && !reservedHeaders.includes(lower)) kept[lower] = value
   }
   return kept
 }

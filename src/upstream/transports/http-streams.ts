@@ -32,7 +32,7 @@ interface EventListener {
 export const isStream = (head: ResponseHead): boolean => head.status === 200 && head.type === 'text/event-stream'
 
 /** Whether a message on a request's own stream is the response to it. Most messages need not be parsed for this. */
-export function isResponse(data: Buffer): boolean {
+export function isResponseMessage(data: Buffer): boolean {
   if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
   const { kind } = readMessage(data)
   return kind === 'response' || kind === 'error'
@@ -58,11 +58,11 @@ export function readEvents(head: ResponseHead, source: StreamSource, listener: E
 
 /** The maximum number of consecutive resume attempts without a new event. */
 const maxFailedReconnects = 5
-const firstPauseMs = 1_000
-const minPauseMs = 100
-const maxPauseMs = 30_000
+const firstReopenMs = 1_000
+const minReopenMs = 100
+const maxReopenMs = 30_000
 /** How long a server may keep the stream open after its response. */
-const lingerMs = 1_000
+const streamLingerMs = 1_000
 
 export interface ResponseStreamPort {
   /** A signal that aborts when the call is over. It is created only when needed. */
@@ -81,7 +81,7 @@ export class ResponseStream {
   #isAnswered = false
   #isOver = false
   #lastId: string | undefined
-  #pauseMs = firstPauseMs
+  #pauseMs = firstReopenMs
   #fruitless = 0
 
   constructor(source: StreamSource, port: ResponseStreamPort) {
@@ -97,9 +97,9 @@ export class ResponseStream {
         if (id !== undefined) this.#lastId = id
         this.#fruitless = 0
         if (this.#isOver || data.length === 0 || event !== 'message') return limit.message(data)
-        if (isResponse(data)) {
+        if (isResponseMessage(data)) {
           this.#isAnswered = true
-          linger = clock.after(lingerMs, () => head.abort())
+          linger = clock.after(streamLingerMs, () => head.abort())
         } else limit.message(data)
         this.#port.deliver(data)
         if (this.#isAnswered) this.#finish()
@@ -125,7 +125,7 @@ export class ResponseStream {
     if (signal.aborted) return this.#finish()
     if (this.#lastId === undefined || !reopen) return this.#finish('ended the stream without a response')
     if (++this.#fruitless > maxFailedReconnects) return this.#finish('closed the stream and could not be reached again')
-    const backoff = { firstMs: Math.max(this.#pauseMs, minPauseMs), maxMs: maxPauseMs }
+    const backoff = { firstMs: Math.max(this.#pauseMs, minReopenMs), maxMs: maxReopenMs }
     await pause(clock, backoffMs(this.#fruitless - 1, backoff), signal).catch(() => {})
     if (signal.aborted) return this.#finish()
     try {
@@ -164,8 +164,8 @@ export async function keepServerStream(source: StreamSource, port: ServerStreamP
   const { name: server, clock, log } = source
   const { signal } = port
   let lastId: string | undefined
-  let pauseMs = firstPauseMs
-  let nextPauseMs = firstPauseMs
+  let pauseMs = firstReopenMs
+  let nextPauseMs = firstReopenMs
   let known = false
 
   while (!signal.aborted) {
@@ -178,7 +178,7 @@ export async function keepServerStream(source: StreamSource, port: ServerStreamP
         limit.message(data)
       },
       retry(ms) {
-        pauseMs = Math.min(Math.max(ms, firstPauseMs), maxPauseMs)
+        pauseMs = Math.min(Math.max(ms, firstReopenMs), maxReopenMs)
         nextPauseMs = pauseMs
       },
       tooLong: (cause) => source.exceeded?.(cause),
@@ -201,6 +201,6 @@ export async function keepServerStream(source: StreamSource, port: ServerStreamP
       if (!signal.aborted) log.debug({ server, err: error }, 'could not open the GET stream')
     }
     await pause(clock, nextPauseMs, signal).catch(() => {})
-    nextPauseMs = Math.min(nextPauseMs * 2, maxPauseMs)
+    nextPauseMs = Math.min(nextPauseMs * 2, maxReopenMs)
   }
 }

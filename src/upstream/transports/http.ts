@@ -4,13 +4,13 @@ import { maxMessage, readMessage } from '../../wire/message.ts'
 import { authorizedChannel } from '../oauth/authorization.ts'
 import {
   forgetsSession,
-  goodbyeMs,
   HttpTransportBase,
   type HttpTransportOptions,
   mayBeOtherProtocol,
   mayForgetSession,
   promptlyMs,
   refusesVersion,
+  sessionEndMs,
 } from './http-base.ts'
 import {
   discardBody,
@@ -23,14 +23,14 @@ import {
   readWholeBody,
   UndecodableBody,
 } from './http-channel.ts'
-import { isResponse, isStream, keepServerStream, ResponseStream } from './http-streams.ts'
+import { isResponseMessage, isStream, keepServerStream, ResponseStream } from './http-streams.ts'
 import { createReadBudget } from './read-limit.ts'
 import type { OutgoingMessage, TransportReceiver } from './transport.ts'
 import {
   closedByUs,
   connectionLost,
   LimitExceeded,
-  noResponse,
+  noResponseError,
   protocolChanged,
   rejectedRequest,
   rejectedSession,
@@ -39,12 +39,12 @@ import {
   unusableSession,
 } from './transport-errors.ts'
 
-type Headers = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 
 /** How long a call waits while we check whether the server still knows the session. */
-const checkMs = 2_000
+const sessionCheckMs = 2_000
 /** How old a session, or the last check of it, must be before a rejection makes us check whether it was lost. */
-const recheckMs = 10_000
+const sessionRecheckMs = 10_000
 const sessionCheck = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method":"ping"}')
 /** Unlike a ping, a list is refused without a session by every server that keeps sessions. */
 const sessionProbe = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method":"tools/list"}')
@@ -66,7 +66,7 @@ export class HttpTransport extends HttpTransportBase {
   #version: string | undefined
   #isStateless = false
   /** Prepared once, so that they need not be built for each request. */
-  #headers: Readonly<Record<'hello' | 'post' | 'get', Headers>>
+  #headers: Readonly<Record<'hello' | 'post' | 'get', HeaderValues>>
   /** Whether the server has so far answered only the handshake in this session. */
   #isFresh = true
   #checking: Promise<void> | undefined
@@ -127,7 +127,7 @@ export class HttpTransport extends HttpTransportBase {
       await this.#postMessage(message, signal ?? limit?.signal)
     } catch (thrown) {
       this.#settle(exchange)
-      const error = noResponse(this.state(), thrown)
+      const error = noResponseError(this.state(), thrown)
       // The server cannot be reached, so the next call must reconnect.
       const isDown = this.#version !== undefined && thrown instanceof NoResponse && !thrown.written
       if (isDown) this.#endConnection(error as ToolwayError)
@@ -144,7 +144,7 @@ export class HttpTransport extends HttpTransportBase {
     const receive: ReceiveBody = (head) => this.#receive(head, message)
     const { head, text } = await this.post({ path: this.path, headers, body, signal }, receive, { follows: isHello })
     if (head.status >= 300) await this.#onRejected(head, text, message, session !== undefined)
-    else if (exchange !== undefined && !isReadable(head, this.#isStateless))
+    else if (exchange !== undefined && !hasMessages(head, this.#isStateless))
       throw connectionLost(this.state(), `responded with ${describeBody(head)} instead of a message`)
   }
 
@@ -187,7 +187,7 @@ export class HttpTransport extends HttpTransportBase {
     const { clock } = this.options
     if (this.#version === undefined) this.#readSession(head.header('mcp-session-id'))
     else if (exchange !== undefined) this.#isFresh = false
-    if (exchange === undefined || head.status === 202 || !isReadable(head, this.#isStateless)) {
+    if (exchange === undefined || head.status === 202 || !hasMessages(head, this.#isStateless)) {
       this.#settle(exchange)
       return discardBody(head, clock)
     }
@@ -205,7 +205,7 @@ export class HttpTransport extends HttpTransportBase {
     return readWholeBody(head, {
       maxLength: maxMessage,
       done: (bytes) => {
-        if (!isResponse(bytes)) return done('responded with something that is not a JSON-RPC message')
+        if (!isResponseMessage(bytes)) return done('responded with something that is not a JSON-RPC message')
         this.#onResponse(head, message, bytes)
         this.#settle(exchange)
       },
@@ -287,7 +287,7 @@ export class HttpTransport extends HttpTransportBase {
     const { name: server, clock, log } = this.options
     const begin = async () => {
       try {
-        using limit = deadline(clock, checkMs, () => this.#tooSlow())
+        using limit = deadline(clock, sessionCheckMs, () => this.#tooSlow())
         await check(limit.signal)
       } catch (error) {
         log.debug({ server, err: error }, failed)
@@ -303,7 +303,7 @@ export class HttpTransport extends HttpTransportBase {
   #isLost(): Promise<boolean> {
     const { name: server, clock, log } = this.options
     const now = clock.monotonic()
-    if (now - this.#probedAt < recheckMs) return this.#lost
+    if (now - this.#probedAt < sessionRecheckMs) return this.#lost
     this.#probedAt = now
     this.#lost = this.#probe().catch((error) => {
       log.debug({ server, err: error }, 'could not check whether the session was lost')
@@ -319,7 +319,7 @@ export class HttpTransport extends HttpTransportBase {
   async #probe(): Promise<boolean> {
     const { name: server, clock, log } = this.options
     if (this.#session === undefined || this.#isStateless || !this.#hello) return false
-    using limit = deadline(clock, checkMs, () => this.#tooSlow())
+    using limit = deadline(clock, sessionCheckMs, () => this.#tooSlow())
     const { head, text } = await this.#ask(sessionProbe, this.#headers.post, limit.signal)
     if (!forgetsSession(head, text) && !mayForgetSession(head, text)) return false
     const opened = (await this.#ask(this.#hello.body, this.#headers.hello, limit.signal, this.#discard)).head
@@ -332,7 +332,7 @@ export class HttpTransport extends HttpTransportBase {
     return true
   }
 
-  #ask(body: Buffer, headers: Headers, signal: AbortSignal, receive?: ReceiveBody) {
+  #ask(body: Buffer, headers: HeaderValues, signal: AbortSignal, receive?: ReceiveBody) {
     return this.post({ path: this.path, headers, body, signal }, receive, { channel: this.#checks })
   }
 
@@ -349,7 +349,7 @@ export class HttpTransport extends HttpTransportBase {
     this.#session = undefined
     this.#listening.abort()
     if (this.#underWay.size === 0) this.#idle.resolve()
-    void settles(this.#idle.promise, goodbyeMs, this.options.clock).then(() => {
+    void settles(this.#idle.promise, sessionEndMs, this.options.clock).then(() => {
       for (const exchange of this.#underWay)
         this.receiver?.failed(exchange, connectionLost(this.state(), 'closed the session'))
       // Report the end later, so that callers whose request was just rejected learn of the rejection first.
@@ -370,12 +370,12 @@ export class HttpTransport extends HttpTransportBase {
     this.#disposal.abort()
     if (this.#session !== undefined) {
       const request = { method: 'DELETE', path: this.path, headers: this.#headers.get } as const
-      await settles(this.request(request, this.#discard), goodbyeMs, clock)
+      await settles(this.request(request, this.#discard), sessionEndMs, clock)
     }
-    await settles(this.plain[Symbol.asyncDispose](), goodbyeMs, clock)
+    await settles(this.plain[Symbol.asyncDispose](), sessionEndMs, clock)
   }
 
-  #prepareHeaders(): Readonly<Record<'hello' | 'post' | 'get', Headers>> {
+  #prepareHeaders(): Readonly<Record<'hello' | 'post' | 'get', HeaderValues>> {
     const { configured } = this
     const all = {
       ...configured,
@@ -400,7 +400,7 @@ export class HttpTransport extends HttpTransportBase {
 }
 
 /** Whether a response contains messages, or announces them for later, which the stateless protocol does not allow. */
-const isReadable = (head: ResponseHead, stateless: boolean): boolean =>
+const hasMessages = (head: ResponseHead, stateless: boolean): boolean =>
   (head.status === 202 && !stateless) ||
   (head.status === 200 &&
     (head.type === 'application/json' || head.type === 'text/event-stream') &&

@@ -1,14 +1,14 @@
 import { deadline, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { maxMessage } from '../../wire/message.ts'
-import { forgetsSession, goodbyeMs, HttpTransportBase, promptlyMs } from './http-base.ts'
+import { forgetsSession, HttpTransportBase, promptlyMs, sessionEndMs } from './http-base.ts'
 import { discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { isStream, readEvents } from './http-streams.ts'
 import type { OutgoingMessage, TransportReceiver } from './transport.ts'
 import {
   closedByUs,
   connectionLost,
-  noResponse,
+  noResponseError,
   rejectedRequest,
   rejectedSession,
   sessionEnded,
@@ -54,7 +54,7 @@ export class SseTransport extends HttpTransportBase {
     } catch (thrown) {
       this.receiver = undefined
       this.#stream.abort()
-      throw noResponse(this.state(), thrown)
+      throw noResponseError(this.state(), thrown)
     } finally {
       signal.removeEventListener('abort', stop)
     }
@@ -88,7 +88,7 @@ export class SseTransport extends HttpTransportBase {
       }
       throw rejectedRequest(this.state(), head)
     } catch (thrown) {
-      throw noResponse(this.state(), thrown)
+      throw noResponseError(this.state(), thrown)
     }
   }
 
@@ -124,7 +124,7 @@ export class SseTransport extends HttpTransportBase {
   #endSession(): void {
     if (this.over) return
     this.end(sessionEnded(this.state()))
-    this.#ending = this.options.clock.after(goodbyeMs, () =>
+    this.#ending = this.options.clock.after(sessionEndMs, () =>
       this.receiver?.closed(connectionLost(this.state(), 'ended the session')),
     )
   }
@@ -149,7 +149,7 @@ export class SseTransport extends HttpTransportBase {
     this.#announced.promise.catch(() => {})
     this.#announced.reject(error)
     this.#stream.abort(error)
-    await settles(this.plain[Symbol.asyncDispose](), goodbyeMs, clock)
+    await settles(this.plain[Symbol.asyncDispose](), sessionEndMs, clock)
   }
 
   protected state(): TransportState {

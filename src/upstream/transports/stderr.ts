@@ -22,7 +22,7 @@ const maxAfterError = 10
 /** How many bytes beyond the logged part are searched for secrets, because truncation may split a secret. */
 const beyond = 2 * 1024
 /** Shorter values are not redacted, because values such as "true" or "8080" occur everywhere. */
-const minSecretLength = 8
+const minRedactedLength = 8
 
 interface ProcessOutputOptions {
   readonly server: string
@@ -48,29 +48,31 @@ export class ProcessOutput {
   constructor(options: ProcessOutputOptions) {
     this.#options = options
     this.#secrets = options.secrets
-      .filter((secret) => secret.length >= minSecretLength)
+      .filter((secret) => secret.length >= minRedactedLength)
       .toSorted((a, b) => b.length - a.length)
   }
 
   /** The line of stderr that most likely names the cause, for error messages: a late one, that of an error if possible. */
   get last(): string {
-    const meaningful = this.#recent.map(textOf).filter((text) => plain(text) !== '' && !epilogue.test(plain(text)))
+    const meaningful = this.#recent
+      .map(lineText)
+      .filter((text) => printableText(text) !== '' && !epilogue.test(printableText(text)))
     const lastError = (lines: readonly string[]) =>
-      lines.slice(-maxAfterError).findLast((text) => errorLine.test(plain(text)))
+      lines.slice(-maxAfterError).findLast((text) => errorLine.test(printableText(text)))
     // Some programs print their whole help after the error.
-    const help = meaningful.findIndex((text) => helpHeading.test(plain(text)))
+    const help = meaningful.findIndex((text) => helpHeading.test(printableText(text)))
     const error = lastError(meaningful) ?? lastError(meaningful.slice(0, Math.max(help, 0)))
     return this.#clean(error ?? meaningful.at(-1) ?? '', maxQuotedLength)
   }
 
   /** The first line of stdout, which is not for such output. */
   get stray(): string {
-    return this.#stray === undefined ? '' : this.#clean(textOf(this.#stray), maxQuotedLength)
+    return this.#stray === undefined ? '' : this.#clean(lineText(this.#stray), maxQuotedLength)
   }
 
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void {
     // Skip lines early: a process may write very fast, so most lines must cost almost nothing.
-    if (isBlank(bytes)) return
+    if (isBlankLine(bytes)) return
     const { server, clock, log } = this.#options
     if (stream === 'stderr') this.#recent.push(bytes)
     else this.#stray ??= bytes
@@ -83,8 +85,8 @@ export class ProcessOutput {
       this.#linesInSecond = 0
     }
     if (++this.#linesInSecond > maxLinesPerSecond) return
-    const text = textOf(bytes)
-    if (plain(text) === '') return
+    const text = lineText(bytes)
+    if (printableText(text) === '') return
     const line = this.#clean(text, maxLoggedLine)
     if (stream === 'stderr') this.#options.wrote?.({ at: clock.now(), text: line })
     log.debug({ server, stream, line }, 'server output')
@@ -92,7 +94,7 @@ export class ProcessOutput {
 
   /** Cleans text for display. Redacts twice, because removing control characters can join the parts of a secret. */
   #clean(text: string, maxLength: number): string {
-    return shorten(this.#redact(plain(this.#redact(text).slice(0, maxLoggedLine))), maxLength)
+    return shorten(this.#redact(printableText(this.#redact(text).slice(0, maxLoggedLine))), maxLength)
   }
 
   #redact(text: string): string {
@@ -103,12 +105,12 @@ export class ProcessOutput {
 
 const helpHeading = /^(?:usage|options|commands|examples)\b.*:/i
 
-const textOf = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)
+const lineText = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)
 
-const SPACE = 0x20
+const spaceByte = 0x20
 
-function isBlank(bytes: Buffer): boolean {
-  for (let at = 0; at < bytes.length; at++) if ((bytes[at] as number) > SPACE) return false
+function isBlankLine(bytes: Buffer): boolean {
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at] as number) > spaceByte) return false
   return true
 }
 
@@ -127,7 +129,7 @@ const errorLine =
   /(?:[Ee]rror|[Ee]xception|[Ff]atal|[Pp]anic)(?:\[\w+\])?[:\])]|^(?:[Ee]rror|[Ff]atal|[Cc]aused?(?: by)?:)|\b(?:ERROR|FATAL|CRITICAL)\b/
 
 /** Removes terminal colours and other hidden characters, which could mislead an operator or a model. */
-const plain = (text: string): string =>
+const printableText = (text: string): string =>
   withoutHidden(text.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '').replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')).trim()
 
 /** Keeps the last lines of output, oldest first, even after the process has ended: they may show why it ended. */

@@ -33,7 +33,7 @@ const lineEndMs = 1_000
 const maxEarlyOutput = 4 * 1024 * 1024
 
 /** How long a process's output may take to end after the process has exited. */
-const graceMs = 250
+const exitGraceMs = 250
 
 /** A transport to a child process, with newline-delimited messages on stdin and stdout. */
 export class StdioTransport implements Transport {
@@ -139,7 +139,7 @@ export class StdioTransport implements Transport {
 
     // Stop a server that closed stdin or stdout: it can no longer serve, even if its process is still running.
     const half = async (which: string): Promise<void> => {
-      if (!(await settles(ended, graceMs, clock)) && !this.#disposing)
+      if (!(await settles(ended, exitGraceMs, clock)) && !this.#disposing)
         this.#giveUp(`closed its ${which} and was stopped`)
     }
     stdin.once('close', () => void half('input'))
@@ -151,7 +151,7 @@ export class StdioTransport implements Transport {
       this.#firstMessageTimer?.[Symbol.dispose]()
       stdoutLimit.end()
       stderrLimit.end()
-      await settles(drained, graceMs, clock)
+      await settles(drained, exitGraceMs, clock)
       messages.end()
       written.end()
       stdout.destroy()
@@ -219,7 +219,7 @@ export class StdioTransport implements Transport {
     const refusal = this.#over
     // During the handshake, wait a moment: the exit status and stderr follow soon and explain more than this error.
     if (this.#isEstablished) reject(refusal)
-    else this.#options.clock.after(2 * graceMs, () => reject(refusal))
+    else this.#options.clock.after(2 * exitGraceMs, () => reject(refusal))
   }
 
   /** From now on, nothing can be sent. */
@@ -308,8 +308,8 @@ interface QueuedMessage {
   cancelled?: () => void
 }
 
-const LINE_FEED = 0x0a
-const lineFeed = Buffer.from([LINE_FEED])
+const lineFeedByte = 0x0a
+const lineEndBytes = Buffer.from([lineFeedByte])
 
 /** The largest write to a pipe that POSIX guarantees to be atomic. */
 const atomicBytes = 4096
@@ -413,7 +413,7 @@ export class Outbox {
     else {
       pipe.cork()
       pipe.write(first.body)
-      pipe.write(lineFeed, onWritten)
+      pipe.write(lineEndBytes, onWritten)
       pipe.uncork()
     }
     // The pipe accepted everything at once, so its later errors do not affect these messages.
@@ -428,7 +428,7 @@ function joinLines(messages: readonly QueuedMessage[], bytes: number): Buffer {
   for (const { body } of messages) {
     lines.set(body, at)
     at += body.length
-    lines[at++] = LINE_FEED
+    lines[at++] = lineFeedByte
   }
   return lines
 }

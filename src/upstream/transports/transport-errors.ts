@@ -65,7 +65,7 @@ export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'
 
 /** Requests that change nothing on the server; in addition to them, all lists. */
-const withoutEffect: ReadonlySet<string> = new Set([
+const harmlessMethods: ReadonlySet<string> = new Set([
   ...['initialize', 'server/discover', 'ping', 'logging/setLevel', 'completion/complete'],
   ...['resources/read', 'resources/subscribe', 'resources/unsubscribe', 'subscriptions/listen', 'prompts/get'],
   ...['tasks/get', 'tasks/result'],
@@ -75,7 +75,7 @@ const withoutEffect: ReadonlySet<string> = new Set([
 export function unansweredError(method: string, sentence: string, details: ErrorDetails): ToolwayError {
   const requestOnly = details.requestOnly ?? (LimitExceeded.in(details.cause) ? true : undefined)
   const sent = { ...details, unsent: undefined, requestOnly }
-  if (withoutEffect.has(method) || method.endsWith('/list'))
+  if (harmlessMethods.has(method) || method.endsWith('/list'))
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, sent)
   const advice = 'The call may have taken effect: check before you repeat it.'
   return new ToolwayError('OUTCOME_UNKNOWN', `${sentence} ${advice}`, sent)
@@ -95,7 +95,7 @@ export function connectionLost({ name, established }: TransportState, what: stri
 }
 
 /** The error for a request that got no response. Errors that are not about the connection are returned unchanged. */
-export function noResponse(state: TransportState, thrown: unknown): unknown {
+export function noResponseError(state: TransportState, thrown: unknown): unknown {
   if (!(thrown instanceof NoResponse)) return thrown
   const { name, origin } = state
   const { cause, written } = thrown
@@ -116,7 +116,7 @@ export function rejectedRequest(state: TransportState, head: ResponseHead, said 
   const requestOnly = established && aboutRequest.has(status) ? (true as const) : undefined
   const cause = new HttpStatus(status, pointsToOAuth(head))
   const details = { server: name, retryAfterMs: waitMs, requestOnly, cause }
-  return new ToolwayError(code, `${name} ${sentence(state, head, said)}${relayed}`, details)
+  return new ToolwayError(code, `${name} ${rejectionText(state, head, said)}${relayed}`, details)
 }
 
 /** The error for a rejection by a server whose session id cannot be sent back. */
@@ -184,16 +184,16 @@ const didNotRun = (status: number, said: string): boolean =>
  */
 const aboutRequest: ReadonlySet<number> = new Set([400, 403, 413, 414, 415, 422, 431, 451])
 
-const tooLarge: ReadonlySet<number> = new Set([413, 414, 431])
+const tooLargeStatuses: ReadonlySet<number> = new Set([413, 414, 431])
 
-function sentence({ name, origin, established }: TransportState, head: ResponseHead, said: string): string {
+function rejectionText({ name, origin, established }: TransportState, head: ResponseHead, said: string): string {
   const { status } = head
   const setting = `mcpServers.${name}`
   const advice = established ? '' : ` Check ${setting}.url.`
   if (status < 300) return `responded with HTTP ${status} and no message.${advice}`
   if (status === 303) return `responded with a redirect instead of a message.${advice}`
   if (status < 400)
-    return `redirects to ${targetOf(head.header('location'), origin)}, and such redirects are not followed. Set ${setting}.url to the final URL.`
+    return `redirects to ${redirectOrigin(head.header('location'), origin)}, and such redirects are not followed. Set ${setting}.url to the final URL.`
   if (pointsToOAuth(head))
     return `requires a sign-in (HTTP ${status}). Set ${setting}.auth.type to oauth and sign in, or check ${setting}.headers.`
   if (status === 401 || status === 403)
@@ -202,12 +202,12 @@ function sentence({ name, origin, established }: TransportState, head: ResponseH
   if (status === 429 || status === 503) return `is too busy (HTTP ${status}); the call did not run. Try again later.`
   if (!established) return `rejected the request (HTTP ${status}). Check ${setting}.url.`
   if (!aboutRequest.has(status)) return `rejected the request (HTTP ${status}). Try again.`
-  const why = tooLarge.has(status) ? ' because it is too large' : ''
+  const why = tooLargeStatuses.has(status) ? ' because it is too large' : ''
   return `rejected the request${why} (HTTP ${status}); the call did not run. Change its arguments: it would be rejected again unchanged.`
 }
 
 /** The origin of a redirect's target. The rest of a URL may contain secrets. */
-function targetOf(location: string | undefined, from: string): string {
+function redirectOrigin(location: string | undefined, from: string): string {
   if (location === undefined || !URL.canParse(location, from)) return 'another URL'
   const { origin } = new URL(location, from)
   return origin === from ? `another path of ${origin}` : origin

@@ -8,7 +8,7 @@ import { createManualClock } from '../../../../tests/fixtures/clock.ts'
 import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { type ChannelRequest, NoResponse, type ResponseHead, readWholeBody } from '../http-channel.ts'
-import { noResponse } from '../transport-errors.ts'
+import { noResponseError } from '../transport-errors.ts'
 import { Http1Channel } from './channel.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -85,7 +85,7 @@ describe('G1: HTTP to a server', () => {
     clock.advance(10_000)
     const thrown = await failure
     expect(thrown).toMatchObject({ written: false, cause: { code: 'ETIMEDOUT' } })
-    expect(noResponse({ name: 's', origin, established: false }, thrown)).toMatchObject({
+    expect(noResponseError({ name: 's', origin, established: false }, thrown)).toMatchObject({
       code: 'SERVER_UNAVAILABLE',
       message: expect.stringContaining('within 10 s (a fixed limit)'),
     })

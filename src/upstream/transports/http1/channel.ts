@@ -13,12 +13,12 @@ import {
 } from '../http-channel.ts'
 import { HttpConnection } from './connection.ts'
 
-const connectMs = 10_000
+const socketWithinMs = 10_000
 
 // If the server closes a connection while we write to it, the outcome of the request is unknown. So a connection is not
 // reused after a long idle time, or shortly before the server's own keep-alive timeout.
 const usualIdleMs = 4_000
-const maxIdleMs = 15_000
+const maxConnectionIdleMs = 15_000
 const marginMs = 2_000
 
 export interface ChannelOptions {
@@ -103,25 +103,25 @@ export class Http1Channel implements HttpChannel, AsyncDisposable {
         if (connection.answered && !this.connected) this.gaps++
       },
     })
-    const timer = this.#clock.after(connectMs, () => connection.lose(new ConnectTimeout(connectMs)))
+    const timer = this.#clock.after(socketWithinMs, () => connection.lose(new ConnectTimeout(socketWithinMs)))
     this.#open.add(connection)
     return connection
   }
 
   /** Keeps a connection for the next request, for as long as the server probably does. */
   #keep(connection: HttpConnection): void {
-    const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, maxIdleMs)
+    const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, maxConnectionIdleMs)
     if (this.#isClosed || lasts <= 0) connection.lose(new Error('no longer needed'))
     else {
       this.#idle.push({ connection, until: this.#clock.monotonic() + lasts })
-      this.#sweeping ??= this.#clock.after(maxIdleMs, () => this.#sweep())
+      this.#sweeping ??= this.#clock.after(maxConnectionIdleMs, () => this.#sweep())
     }
   }
 
   #sweep(): void {
     const now = this.#clock.monotonic()
     for (const { connection } of this.#idle.filter(({ until }) => until <= now)) connection.lose(new Error('idle'))
-    this.#sweeping = this.#idle.length > 0 ? this.#clock.after(maxIdleMs, () => this.#sweep()) : undefined
+    this.#sweeping = this.#idle.length > 0 ? this.#clock.after(maxConnectionIdleMs, () => this.#sweep()) : undefined
   }
 }
 

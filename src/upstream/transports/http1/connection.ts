@@ -13,11 +13,11 @@ import {
 import {
   headLength,
   MalformedResponse,
-  maxHead,
+  maxHeadBytes,
   type ParsedHead,
+  parseHead,
   type ResponseListener,
   ResponseReader,
-  readHead,
   refuseBareLf,
 } from './response-reader.ts'
 
@@ -34,7 +34,7 @@ export interface HttpConnectionOptions {
 
 const room = 64 * 1024
 
-class PendingRequest implements BodyControl {
+class PendingHttpRequest implements BodyControl {
   readonly receive: ReceiveBody
   readonly settled = Promise.withResolvers<ResponseHead>()
   readonly signal: AbortSignal | undefined
@@ -84,7 +84,7 @@ export class HttpConnection implements ResponseListener {
   readonly #buffer: Buffer = Buffer.allocUnsafeSlow(room)
   #into: Buffer = this.#buffer
   #socket: Socket
-  #current: PendingRequest | undefined
+  #current: PendingHttpRequest | undefined
   #waiting: ChannelRequest | undefined
   #isConnected = false
   #isOver = false
@@ -113,7 +113,7 @@ export class HttpConnection implements ResponseListener {
   }
 
   ask(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead> {
-    const pending = new PendingRequest(this, receive, request.signal)
+    const pending = new PendingHttpRequest(this, receive, request.signal)
     request.signal?.addEventListener('abort', pending, { once: true })
     this.#current = pending
     if (this.#isConnected) this.#write(request)
@@ -135,7 +135,7 @@ export class HttpConnection implements ResponseListener {
     }
   }
 
-  isFor(request: PendingRequest): boolean {
+  isFor(request: PendingHttpRequest): boolean {
     return this.#current === request
   }
 
@@ -231,7 +231,7 @@ export class HttpConnection implements ResponseListener {
   }
 
   /** Ends the current request, whether it succeeded or failed. */
-  #finish(): PendingRequest | undefined {
+  #finish(): PendingHttpRequest | undefined {
     const done = this.#current
     this.#current = undefined
     done?.signal?.removeEventListener('abort', done)
@@ -243,7 +243,7 @@ export class HttpConnection implements ResponseListener {
 const preparedHeaders = new WeakMap<Readonly<Record<string, string>>, { readonly to: string; readonly text: string }>()
 
 /** Bodies up to this size are copied after the head, so that both are sent in one write. */
-const small = 64 * 1024
+const maxCopiedBody = 64 * 1024
 
 /** The bytes of a request: one piece, or the head and a large body. Throws if a header could be read as two. */
 function requestPieces(host: string, { method, path, headers, body }: ChannelRequest): readonly Buffer[] {
@@ -257,7 +257,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
   // Capitalize the name, because some proxies add a second Content-Length if the name is in lower case.
   const head =
     body === undefined && method !== 'POST' ? `${known.text}\r\n` : `${known.text}Content-Length: ${length}\r\n\r\n`
-  if (body === undefined || length > small) {
+  if (body === undefined || length > maxCopiedBody) {
     const bytes = Buffer.from(head, 'latin1')
     return body === undefined ? [bytes] : [bytes, body]
   }
@@ -318,10 +318,10 @@ function openTunnel(
       const length = headLength(said, 0)
       if (length === 0) {
         refuseBareLf(said, 0)
-        if (said.length > maxHead) throw new MalformedResponse('head too long')
+        if (said.length > maxHeadBytes) throw new MalformedResponse('head too long')
         return
       }
-      const { status } = readHead(said.toString('latin1', 0, length))
+      const { status } = parseHead(said.toString('latin1', 0, length))
       if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
       // The proxy must not have sent any further bytes, because the server waits for our first bytes.
       if (said.length > length) throw new MalformedResponse('data without a request')

@@ -9,7 +9,7 @@ import { until } from '../../../../tests/fixtures/until.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { proxyFor } from '../../../egress/proxy.ts'
 import { type ResponseHead, readWholeBody } from '../http-channel.ts'
-import { noResponse, rejectedRequest } from '../transport-errors.ts'
+import { noResponseError, rejectedRequest } from '../transport-errors.ts'
 import { Http1Channel } from './channel.ts'
 
 /** A server whose host name only the proxy can resolve. Its response says at which URL and how it was asked. */
@@ -70,7 +70,7 @@ async function sentence(channel: Http1Channel): Promise<string> {
     (error) => error,
   )
   const place = { name: 'files', origin: 'https://mcp.example.test', established: true }
-  const told = noResponse(place, thrown) as Error & { code: string }
+  const told = noResponseError(place, thrown) as Error & { code: string }
   expect(told).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
   expect(told.message).not.toContain('s3cret')
   return told.message

@@ -6,25 +6,25 @@ export interface ResponseListener {
   end(): void
 }
 
-type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
+type ResponsePart = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
 
 /** Maximum length of a chunk's size line and of a trailer. */
-const maxLine = 4 * 1024
+const maxFramingLine = 4 * 1024
 
 /** How many bytes of a response may be framing: sizes and extensions of chunks, trailers, informational responses. */
 const maxFraming = 1024 * 1024
 const framingPerByte = 2
 
 /** A longer body that is delivered in one piece is read directly into its buffer, not collected from chunks. */
-const long = 32 * 1024
+const longBody = 32 * 1024
 
-const nothing = Buffer.alloc(0)
+const noData = Buffer.alloc(0)
 
 export class ResponseReader {
   readonly #listener: ResponseListener
-  #part: Part = 'head'
+  #part: ResponsePart = 'head'
   /** The beginning of a head or line that is not complete yet. */
-  #begun: Buffer = nothing
+  #begun: Buffer = noData
   /** The number of remaining bytes in the body, or in the current chunk. */
   #left = 0
   #whole: Buffer | undefined
@@ -51,7 +51,7 @@ export class ResponseReader {
   /** Reads a chunk, whose memory may be reused afterwards. Throws `MalformedResponse` if the response is malformed. */
   push(chunk: Buffer): void {
     const bytes = this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk])
-    this.#begun = nothing
+    this.#begun = noData
     for (let at = 0; at < bytes.length; ) {
       if (this.#part === 'head') at = this.#readHead(bytes, at)
       else if (this.#part === 'length' || this.#part === 'chunk') at = this.#readContent(bytes, at)
@@ -74,12 +74,12 @@ export class ResponseReader {
     if (length === 0) {
       if (!beginsWell(bytes, at)) throw new MalformedResponse('invalid status line')
       refuseBareLf(bytes, at)
-      if (bytes.length - at > maxHead) throw new MalformedResponse('head too long')
+      if (bytes.length - at > maxHeadBytes) throw new MalformedResponse('head too long')
       this.#begun = Buffer.from(bytes.subarray(at))
       return bytes.length
     }
-    if (length > maxHead) throw new MalformedResponse('head too long')
-    const head = readHead(bytes.toString('latin1', at, at + length))
+    if (length > maxHeadBytes) throw new MalformedResponse('head too long')
+    const head = parseHead(bytes.toString('latin1', at, at + length))
     if (head.status < 200) {
       // This response is only informational; another one follows.
       this.#addFraming(length)
@@ -89,7 +89,7 @@ export class ResponseReader {
     this.#part = typeof head.body === 'number' ? 'length' : head.body === 'chunked' ? 'chunk size' : head.body
     this.#left = typeof head.body === 'number' ? head.body : 0
     const wanted = this.#listener.head(head)
-    if (this.#part === 'length' && this.#left > long && this.#left <= wanted)
+    if (this.#part === 'length' && this.#left > longBody && this.#left <= wanted)
       this.#whole = Buffer.allocUnsafeSlow(this.#left)
     if (this.#part === 'length' && this.#left === 0) this.#finish()
     return at + length
@@ -115,7 +115,7 @@ export class ResponseReader {
     const end = bytes.indexOf(10, at)
     if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new MalformedResponse('a line ends with LF alone')
     if (end === -1) {
-      if (bytes.length - at > maxLine) throw new MalformedResponse('line too long')
+      if (bytes.length - at > maxFramingLine) throw new MalformedResponse('line too long')
       this.#begun = Buffer.from(bytes.subarray(at))
       return bytes.length
     }
@@ -156,10 +156,10 @@ function checkInformational({ status, reuse }: ParsedHead): void {
 const beginsWell = (bytes: Buffer, at: number): boolean =>
   'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
 
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-const quoted = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"'
+const tokenForm = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const quotedStringForm = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"'
 /** Matches the size line of a chunk. A number of thirteen hex digits is a safe integer. */
-const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
+const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${tokenForm}(?:=(?:${tokenForm}|${quotedStringForm}))?)*$`)
 
 /** Reads a chunk's size. Extensions are ignored, but must be well-formed. */
 function chunkSize(line: string): number {
@@ -170,7 +170,7 @@ function chunkSize(line: string): number {
 
 /** Checks a trailer. Trailers are ignored, but must not change the framing. */
 function checkTrailer(line: string): void {
-  const name = nameIn(line)
+  const name = fieldName(line)
   if (!nameForm.test(name) || !valueForm.test(line)) throw invalidField(line)
   if (name === 'content-length' || name === 'transfer-encoding')
     throw new MalformedResponse('more than one Content-Length')
@@ -194,7 +194,7 @@ export function headLength(bytes: Buffer, from: number): number {
 }
 
 /** The maximum length of a head, the same as in undici and node:http. */
-export const maxHead = 16 * 1024
+export const maxHeadBytes = 16 * 1024
 
 const statusLine = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/
 
@@ -210,10 +210,10 @@ export function refuseBareLf(bytes: Buffer, from: number): void {
   }
 }
 
-const nameIn = (line: string): string => line.slice(0, Math.max(0, line.indexOf(':'))).toLowerCase()
+const fieldName = (line: string): string => line.slice(0, Math.max(0, line.indexOf(':'))).toLowerCase()
 
 function invalidField(line: string): MalformedResponse {
-  const name = nameIn(line)
+  const name = fieldName(line)
   return new MalformedResponse(nameForm.test(name) ? `invalid character in header ${name}` : 'invalid header name')
 }
 
@@ -221,7 +221,7 @@ function invalidField(line: string): MalformedResponse {
  * Parses a head. Accepts nothing that undici or node:http would reject or read differently, because an intermediary may
  * read it like one of them. A few things that both accept are rejected as well: see `compare.fixture.ts`.
  */
-export function readHead(text: string): ParsedHead {
+export function parseHead(text: string): ParsedHead {
   const end = text.indexOf('\r\n')
   const [, minor, code] = statusLine.exec(text.slice(0, end)) ?? []
   if (code === undefined) throw new MalformedResponse('invalid status line')
