@@ -16,7 +16,7 @@ interface SharedApprovalsOptions {
   readonly log: Log
 }
 
-type Message =
+type ApprovalMessage =
   | ApprovalEvent
   /** Asks all processes for their approvals and grants, because the sender has just started. */
   | { readonly kind: 'hello'; readonly from: string }
@@ -25,10 +25,10 @@ type Message =
   | { readonly kind: 'answer'; readonly request: string; readonly id: string; readonly answer: ApprovalAnswer }
   | { readonly kind: 'answered'; readonly request: string; readonly accepted: boolean }
 
-const topic = 'approvals'
+const approvalsTopic = 'approvals'
 /** While approvals wait, their process says so every second. If it does not, it has died. */
-const beatMs = 1_000
-const lostMs = 5_000
+const approvalBeatMs = 1_000
+const approvalLostMs = 5_000
 /** Messages can be lost, so each process repeats its approvals, and once its question for those of others. */
 const repeatMs = 10_000
 const answerMs = 5_000
@@ -62,7 +62,9 @@ export class SharedApprovals implements Disposable {
       }),
     )
     if (pubSub === undefined) return
-    this.#subscriptions.use(pubSub.subscribe(topic, (text) => this.#receive(jsonValue(text) as Message)))
+    this.#subscriptions.use(
+      pubSub.subscribe(approvalsTopic, (text) => this.#receive(jsonValue(text) as ApprovalMessage)),
+    )
     const hello = () => this.#send({ kind: 'hello', from: this.#self })
     hello()
     this.#subscriptions.use(clock.after(repeatMs, hello))
@@ -86,8 +88,8 @@ export class SharedApprovals implements Disposable {
     return this.#listeners.on(listener)
   }
 
-  #send(message: Message): void {
-    this.#options.pubSub?.publish(topic, JSON.stringify(message))
+  #send(message: ApprovalMessage): void {
+    this.#options.pubSub?.publish(approvalsTopic, JSON.stringify(message))
   }
 
   #sendOwn(): void {
@@ -98,20 +100,20 @@ export class SharedApprovals implements Disposable {
   /** Says that our approvals wait and drops those of processes that no longer say so, until none are left. */
   #beat(): void {
     const { approvals, clock } = this.#options
-    this.#timer ??= clock.after(beatMs, () => {
+    this.#timer ??= clock.after(approvalBeatMs, () => {
       this.#timer = undefined
       const now = clock.monotonic()
       const ids = approvals.list().map(({ id }) => id)
       if (now - this.#repeatedAt >= repeatMs) this.#sendOwn()
       else if (ids.length > 0) this.#send({ kind: 'waiting', ids })
       const before = this.#remote.size
-      for (const [id, { seenAt }] of this.#remote) if (now - seenAt >= lostMs) this.#remote.delete(id)
+      for (const [id, { seenAt }] of this.#remote) if (now - seenAt >= approvalLostMs) this.#remote.delete(id)
       if (this.#remote.size < before) this.#listeners.emit()
       if (this.#remote.size > 0 || ids.length > 0) this.#beat()
     })
   }
 
-  #receive(message: Message): void {
+  #receive(message: ApprovalMessage): void {
     const { approvals } = this.#options
     switch (message.kind) {
       case 'hello':
@@ -165,7 +167,7 @@ export class SharedApprovals implements Disposable {
     const request = randomUUID()
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#requests.set(request, { id, settle: resolve })
-    using _timer = this.#options.clock.after(answerMs, () => reject(noReply()))
+    using _timer = this.#options.clock.after(answerMs, () => reject(noApprovalReply()))
     this.#send({ kind: 'answer', request, id, answer })
     try {
       return await promise
@@ -183,7 +185,7 @@ export class SharedApprovals implements Disposable {
   }
 }
 
-const noReply = () =>
+const noApprovalReply = () =>
   new ToolwayError(
     'SERVER_UNAVAILABLE',
     'The process in which the call waits did not reply within 5 s: check whether the call still waits, and try again.',
@@ -217,7 +219,7 @@ export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
     const config = { ...delivery, url }
     const posting = { config, timeoutKey, facts: { webhook: 'approvals' }, clock, log }
     try {
-      const { attempt } = await postWithRetries(bodyOf(approval, options), posting, stop.signal)
+      const { attempt } = await postWithRetries(approvalBody(approval, options), posting, stop.signal)
       if (attempt.kind === 'acknowledged') return
       log.warn({ id: approval.id, reason: attempt.reason }, 'approvals.webhook did not accept an approval')
     } catch (cause) {
@@ -241,7 +243,7 @@ export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
   }
 }
 
-function bodyOf(approval: PendingApproval, { dashboard, redact }: ApprovalWebhookOptions) {
+function approvalBody(approval: PendingApproval, { dashboard, redact }: ApprovalWebhookOptions) {
   const { id, call, agent, principal, server, tool, rule, askedAt, until } = approval
   const end = new Date(until).toISOString()
   const url = `${dashboard}/approvals`

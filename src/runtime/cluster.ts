@@ -38,7 +38,7 @@ interface ListsMessage extends ServerReference {
 }
 
 /** Delay before a refresh: several replicas may report a change, and the server often notifies each replica itself. */
-const debounceMs = 250
+const listDebounceMs = 250
 
 /**
  * Keeps replicas and workers in sync (B10): reloads, open breakers and changed lists are published to all of them, changed
@@ -106,7 +106,7 @@ export class Cluster implements Disposable {
 
   async #perform(name: string, action: ServerAction): Promise<void> {
     const server = this.#options.current().servers.get(name)?.server
-    if (server) await actions[action](server, this.#options.breakers)
+    if (server) await serverActions[action](server, this.#options.breakers)
   }
 
   #sendControl(name: string, action: ServerAction, to?: string): void {
@@ -154,7 +154,7 @@ export class Cluster implements Disposable {
   }
 
   #refreshSoon(reference: ServerReference): void {
-    const timer = this.#options.clock.after(debounceMs, () => void this.#refresh(reference))
+    const timer = this.#options.clock.after(listDebounceMs, () => void this.#refresh(reference))
     this.#timers.set(reference.server, timer)
   }
 
@@ -193,7 +193,7 @@ export class Cluster implements Disposable {
   }
 }
 
-const actions: Readonly<
+const serverActions: Readonly<
   Record<ServerAction, (server: UpstreamServer, breakers: Pick<Breakers, 'forget'>) => Promise<unknown>>
 > = {
   restart({ name, control }, breakers) {

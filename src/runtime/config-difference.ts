@@ -33,13 +33,13 @@ interface ChangedSetting {
 }
 
 /** Sections that need a restart, because their ports, files and stores are already open. */
-const fixed: readonly (keyof Config)[] = ['server', 'stores', 'audit', 'history', 'telemetry']
+const restartSections: readonly (keyof Config)[] = ['server', 'stores', 'audit', 'history', 'telemetry']
 /** Keys in the `fixed` sections that nevertheless apply without a restart. */
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 /** Keys that are not settings, with the setting that they follow from. */
-const derived: Readonly<Record<string, string>> = { 'stores.common': 'stores.path' }
+const derivedKeys: Readonly<Record<string, string>> = { 'stores.common': 'stores.path' }
 /** Sections whose keys are user-defined names, with a noun for one entry. */
-const nouns: Readonly<Record<string, string>> = {
+const sectionNouns: Readonly<Record<string, string>> = {
   mcpServers: 'server',
   agents: 'agent',
   models: 'model',
@@ -60,8 +60,12 @@ export function compareConfigs(before: Config, after: Config, mayShow: MayShow =
     difference: {
       servers: { added: serversThat('added'), removed: serversThat('removed'), changed: serversThat('changed') },
       sections: sections.filter((section) => section !== 'mcpServers'),
-      atNextStart: fixed.flatMap((section) =>
-        unique(later.filter(({ path }) => path[0] === section).map(({ path }) => derived[keyOf(path)] ?? keyOf(path))),
+      atNextStart: restartSections.flatMap((section) =>
+        unique(
+          later
+            .filter(({ path }) => path[0] === section)
+            .map(({ path }) => derivedKeys[settingKey(path)] ?? settingKey(path)),
+        ),
       ),
     },
     changes: describeChanges(all, mayShow),
@@ -80,53 +84,55 @@ function changedSettings(old: unknown, now: unknown, path: readonly string[] = [
 
 const unique = (words: readonly (string | undefined)[]): string[] => [...new Set(words.map(String))]
 
-const keyOf = (path: readonly string[]): string => path.slice(0, 2).join('.')
+const settingKey = (path: readonly string[]): string => path.slice(0, 2).join('.')
 
 const needsRestart = (path: readonly string[]): boolean =>
-  fixed.some((section) => section === path[0]) && !live.has(keyOf(path))
+  restartSections.some((section) => section === path[0]) && !live.has(settingKey(path))
 
 function withFixedSettings(before: Config, after: Config): Config {
   const partOf = (config: Config, section: keyof Config, isLive: boolean) =>
     Object.entries(config[section] as object).filter(([key]) => live.has(`${section}.${key}`) === isLive)
-  const sections = fixed.map((section) => [
+  const sections = restartSections.map((section) => [
     section,
     Object.fromEntries([...partOf(before, section, false), ...partOf(after, section, true)]),
   ])
   return { ...after, ...Object.fromEntries(sections) }
 }
 
-export const isEmpty = ({ servers, sections }: ConfigDifference): boolean =>
+export const isEmptyDifference = ({ servers, sections }: ConfigDifference): boolean =>
   servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0
 
 /** Maximum number of changes to describe, in case the whole configuration is replaced. */
-const maxChanges = 100
-const maxValue = 100
+const maxDescribedChanges = 100
+const maxValueText = 100
 
 function describeChanges(changed: readonly ChangedSetting[], mayShow: MayShow): string[] {
-  const settings = changed.filter(({ path }) => derived[path.join('.')] === undefined)
-  const sentences = settings.slice(0, maxChanges).map((one) => {
+  const settings = changed.filter(({ path }) => derivedKeys[path.join('.')] === undefined)
+  const sentences = settings.slice(0, maxDescribedChanges).map((one) => {
     const { path, kind } = one
-    const noun = path.length === 2 && kind !== 'changed' ? nouns[String(path[0])] : undefined
+    const noun = path.length === 2 && kind !== 'changed' ? sectionNouns[String(path[0])] : undefined
     if (noun !== undefined) return `${noun} ${path[1]} ${kind}`
     const change = mayShow(path) ? describeValues(one) : ` ${kind}`
     return path.join('.') + change + (needsRestart(path) ? ' (after a restart)' : '')
   })
-  return settings.length <= maxChanges ? sentences : [...sentences, `and ${settings.length - maxChanges} more`]
+  return settings.length <= maxDescribedChanges
+    ? sentences
+    : [...sentences, `and ${settings.length - maxDescribedChanges} more`]
 }
 
 function describeValues({ kind, old, now }: ChangedSetting): string {
   if (isStringList(old) && isStringList(now)) {
-    const added = now.filter((word) => !old.includes(word)).map((word) => `${valueText(word)} added`)
-    const removed = old.filter((word) => !now.includes(word)).map((word) => `${valueText(word)} removed`)
+    const added = now.filter((word) => !old.includes(word)).map((word) => `${settingText(word)} added`)
+    const removed = old.filter((word) => !now.includes(word)).map((word) => `${settingText(word)} removed`)
     return added.length + removed.length === 0 ? ': order changed' : `: ${[...added, ...removed].join(', ')}`
   }
   const isPlain = [old, now].every((value) => typeof value !== 'object')
-  return isPlain ? `: ${valueText(old)} → ${valueText(now)}` : ` ${kind}`
+  return isPlain ? `: ${settingText(old)} → ${settingText(now)}` : ` ${kind}`
 }
 
-function valueText(value: unknown): string {
+function settingText(value: unknown): string {
   if (value === undefined) return 'none'
-  return shorten(String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' '), maxValue)
+  return shorten(String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' '), maxValueText)
 }
 
 const isStringList = (value: unknown): value is readonly string[] =>

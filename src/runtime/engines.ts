@@ -64,7 +64,7 @@ export function openExecutor(
 
 const maxEnvironments = 1000
 
-const replaced = 'The settings of the sandbox were changed.'
+const sandboxReplaced = 'The settings of the sandbox were changed.'
 
 /**
  * Loads the sandbox when the first program runs, because most gateways never run one. The first run in an environment
@@ -86,7 +86,7 @@ function lazyExecutor(load: () => Promise<Executor>, before: readonly string[] =
       if (used.size > maxEnvironments) used.delete(used.keys().next().value as string)
       const outcome = await (await executor.get()).run(program)
       if (outcome.status === 'refused' || !lost.delete(environment)) return outcome
-      return { ...outcome, reset: outcome.reset ?? replaced }
+      return { ...outcome, reset: outcome.reset ?? sandboxReplaced }
     },
     async [Symbol.asyncDispose]() {
       await (await executor.loaded())?.[Symbol.asyncDispose]()
@@ -94,7 +94,7 @@ function lazyExecutor(load: () => Promise<Executor>, before: readonly string[] =
   }
 }
 
-const maxBytes = 1024 * 1024
+const maxFetchBytes = 1024 * 1024
 
 /**
  * Fetches from the hosts in `sandbox.allowNetwork` for programs. A host may have a private address only if listed by
@@ -112,7 +112,7 @@ const sandboxFetch =
       const path = url.pathname + url.search
       const response = await client.request({ method: method as 'GET', path, headers, body: body ?? null, signal })
       response.body.on('error', () => {})
-      const { bytes } = await readBody(response.body, String(response.headers['content-encoding'] ?? ''), maxBytes)
+      const { bytes } = await readBody(response.body, String(response.headers['content-encoding'] ?? ''), maxFetchBytes)
       const joined = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')])
       return { status: response.statusCode, headers: Object.fromEntries(joined), body: bytes.toString() }
     } catch (thrown) {

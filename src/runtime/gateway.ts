@@ -43,7 +43,7 @@ import { Generations } from './generations.ts'
 import { identity } from './package-paths.ts'
 import { type GenerationContext, openProcessState, type ProcessState } from './process-state.ts'
 import { Reload } from './reload.ts'
-import { haveSameUrl, serversOf, unserved } from './upstream-servers.ts'
+import { haveSameUrl, serversOf, whyUnserved } from './upstream-servers.ts'
 
 type ListListeners = ReturnType<typeof createListeners<[kinds: ReadonlySet<Kind>, session?: string]>>
 
@@ -132,7 +132,7 @@ const createContext = (
   generations,
   approvalNeed: ({ entry, caller, approval }) => generations.current.approvalRules.need(entry, caller.agent, approval),
   isRevoked: (principal) => generations.current.inboundAuth.isRevoked(principal),
-  unserved: (server) => unserved(server, generations.current),
+  unserved: (server) => whyUnserved(server, generations.current),
   redact: (text) => generations.current.redactor.text(text),
   tools: registeredTools(tools),
   print,

@@ -71,11 +71,11 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
   joinOffers(
     serversOf(generation)
       .filter((server) => mayUseSome(generation.policy, caller, server.name, server.entries()))
-      .map((server) => advice(server, generation)),
+      .map((server) => serverOffers(server, generation)),
   )
 
 /** A server's capabilities and instructions, without quarantined instructions. */
-function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
+function serverOffers({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
 }

@@ -198,7 +198,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   }
 }
 
-type Validate = ReturnType<typeof argumentValidator>
+type ArgumentValidator = ReturnType<typeof argumentValidator>
 
 function secretsToRedact({ loaded, token, traces }: PreparedConfig, before: Generation | undefined): readonly string[] {
   const { config, secrets } = loaded
@@ -232,7 +232,7 @@ const buildCatalog = (
 type PipelineParts = PreparedConfig &
   Pick<Generation, 'policy' | 'servers' | 'catalog' | 'guards' | 'approvalRules' | 'redactor'>
 
-function buildPipeline(parts: PipelineParts, validate: Validate, context: GenerationContext): Pipeline {
+function buildPipeline(parts: PipelineParts, validate: ArgumentValidator, context: GenerationContext): Pipeline {
   const { policy, servers, catalog, guards, approvalRules, redactor, traces, loaded } = parts
   const { config } = loaded
   const { generations, redactName, clock, log } = context
@@ -324,7 +324,7 @@ export async function startGeneration(
 ): Promise<void> {
   const { servers, catalog, pins, origins, redactor } = next
   listeners.log.conceal?.(redactor.line)
-  announce(next, before, listeners.log)
+  logNews(next, before, listeners.log)
   catalog.onChange(listeners.changed)
   if (pins !== before?.pins) watchPins(pins, listeners)
   // A command or URL may contain secrets that the configuration reads from elsewhere.
@@ -381,7 +381,7 @@ function createInboundAuth(
 function buildChat(
   config: Config,
   { models: { byName: models } }: Engines,
-  validate: Validate,
+  validate: ArgumentValidator,
   { access, clientToolState, clock, log }: GenerationContext,
 ): Generation['chat'] {
   const options: ChatOptions = {
@@ -409,7 +409,7 @@ function buildChat(
 }
 
 /** Logs the warnings and cached tools that are new compared to the previous configuration. */
-function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
+function logNews({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
     log.info({ tools: cached }, 'caching tool results')

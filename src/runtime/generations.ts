@@ -15,7 +15,7 @@ interface GenerationsOptions<G> {
 }
 
 /** How long a replaced generation stays open for calls that have looked up an entry in it but have not started yet. */
-const graceMs = 1_000
+const replacedGraceMs = 1_000
 
 /**
  * The generations in use. A call finishes in the generation in which it started. A replaced generation is disposed of
@@ -56,7 +56,7 @@ export class Generations<G> implements AsyncDisposable {
     this.current = next
     this.#slots = [{ generation: next, running: 0, old: false }, ...this.#slots]
     if (before === undefined) return
-    const timer = this.#options.clock.after(graceMs, () => {
+    const timer = this.#options.clock.after(replacedGraceMs, () => {
       this.#timers.delete(timer)
       before.old = true
       this.#endUnused(before)

@@ -76,13 +76,13 @@ export async function answerParser(schema: Readonly<Record<string, unknown>>): P
       if (!found.complete && (!ended || found.lacks === 'more')) return { problem: 'was cut off' }
       if (found.ambiguous !== undefined) return { problem: found.ambiguous }
       const value = restore(found.value)
-      const problem = mismatch(checker, value)
+      const problem = answerMismatch(checker, value)
       return problem === undefined ? { value } : { problem: `does not match the schema: ${problem}` }
     },
   }
 }
 
-function mismatch(checker: SchemaChecker, value: unknown): string | undefined {
+function answerMismatch(checker: SchemaChecker, value: unknown): string | undefined {
   try {
     return checker.accepts(value) ? undefined : sentenceOf(checker.allProblems(value))
   } catch {

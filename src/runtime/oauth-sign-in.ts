@@ -52,7 +52,7 @@ export async function signIn(
   const { oauth, server, config, principal, withinMs, clock, signal } = options
   await using loopback = await openLoopback(await oauth.portOf(server, config, principal))
   const flow = await oauth.begin(server, config, loopback.redirect, principal)
-  using limit = deadline(clock, withinMs, () => timedOut(server, withinMs), signal)
+  using limit = deadline(clock, withinMs, () => signInTimedOut(server, withinMs), signal)
   const finished = loopback.wait(
     (callback) => (sameState(callback, flow.state) ? flow.finish(callback) : undefined),
     limit.signal,
@@ -60,15 +60,15 @@ export async function signIn(
   finished.catch(() => {})
   await options.browse(flow.url, flow.issuer)
   const { issuer, scopes } = await finished.catch((error) => {
-    throw error instanceof ToolwayError || signal.aborted ? error : failed(server, error)
+    throw error instanceof ToolwayError || signal.aborted ? error : signInFailed(server, error)
   })
   return { issuer, scopes }
 }
 
-function timedOut(server: string, withinMs: number): ToolwayError {
+function signInTimedOut(server: string, withinMs: number): ToolwayError {
   const message = `The sign-in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again; if the page says that the client is unknown, first run: toolway auth ${server} --logout`
   return new ToolwayError('TIMEOUT', message, { server })
 }
 
-const failed = (server: string, cause: Error): ToolwayError =>
+const signInFailed = (server: string, cause: Error): ToolwayError =>
   new ToolwayError('AUTH_REQUIRED', `Signing in to ${server} failed: ${cause.message}.`, { server, cause })

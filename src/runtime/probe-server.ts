@@ -128,7 +128,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
         signal.throwIfAborted()
         const exceeded = exceededFinding(thrown)
         const findings = [...(found.findings ?? []), ...(exceeded ? [exceeded] : [])]
-        found = { ...found, findings, failure: failureOf(thrown, limit.signal.aborted, redact) }
+        found = { ...found, findings, failure: probeFailure(thrown, limit.signal.aborted, redact) }
       }
       return {
         transport: config.transport,
@@ -147,7 +147,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
 }
 
 /** How many different schemas are compiled, which takes a few milliseconds each and delays the other checks. */
-const maxSchemas = 2_000
+const maxProbedSchemas = 2_000
 
 /** The tools whose input schema cannot be used, each with the reason. */
 async function schemaProblems(tools: readonly Definition[]): Promise<readonly string[]> {
@@ -157,7 +157,7 @@ async function schemaProblems(tools: readonly Definition[]): Promise<readonly st
   for (const { name, inputSchema = {} } of tools) {
     const text = JSON.stringify(inputSchema)
     const isNew = !compiled.has(text)
-    if (isNew && compiled.size >= maxSchemas) unchecked++
+    if (isNew && compiled.size >= maxProbedSchemas) unchecked++
     else if (isNew) compiled.set(text, await schemaProblem(inputSchema))
     const reason = compiled.get(text)
     if (reason !== undefined && problems.length < maxLines)
@@ -246,11 +246,11 @@ function recordLog(log: Log, redact: (text: string) => string) {
   return { log: own, remarks, stdout }
 }
 
-function failureOf(thrown: unknown, timedOut: boolean, redact: (text: string) => string): ProbeFailure {
+function probeFailure(thrown: unknown, timedOut: boolean, redact: (text: string) => string): ProbeFailure {
   const needsSignIn = thrown instanceof ToolwayError && thrown.code === 'AUTH_REQUIRED'
   return {
-    message: redact(sentenceOf(thrown)),
-    code: codeOf(thrown),
+    message: redact(failureSentence(thrown)),
+    code: systemErrorCode(thrown),
     status: statusOf(thrown),
     timedOut,
     signIn: needsSignIn ? thrown.message : undefined,
@@ -258,14 +258,14 @@ function failureOf(thrown: unknown, timedOut: boolean, redact: (text: string) =>
   }
 }
 
-function sentenceOf(thrown: unknown): string {
+function failureSentence(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return thrown instanceof Error ? thrown.message : String(thrown)
   const { code, message } = thrown.error.value
   return `The server returned an error: ${message} (${code}).`
 }
 
 /** The first error code in a chain of causes. For an aggregate error, follows the first of its errors. */
-function codeOf(thrown: unknown): string | undefined {
+function systemErrorCode(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 8; depth++) {
     if (error instanceof AggregateError) error = error.errors[0]
     const { code, cause } = error as NodeJS.ErrnoException & { cause?: unknown }

@@ -114,7 +114,7 @@ export async function openProcessState(config: Config, generations: Current, opt
   const reloads = new ReloadHistory()
   const readings = {
     ...{ load: concurrency.stats, budgets: budgets.report, cache: cached.stats, audit: audit.status },
-    servers: () => [...generations.current.servers.values()].map(({ server }) => readingOf(server)),
+    servers: () => [...generations.current.servers.values()].map(({ server }) => serverReading(server)),
     reloads: () => reloads.status(),
     ...{ sessions, tokens, stores: storeReadings },
   }
@@ -252,7 +252,7 @@ function archiveReading(archive: PostgresAudit) {
   return { name: 'postgres', up, behind: { records: behindRecords, seconds: behindSeconds } }
 }
 
-function readingOf(server: UpstreamServer): ServerReading {
+function serverReading(server: UpstreamServer): ServerReading {
   const { health, breaker, findings = [] } = server.status()
   const { connections, restarts } = server.control
   return { name: server.name, health, breaker, connections, restarts, findings: findings.length }

@@ -15,18 +15,18 @@ export interface RejectionCount {
   readonly lastAt: number
 }
 
-const windowMs = 3_600_000
-const slices = 12
-const sliceMs = windowMs / slices
+const rejectionWindowMs = 3_600_000
+const rejectionSlices = 12
+const rejectionSliceMs = rejectionWindowMs / rejectionSlices
 const maxAddresses = 64
-const others = 'other addresses'
+const otherAddresses = 'other addresses'
 
 interface Slice {
   readonly start: number
   readonly addresses: Map<string, number>
 }
 
-interface Account {
+interface RejectionAccount {
   slices: Slice[]
   example: string | undefined
   lastAt: number
@@ -36,7 +36,7 @@ interface Account {
 export class Rejections {
   readonly #clock: Clock
   /** By cause. Causes are error codes and two headers, so there are few. */
-  readonly #accounts = new Map<string, Account>()
+  readonly #accounts = new Map<string, RejectionAccount>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -49,21 +49,21 @@ export class Rejections {
     const account = this.#accounts.get(cause) ?? { slices: [], example: undefined, lastAt: 0 }
     this.#accounts.set(cause, account)
     const now = this.#clock.monotonic()
-    const start = now - (now % sliceMs)
+    const start = now - (now % rejectionSliceMs)
     let slice = account.slices.at(-1)
     if (slice?.start !== start) {
       slice = { start, addresses: new Map() }
-      account.slices = [...account.slices, slice].slice(-slices)
+      account.slices = [...account.slices, slice].slice(-rejectionSlices)
     }
     const known = address ?? 'unknown'
-    const from = slice.addresses.has(known) || slice.addresses.size < maxAddresses ? known : others
+    const from = slice.addresses.has(known) || slice.addresses.size < maxAddresses ? known : otherAddresses
     slice.addresses.set(from, (slice.addresses.get(from) ?? 0) + 1)
     account.example = (header ? detail?.slice(header.length + 2) : principal)?.slice(0, 200)
     account.lastAt = this.#clock.now()
   }
 
   recent(): readonly RejectionCount[] {
-    const since = this.#clock.monotonic() - windowMs
+    const since = this.#clock.monotonic() - rejectionWindowMs
     return [...this.#accounts].flatMap(([cause, account]) => {
       account.slices = account.slices.filter(({ start }) => start > since)
       if (account.slices.length === 0) return []

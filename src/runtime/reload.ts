@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts'
 import { createListeners } from '../lib/listen.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import type { ConfigAudit } from './audit-events.ts'
-import { type ConfigDifference, compareConfigs, isEmpty } from './config-difference.ts'
+import { type ConfigDifference, compareConfigs, isEmptyDifference } from './config-difference.ts'
 
 export interface ReloadAttempt {
   readonly at: number
@@ -36,7 +36,7 @@ interface ReportedAttempt {
   readonly difference?: ConfigDifference
 }
 
-const maxAttempts = 50
+const maxKeptAttempts = 50
 const maxReported = 20
 
 export class ReloadHistory {
@@ -48,7 +48,7 @@ export class ReloadHistory {
   #lastError: ReloadAttempt | undefined
   #lastSuccess: ReloadAttempt | undefined
 
-  constructor(max = maxAttempts) {
+  constructor(max = maxKeptAttempts) {
     this.#max = max
   }
 
@@ -80,8 +80,8 @@ export class ReloadHistory {
       attempts: this.#total,
       successes: this.#successes,
       last_error: this.#lastError?.error ?? null,
-      last_error_at: isoTime(this.#lastError),
-      last_success_at: isoTime(this.#lastSuccess),
+      last_error_at: attemptTime(this.#lastError),
+      last_success_at: attemptTime(this.#lastSuccess),
       history: this.#attempts.slice(0, maxReported).map((attempt) => reportOf(attempt)),
     }
   }
@@ -96,7 +96,7 @@ const reportOf = memoizeByObject(
   }),
 )
 
-const isoTime = (attempt: ReloadAttempt | undefined): string | null =>
+const attemptTime = (attempt: ReloadAttempt | undefined): string | null =>
   attempt ? new Date(attempt.at).toISOString() : null
 
 interface ReloadOptions {
@@ -150,7 +150,7 @@ export class Reload {
       await apply({ ...loaded, config: applicable })
       audit?.applied(applicable, difference)
       history.add({ at, ok: true, error: null, changes, difference })
-      if (!isEmpty(difference)) log.info({ ...difference, changes }, 'configuration reloaded')
+      if (!isEmptyDifference(difference)) log.info({ ...difference, changes }, 'configuration reloaded')
       for (const key of difference.atNextStart) log.warn({ key }, `${key} has changed; restart to apply it`)
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown)

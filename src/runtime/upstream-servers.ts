@@ -42,7 +42,7 @@ export const buildServers = (
         context.log.warn({ server: name }, "skipped: its url is this gateway's own endpoint")
         return []
       }
-      const builtFrom = settingsOf(server, config)
+      const builtFrom = serverSettings(server, config)
       // Keep a server paused when its configuration changes, if an operator has paused it.
       const paused = before?.servers.get(name)?.server.control.paused ?? false
       const open = () => openServer(name, server, builtFrom, paused, context)
@@ -50,7 +50,7 @@ export const buildServers = (
     }),
   )
 
-function settingsOf(config: ServerConfig, { defaults, discovery, health }: Config): ConfiguredServer['builtFrom'] {
+function serverSettings(config: ServerConfig, { defaults, discovery, health }: Config): ConfiguredServer['builtFrom'] {
   const { maxEntries, maxListSize } = discovery
   return {
     // Capturing happens in the pipeline: turning it on or off does not restart the server.
@@ -84,7 +84,7 @@ function openServer(
       decide: (caller, entry) => context.generations.current.policy.decide(caller, entry),
       mayUseSome: (caller, entries) => mayUseSome(context.generations.current.policy, caller, name, entries),
       judgesDefinitions: () => context.generations.current.policy.judgesDefinitions,
-      isHarmless,
+      isHarmless: isHarmlessText,
     },
     host: {
       store,
@@ -102,7 +102,7 @@ function openServer(
 }
 
 /** Whether the scanner finds nothing in a text. Cached, because a server's status is needed for every list. */
-const isHarmless = memoize((text) => scanText(text, '').length === 0, 1_024, 2_048)
+const isHarmlessText = memoize((text) => scanText(text, '').length === 0, 1_024, 2_048)
 
 /** Whether a server's URL points to this gateway: a loopback address with the gateway's own port and path. */
 export function isThisGateway(server: ServerConfig, { port, path }: HttpConfig): boolean {
@@ -117,7 +117,10 @@ export const haveSameUrl = (one: ServerConfig, other: ServerConfig | undefined):
   one.transport !== 'stdio' && other !== undefined && other.transport !== 'stdio' && one.url === other.url
 
 /** Why calls to a server are not allowed now, whatever the servers of earlier generations still offer. */
-export function unserved(name: string, { servers }: { readonly servers: ConfiguredServers }): ToolwayError | undefined {
+export function whyUnserved(
+  name: string,
+  { servers }: { readonly servers: ConfiguredServers },
+): ToolwayError | undefined {
   const known = servers.get(name)
   const refuse = (code: ErrorCode, text: string) => new ToolwayError(code, text, { server: name })
   if (!known)

@@ -43,7 +43,6 @@ export function failureOf(method: string, thrown: unknown, log: Log): FailedRequ
   return { result: refusedResult(error).body.bytes, headers }
 }
 
-/** Encodes an error for a legacy client. */
 export function errorResponse(id: Id, method: string, thrown: unknown, log: Log): EncodedResponse {
   const failure = failureOf(method, thrown, log)
   if ('result' in failure) return { message: [resultBytes(id, failure.result)], headers: failure.headers }
@@ -171,15 +170,18 @@ function rpcError({ code, message, details: { id = null, data } }: HttpError): B
 }
 
 /** Maximum size of a rejected body that is still read to the end, so that the connection can be reused. */
-const spared = 64 * 1024
+const maxDrainedBody = 64 * 1024
 
 function hasMoreToSend(request: IncomingMessage): boolean {
   if (request.complete) return false
-  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
+  return (
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > maxDrainedBody
+  )
 }
 
 /** How long, and how many bytes, a rejected client may still send before the connection is closed. */
-const lingerMs = 1_000
+const refusalLingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 
 /** Discards more of the body before closing: a client that is still sending might otherwise lose the response. */
@@ -195,7 +197,7 @@ function linger(response: ServerResponse, clock: Clock): void {
     left -= chunk.length
     if (left < 0) finish()
   }
-  const timer = clock.after(lingerMs, finish)
+  const timer = clock.after(refusalLingerMs, finish)
   request.on('data', onData).once('close', finish).resume()
 }
 
@@ -211,7 +213,6 @@ export type HttpHeaders = Readonly<Record<string, string>>
 export const retryAfter = (retryAfterMs: number | undefined): HttpHeaders | undefined =>
   retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }
 
-/** The body of an error of the admin API. */
 export function apiErrorBody(refusal: HttpError): Buffer {
   const { message, details } = refusal
   return Buffer.from(JSON.stringify({ error: { code: apiCodeOf(refusal), message, ...asRecord(details.data) } }))

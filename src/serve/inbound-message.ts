@@ -39,7 +39,6 @@ export interface InboundNotification {
   readonly params: Params
 }
 
-/** A client's response to a request from the gateway. */
 export interface InboundResponse {
   readonly kind: 'response'
   readonly id: Id | null
@@ -56,23 +55,23 @@ export interface UnreadableMessage {
 
 export type InboundMessage = InboundRequest | InboundNotification | InboundResponse
 
-const none: Params = Object.freeze({})
+const noParams: Params = Object.freeze({})
 
 /** Parses a message. Requests are parsed only once, and all later code uses the parsed value. */
 export const readInbound = (bytes: Buffer): InboundMessage | UnreadableMessage =>
-  (bytes.length <= small || seemsRequest(bytes) ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
+  (bytes.length <= maxWholeParse || seemsRequest(bytes) ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
 /** Maximum size of messages that are parsed whole, whatever they are. Larger client responses are passed on unparsed. */
-const small = 64 * 1024
+const maxWholeParse = 64 * 1024
 
 /** Whether a large message is probably a request. Only the time that reading it takes depends on this. */
 const seemsRequest = (bytes: Buffer): boolean => bytes.subarray(0, 512).includes('"method"')
 
 /** A fast path for ordinary requests. Returns undefined for everything else, which `readCarefully` then reads. */
 function readPlain(bytes: Buffer): InboundRequest | undefined {
-  const message = parsed(bytes)
+  const message = parseOrUndefined(bytes)
   if (!isRecord(message)) return undefined
-  const { jsonrpc, id, method, params = none } = message
+  const { jsonrpc, id, method, params = noParams } = message
   if (jsonrpc !== '2.0' || typeof method !== 'string' || !isRecord(params) || !isPlainId(id)) return undefined
   for (const name in message) if (!plainMembers.has(name)) return undefined
   const extent = extentOf(bytes)
@@ -82,14 +81,14 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   const text = {
     bytes: bytes.subarray(start, end),
     value: params,
-    arguments: kept(bytes, extent.arguments),
+    arguments: argumentBytes(bytes, extent.arguments),
     exact: extent.exact,
   }
   return { kind: 'request', id, method, params, text }
 }
 
 /** The bytes in a span. They are copied if the slice would keep a much larger buffer in memory. */
-function kept(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
+function argumentBytes(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
   if (span === undefined) return undefined
   const part = toCleanLine(bytes.subarray(span[0], span[1]))
   return part.buffer.byteLength > 4 * part.length + 16_384 ? Buffer.from(part) : part
@@ -97,7 +96,7 @@ function kept(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
 
 const plainMembers: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
 
-function parsed(bytes: Buffer): unknown {
+function parseOrUndefined(bytes: Buffer): unknown {
   try {
     return jsonValue(bytes.toString('utf8'))
   } catch {
@@ -113,7 +112,7 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
     case 'request':
     case 'notification': {
       const { kind, method } = message
-      const params = message.params === undefined ? none : (jsonValue(message.params.toString('utf8')) as Params)
+      const params = message.params === undefined ? noParams : (jsonValue(message.params.toString('utf8')) as Params)
       if (message.params !== undefined && repeatsKey(message.params, params)) {
         const id = kind === 'request' ? message.id : null
         return { kind: 'invalid', id, code: rpcCodes.params, message: duplicateIn(message.params).message }

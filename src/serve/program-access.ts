@@ -87,9 +87,7 @@ export type BatchAnswer = { readonly server: string; readonly tool: string } & (
 
 export interface ProgramAccessOptions {
   readonly access: Pick<Access, 'view' | 'handle'>
-  /** The local user, acting as this agent. */
   localAs(agent: string | undefined): Caller
-  /** Whether the program has disposed of the gateway. */
   isClosed(): boolean
   readonly log: Log
 }
@@ -111,8 +109,8 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
     { timeoutMs, signal, onProgress }: CallOptions,
   ): Promise<ToolResult> => {
     checkTimeout(timeoutMs)
-    const given = argumentsOf(args)
-    using cancelling = abortWith(signal, cancelled)
+    const given = programArguments(args)
+    using cancelling = abortWith(signal, programCancelled)
     using _ = holdOpen()
     try {
       const { entry } = await endWith(cancelling.signal, find())
@@ -123,7 +121,7 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
         entry,
         input: { arguments: given, meta: onProgress ? { progressToken: id } : {} },
         signal: cancelling.signal,
-        peer: peerFor(onProgress, log),
+        peer: programPeer(onProgress, log),
         timeoutMs,
         timeoutKey: 'timeoutMs',
       })
@@ -137,7 +135,7 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
 
   return {
     async list(options = {}) {
-      checkOptions('list', options, ['agent', 'principal', 'server'])
+      checkProgramOptions('list', options, ['agent', 'principal', 'server'])
       const view = access.view(callerFor(options))
       using _ = holdOpen()
       await view.ready()
@@ -152,13 +150,13 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
     },
     async call(tool, args = {}, options = {}) {
       if (typeof tool !== 'string') throw new TypeError('The first argument of call must be the name of a tool.')
-      checkOptions('call', options, callOptions)
+      checkProgramOptions('call', options, callOptions)
       const caller = callerFor(options)
       return run(caller, () => access.view(caller).resolve('tool', tool), args, options)
     },
     async batch(calls, options = {}) {
       if (!Array.isArray(calls)) throw new TypeError('The first argument of batch must be a list of calls.')
-      checkOptions('batch', options, callOptions)
+      checkProgramOptions('batch', options, callOptions)
       const caller = callerFor(options)
       const { onProgress, ...others } = options
       checkTimeout(options.timeoutMs)
@@ -171,20 +169,20 @@ export function programAccess({ access, localAs, isClosed, log }: ProgramAccessO
           const result = await run(caller, () => access.view(caller).find('tool', server, tool), args, others)
           return { server, tool, ok: result.isError !== true, result }
         } catch (thrown) {
-          return { server, tool, ok: false, error: errorOf(thrown) }
+          return { server, tool, ok: false, error: batchError(thrown) }
         } finally {
-          void report(onProgress, { progress: ++answered, total: calls.length }, log)
+          void reportProgress(onProgress, { progress: ++answered, total: calls.length }, log)
         }
       }
       const results = await Promise.all(calls.map(answer))
-      if (options.signal?.aborted) throw cancelled()
+      if (options.signal?.aborted) throw programCancelled()
       return { results }
     },
   }
 }
 
 /** The error from one call in a batch. A server's own error has a numeric code; Toolway's errors have a string code. */
-function errorOf(thrown: unknown): { readonly code: string | number; readonly message: string } {
+function batchError(thrown: unknown): { readonly code: string | number; readonly message: string } {
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
@@ -196,12 +194,12 @@ function holdOpen(): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
+const programCancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
 
 const callOptions = ['agent', 'principal', 'timeoutMs', 'signal', 'onProgress']
 
 /** With a mistyped option ignored, a call would be made as another agent or user. */
-function checkOptions(method: string, options: ListOptions & CallOptions, names: readonly string[]): void {
+function checkProgramOptions(method: string, options: ListOptions & CallOptions, names: readonly string[]): void {
   if (!isRecord(options)) throw new TypeError(`The options of ${method} must be an object.`)
   const unknown = Object.keys(options).find((name) => !names.includes(name))
   if (unknown !== undefined)
@@ -222,7 +220,7 @@ function checkTimeout(ms: number | undefined | null): void {
  * Writes the arguments as JSON once, before anything looks at them: what the policy, guards and people check is then
  * what the tool gets, whatever the program does with the object meanwhile.
  */
-function argumentsOf(args: Readonly<Record<string, unknown>>): Json<Record<string, unknown>> {
+function programArguments(args: Readonly<Record<string, unknown>>): Json<Record<string, unknown>> {
   let json: Json
   try {
     json = Json.parse(JSON.stringify(args) ?? 'null')
@@ -237,7 +235,7 @@ function argumentsOf(args: Readonly<Record<string, unknown>>): Json<Record<strin
 }
 
 /** Calls the program's listener. Servers' messages arrive in the caller of this function, which must not fail. */
-async function report(onProgress: CallOptions['onProgress'], progress: Progress, log: Log): Promise<void> {
+async function reportProgress(onProgress: CallOptions['onProgress'], progress: Progress, log: Log): Promise<void> {
   try {
     await onProgress?.(progress)
   } catch (err) {
@@ -245,12 +243,12 @@ async function report(onProgress: CallOptions['onProgress'], progress: Progress,
   }
 }
 
-const peerFor = (onProgress: CallOptions['onProgress'], log: Log): Peer =>
+const programPeer = (onProgress: CallOptions['onProgress'], log: Log): Peer =>
   quietPeer(
     (method) =>
       Promise.reject(invalidArguments(`${method} cannot be sent to a program: it declares no client capabilities.`)),
     (params) => {
       const { progressToken, ...progress } = params.value as Progress & { progressToken?: unknown }
-      void report(onProgress, progress, log)
+      void reportProgress(onProgress, progress, log)
     },
   )

@@ -26,13 +26,12 @@ import { statelessErrorResponse } from './mcp-stateless/responses.ts'
 import { listChangedNotifications, Session } from './session/session.ts'
 
 /** How long calls in flight may continue after the client has closed its end of the connection. */
-const graceMs = 2_000
+const inputEndGraceMs = 2_000
 
 interface StdioOptions extends ServeContext {
   readonly input: Readable
   readonly output: Writable
   readonly caller: Caller
-  /** Maximum number of JSON values per message. */
   readonly maxValues: number
 }
 
@@ -50,21 +49,21 @@ export async function serveStdio(
     tooLong: () => client.refuseLongLine(),
   })
   input.on('data', lines.push)
-  await Promise.race([endOf(input), writer.closed])
+  await Promise.race([inputEnd(input), writer.closed])
   input.off('data', lines.push).pause()
   lines.end()
-  await settles(Promise.race([client.answered(), writer.closed]), graceMs, clock)
+  await settles(Promise.race([client.answered(), writer.closed]), inputEndGraceMs, clock)
   client[Symbol.dispose]()
-  await settles(writer.flushed(), graceMs, clock)
+  await settles(writer.flushed(), inputEndGraceMs, clock)
 }
 
-const endOf = (input: Readable): Promise<void> =>
+const inputEnd = (input: Readable): Promise<void> =>
   new Promise((resolve) => {
     const over = () => resolve()
     input.on('end', over).on('close', over).on('error', over)
   })
 
-const isBlank = (line: Buffer): boolean => line.every((byte) => byte === 0x20 || byte === 0x09)
+const isBlankLine = (line: Buffer): boolean => line.every((byte) => byte === 0x20 || byte === 0x09)
 
 /** The client at the other end. Each of its messages may use either protocol. */
 class StdioClient implements Disposable {
@@ -92,7 +91,7 @@ class StdioClient implements Disposable {
   }
 
   receive(line: Buffer): void {
-    if (isBlank(line)) return
+    if (isBlankLine(line)) return
     const { maxValues } = this.#options
     if (hasMoreValues(line, maxValues)) {
       const sentence = `A message has more than ${maxValues} values and was dropped: send fewer, or raise server.maxValues.`
@@ -196,8 +195,7 @@ const channelTo = (writer: LineWriter): ResponseChannel => ({
   abandon() {},
 })
 
-/** Maximum number of stateless requests in flight. */
-const maxRequests = 1_000
+const maxStatelessRequests = 1_000
 
 /** The stateless protocol over stdio. All requests share one stream and are told apart by their ids. */
 class StatelessStdio implements Disposable {
@@ -225,8 +223,8 @@ class StatelessStdio implements Disposable {
       return
     }
     try {
-      if (this.#requests.size >= maxRequests) {
-        const sentence = `There are ${maxRequests} requests in flight: wait for some of them to be answered.`
+      if (this.#requests.size >= maxStatelessRequests) {
+        const sentence = `There are ${maxStatelessRequests} requests in flight: wait for some of them to be answered.`
         throw new ToolwayError('OVERLOADED', sentence)
       }
       await this.#answer(this.#admit(inbound))
@@ -291,7 +289,6 @@ class StatelessStdio implements Disposable {
 const lineEnd = Buffer.from('\n')
 
 class LineWriter {
-  /** Resolves when the reader has closed the stream. */
   readonly closed: Promise<void>
   readonly #output: Writable
   readonly #input: Readable
@@ -323,7 +320,6 @@ class LineWriter {
     return true
   }
 
-  /** Resolves when everything written so far is flushed. */
   async flushed(): Promise<void> {
     const output = this.#output
     if (this.#isOpen && output.writableLength > 0)

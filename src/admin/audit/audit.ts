@@ -13,7 +13,7 @@ import {
   replayRecords,
 } from '../../runtime/policy-replay.ts'
 import { dropWhenStalled } from '../../serve/http/sse-stream.ts'
-import { drained } from '../../serve/openai/chat.ts'
+import { afterDrain } from '../../serve/openai/chat.ts'
 import type { PostgresAudit } from '../../stores/postgres/audit.ts'
 import * as schema from '../calls/schema.ts'
 import type { AdminContext } from '../context.ts'
@@ -286,7 +286,7 @@ export const auditRoutes = (admin: AuditService): readonly Route[] => [
           dropWhenStalled(response)
         }
         response.write(block)
-        await drained(response)
+        await afterDrain(response)
       }
       response.end()
       return responseSent

@@ -28,7 +28,7 @@ import { memoryTtlStore } from '../../stores/ttl-store.ts'
 const maxValueBytes = 1024 * 1024
 
 /** The result of a lookup while the primary is not responding. No entry is ever stored under the empty mark. */
-const unavailable: CacheLookup = { mark: '' }
+const unavailableLookup: CacheLookup = { mark: '' }
 
 /** The result cache (F13, B10). Caches nothing while the primary is not responding. */
 export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheLimits): CacheStore {
@@ -39,7 +39,7 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
   return {
     async get(group, key, now) {
       const found = await primary.request('get', group, key, now)
-      if (found?.bytes === undefined) return found ?? unavailable
+      if (found?.bytes === undefined) return found ?? unavailableLookup
       return { bytes: asBuffer(found.bytes), mark: found.mark }
     },
     async put(group, key, answer, now) {
@@ -196,7 +196,7 @@ interface SessionRecord {
 }
 
 /** How long a session record is kept; longer than the maximum idle time of a session. */
-const sessionMs = 2 * 3_600_000
+const sessionRecordMs = 2 * 3_600_000
 /** Maximum number of session records: up to 10,000 per worker, and those of workers that have exited. */
 const maxSessions = 200_000
 
@@ -215,7 +215,7 @@ export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}) {
 
   const keep = (holder: string, session: string, record: string) => {
     sessions.delete(session)
-    sessions.set(session, { holder, record, until: clock.monotonic() + sessionMs })
+    sessions.set(session, { holder, record, until: clock.monotonic() + sessionRecordMs })
     evict()
   }
 

@@ -23,9 +23,9 @@ export interface PrimaryOptions {
 }
 
 /** How long a worker must run for its exit not to count as another consecutive failure. */
-const stableMs = 60_000
-const firstPauseMs = 100
-const maxPauseMs = 30_000
+const stableWorkerMs = 60_000
+const firstRestartMs = 100
+const maxRestartMs = 30_000
 
 /**
  * Runs workers until interrupted, restarts those that exit, and holds the state that they share. The primary serves no
@@ -113,8 +113,8 @@ class WorkerFleet {
       this.#handles.delete(handle)
       this.#announceMembers()
       if (handle.retired || interrupted.aborted) return
-      const fails = clock.monotonic() - startedAt > stableMs ? 0 : failures
-      const pauseMs = backoffMs(fails, { firstMs: firstPauseMs, maxMs: maxPauseMs })
+      const fails = clock.monotonic() - startedAt > stableWorkerMs ? 0 : failures
+      const pauseMs = backoffMs(fails, { firstMs: firstRestartMs, maxMs: maxRestartMs })
       log.warn({ worker: number, code, signal, pauseMs }, 'worker exited; restarting it')
       clock.after(pauseMs, () => interrupted.aborted || this.#start(number, fails + 1))
     })
@@ -189,7 +189,7 @@ interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omi
 }
 
 /** Timeout for requests to workers. They are for metrics and pings, and a busy worker needs a moment to respond. */
-const requestTimeoutMs = 2_000
+const workerTimeoutMs = 2_000
 const pingEveryMs = 5_000
 
 /**
@@ -235,7 +235,7 @@ function startWorker(options: WorkerHandleOptions): WorkerHandle {
     onMessage: (listener) => void worker.on('message', listener),
   }
   const own: PrimaryMethods = { ...methods(name), listening: listening.resolve }
-  const timeoutMs = () => requestTimeoutMs
+  const timeoutMs = () => workerTimeoutMs
   const rpc = connectRpc<WorkerMethods>({
     port: channel,
     methods: own,

@@ -48,7 +48,7 @@ export interface WorkerMetricsPage extends MetricsPage {
   readonly number: number
 }
 
-export interface ConnectOptions extends Pick<PortRpcOptions, 'port' | 'methods' | 'timeoutMs'> {
+export interface RpcConnectOptions extends Pick<PortRpcOptions, 'port' | 'methods' | 'timeoutMs'> {
   /** The other end's name in the log. */
   readonly peer: string
   readonly clock: Clock
@@ -56,7 +56,7 @@ export interface ConnectOptions extends Pick<PortRpcOptions, 'port' | 'methods' 
 }
 
 /** Opens an RPC connection that transmits `ToolwayError`s and logs when the other end stops responding. */
-export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }: ConnectOptions): RpcPeer<Remote> {
+export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }: RpcConnectOptions): RpcPeer<Remote> {
   return createPortRpc<Remote>({
     ...options,
     errors: { encode: encodeError, decode: decodeError },

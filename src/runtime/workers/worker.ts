@@ -185,7 +185,7 @@ export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
       if (name !== undefined) {
         family = familyOf(name)
         family.header.add(line)
-      } else if (line !== '' && line !== '# EOF') family?.samples.push(labelled(line, number))
+      } else if (line !== '' && line !== '# EOF') family?.samples.push(withWorkerLabel(line, number))
     }
   }
   const text = [...families.values()].flatMap(({ header, samples }) => [...header, ...samples])
@@ -194,7 +194,7 @@ export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
 }
 
 /** Adds the `worker` label to a sample. Metric names do not contain braces, so the first brace starts the labels. */
-function labelled(line: string, worker: number): string {
+function withWorkerLabel(line: string, worker: number): string {
   const [, name = '', rest = ''] = /^([^{\s]+)(.*)$/.exec(line) ?? []
   const labels = rest.startsWith('{') ? `,${rest.slice(1)}` : `}${rest}`
   return `${name}{worker="${worker}"${labels}`

@@ -24,7 +24,7 @@ export function createAuthenticate(options: {
   const isToken = token === undefined ? () => false : equals(token)
   // Clients send their credential with every request. Revoked ones are still rejected, because each request looks up the
   // digest. Timing leaks nothing: string hashes are seeded per process.
-  const digestOf = memoize(digest, 256, maxLength)
+  const digestOf = memoize(digestCredential, 256, maxCredentialLength)
 
   /** The identity of callers without a credential. They may choose any agent only if no credentials are configured. */
   const nobody = (): AuthIdentity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
@@ -34,15 +34,15 @@ export function createAuthenticate(options: {
       if (token === undefined) return nobody()
       throw missingCredential()
     }
-    const credential = bearer(authorization)
+    const credential = bearerToken(authorization)
     const digested = digestOf(credential)
     // Check the token first: the operator may have chosen one that looks like a key or a JWT.
     if (isToken(digested)) return operator
     // Then the keys: one whose hash is in the configuration can have any form.
     const key = keys.find(`sha256:${digested.toString('hex')}`)
-    if (key) return holderOf(key, keys, clock)
-    const form = formOf(credential)
-    if (form === 'key') throw unknownKey()
+    if (key) return keyHolder(key, keys, clock)
+    const form = credentialForm(credential)
+    if (form === 'key') throw unknownApiKey()
     if (form === 'token') throw unknownToken()
     if (verify === undefined)
       throw invalidCredential('JSON Web Tokens are not accepted: set auth.jwt, or send an API key.')
@@ -85,7 +85,7 @@ interface KeySource {
 }
 
 /** The identity of a key's holder. Timing leaks nothing useful: attackers can neither choose digests nor reverse them. */
-function holderOf(key: ApiKey, keys: KeySource, clock: Clock): AuthIdentity {
+function keyHolder(key: ApiKey, keys: KeySource, clock: Clock): AuthIdentity {
   if (key.expires !== undefined && key.expires <= clock.now()) {
     throw expiredCredential('The API key has expired: ask the operator for another one (toolway keys create).')
   }
@@ -94,11 +94,11 @@ function holderOf(key: ApiKey, keys: KeySource, clock: Clock): AuthIdentity {
   return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
 }
 
-const unknownKey = () =>
+const unknownApiKey = () =>
   invalidCredential('The API key is unknown or was revoked: ask the operator for another one (toolway keys create).')
 
 function equals(token: string): (actual: Buffer) => boolean {
-  const expected = digest(token)
+  const expected = digestCredential(token)
   return (actual) => timingSafeEqual(actual, expected)
 }
 
@@ -109,14 +109,14 @@ const unknownToken = () =>
   )
 
 /** Maximum length of a credential. Real ones are shorter, and node:http limits all headers together to this size. */
-const maxLength = 16 * 1024
+const maxCredentialLength = 16 * 1024
 
-function bearer(authorization: string): string {
+function bearerToken(authorization: string): string {
   const token = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
   if (token === undefined) {
     throw invalidCredential('The Authorization header contains no bearer token: send "Authorization: Bearer <token>".')
   }
-  if (token.length > maxLength) {
+  if (token.length > maxCredentialLength) {
     throw invalidCredential(
       'The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a shorter one.',
     )
@@ -125,10 +125,10 @@ function bearer(authorization: string): string {
 }
 
 /** The kind of an unknown credential, based only on its format. */
-function formOf(credential: string): 'key' | 'jwt' | 'token' {
+function credentialForm(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'
 }
 
 /** The digest of a credential. Digests are compared and stored instead of credentials. */
-const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')
+const digestCredential = (credential: string): Buffer => hash('sha256', credential, 'buffer')

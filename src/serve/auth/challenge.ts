@@ -2,20 +2,21 @@ import type { JwtConfig } from '../../config/schema.ts'
 import { HttpError } from '../errors.ts'
 
 const challenge = 'Bearer realm="toolway"'
-const invalid = `${challenge}, error="invalid_token"`
+const invalidTokenChallenge = `${challenge}, error="invalid_token"`
 
 /** The error for a missing credential. As RFC 6750 requires, its challenge does not name an error. */
 export const missingCredential = (): HttpError =>
-  refused(
+  refuseCredential(
     'This gateway requires a credential: send "Authorization: Bearer <token>" with the token that it printed at start, or with a credential from its operator.',
     challenge,
   )
 
 /** The error for an invalid credential. `sentence` says what to do; it must not repeat the credential. */
-export const invalidCredential = (sentence: string): HttpError => refused(sentence, invalid)
+export const invalidCredential = (sentence: string): HttpError => refuseCredential(sentence, invalidTokenChallenge)
 
 /** The error for a genuine credential that is not valid here or now. It does not count as an attempt to guess one. */
-export const expiredCredential = (sentence: string): HttpError => refused(sentence, invalid, true)
+export const expiredCredential = (sentence: string): HttpError =>
+  refuseCredential(sentence, invalidTokenChallenge, true)
 
 export const scopesRule = 'auth.jwt.scopes'
 
@@ -25,16 +26,16 @@ export const insufficientScope = (sentence: string, header: string): HttpError =
 /** Adds a challenge to a 401 error, which tells OAuth clients where to get a token. Returns other errors unchanged. */
 export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {
   const header = thrown instanceof HttpError ? thrown.details.headers?.['WWW-Authenticate'] : undefined
-  if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalid)) return thrown
+  if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalidTokenChallenge)) return thrown
   const { status, code, message, details } = thrown
-  const changed = header === invalid ? challengeOf({ error: 'invalid_token' }) : challengeOf()
+  const changed = header === invalidTokenChallenge ? challengeOf({ error: 'invalid_token' }) : challengeOf()
   return new HttpError(status, code, message, {
     ...details,
     headers: { ...details.headers, 'WWW-Authenticate': changed },
   })
 }
 
-const refused = (sentence: string, header: string, genuine?: true) =>
+const refuseCredential = (sentence: string, header: string, genuine?: true) =>
   HttpError.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header }, genuine })
 
 /** The error for a credential that cannot be verified now. This is not the caller's fault; a retry may succeed. */
@@ -50,7 +51,7 @@ export type ChallengeOf = (refusal?: {
   readonly scopes?: readonly string[]
 }) => string
 
-const wellKnown = '/.well-known/oauth-protected-resource'
+const wellKnownMetadata = '/.well-known/oauth-protected-resource'
 
 /** The public URL of the MCP endpoint; undefined if none is configured. */
 export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 'audience'>): URL | undefined {
@@ -59,7 +60,8 @@ export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 
 }
 
 /** The path at which a resource's metadata is served (RFC 9728). */
-export const metadataPath = (resourcePath: string): string => `${wellKnown}${resourcePath === '/' ? '' : resourcePath}`
+export const metadataPath = (resourcePath: string): string =>
+  `${wellKnownMetadata}${resourcePath === '/' ? '' : resourcePath}`
 
 export function challengeFor(jwt: JwtConfig): ChallengeOf {
   const resource = resourceOf(jwt)

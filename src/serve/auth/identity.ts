@@ -29,7 +29,7 @@ export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =
   (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))
 
 /** Interval between credential checks. A stream may stay open for this long after its credential becomes invalid. */
-const checkMs = 5_000
+const credentialCheckMs = 5_000
 
 interface AuthenticatedStream {
   readonly authorization: string | undefined
@@ -49,7 +49,7 @@ export const createCredentialWatch =
         response.destroy()
       }
     }
-    const start = () => clock.after(checkMs, () => void check())
+    const start = () => clock.after(credentialCheckMs, () => void check())
     let timer = start()
     response.once('close', () => timer[Symbol.dispose]())
   }

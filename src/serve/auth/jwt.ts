@@ -31,12 +31,12 @@ import {
 import type { AuthIdentity } from './identity.ts'
 
 /** Accepted signature algorithms, all asymmetric: with a symmetric one, the public key could be used to sign tokens. */
-const algorithms = [
+const signatureAlgorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-const toleranceMs = 30_000
+const clockToleranceMs = 30_000
 
 const maxTries = 16
 
@@ -57,18 +57,18 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
 
   const claimsOf = async (token: string, keys: PublishedKeys): Promise<JWTPayload> => {
     const checks: JWTVerifyOptions = {
-      algorithms,
+      algorithms: signatureAlgorithms,
       issuer,
       audience,
       requiredClaims: ['exp', 'sub'],
-      clockTolerance: toleranceMs / 1000,
+      clockTolerance: clockToleranceMs / 1000,
       currentDate: new Date(clock.now()),
     }
     try {
-      return checked(token, await jwtVerify(token, keys.find, checks))
+      return checkClaims(token, await jwtVerify(token, keys.find, checks))
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-      return checked(token, await verifyByAnyKey(token, error, checks))
+      return checkClaims(token, await verifyByAnyKey(token, error, checks))
     }
   }
 
@@ -76,8 +76,8 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
     // Use the current cache: if the keys change during verification, it is discarded together with this result.
     const kept = verified
     const claims = await claimsOf(token, keys)
-    const identity = identityOf(claims, config, challengeOf)
-    kept.keep(digest, identity, (claims.exp as number) * 1000 + toleranceMs)
+    const identity = identityOfClaims(claims, config, challengeOf)
+    kept.keep(digest, identity, (claims.exp as number) * 1000 + clockToleranceMs)
     return identity
   }
 
@@ -91,7 +91,7 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
         return identify(token, digest, renewed)
       })
     } catch (error) {
-      throw error instanceof HttpError ? error : refusalOf(error, config, log)
+      throw error instanceof HttpError ? error : tokenRefusal(error, config, log)
     }
   }
 
@@ -106,10 +106,10 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
 }
 
 /** The claims of a token with a valid signature, after checks that jose does not make. */
-function checked(token: string, { payload, protectedHeader }: JWTVerifyResult): JWTPayload {
+function checkClaims(token: string, { payload, protectedHeader }: JWTVerifyResult): JWTPayload {
   const [header = '', claims = ''] = token.split('.')
   if (repeats(header, protectedHeader) || repeats(claims, payload)) {
-    throw new errors.JWTClaimValidationFailed('repeated member', payload, repeated)
+    throw new errors.JWTClaimValidationFailed('repeated member', payload, repeatedClaim)
   }
   if (isOtherKind(protectedHeader.typ)) throw new errors.JWTClaimValidationFailed('other kind', payload, 'typ')
   // jose accepts infinity (1e999). Also rejects milliseconds: such a token would practically never expire.
@@ -117,7 +117,7 @@ function checked(token: string, { payload, protectedHeader }: JWTVerifyResult): 
   return payload
 }
 
-const repeated = 'repeated'
+const repeatedClaim = 'repeated'
 
 /** Whether a part of a token repeats a member: parsers disagree on which of the values counts. */
 const repeats = (part: string, value: object): boolean => repeatsKey(Buffer.from(part, 'base64url'), value)
@@ -149,9 +149,9 @@ async function verifyByAnyKey(
 }
 
 /** The error for a rejected token. Neither the error nor the log contains the token. */
-function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
+function tokenRefusal(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
-  if (code === undefined) log.warn({ reason: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
+  if (code === undefined) log.warn({ reason: errorName(error) }, 'rejected a JSON Web Token that could not be checked')
   else log.debug({ reason: code }, 'rejected a JSON Web Token')
   // jose checks claims after the signature, so the signature of a token with an invalid claim is valid.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
@@ -164,7 +164,7 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
     const { claim, reason } = error
     if (reason === 'missing')
       return `The token has no ${claim} claim: ask your identity provider for a token that has it.`
-    if (claim === repeated)
+    if (claim === repeatedClaim)
       return 'The token has the same member twice in its header or claims: ask your identity provider for another token.'
     if (claim === 'typ') return 'The token is not an access token (see its typ header): use an access token instead.'
     if (claim === 'nbf') return "The token is not valid yet: wait, or correct this machine's clock."
@@ -179,19 +179,19 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
 }
 
 /** An error's name, for the log. The message of an unexpected error is not logged, because it may quote the token. */
-const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
+const errorName = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
 /** Valid agent names; the same pattern as in the configuration. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
 /** The identity that a verified token proves. It is never an admin: only the gateway's operator grants admin rights. */
-function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: ChallengeOf): AuthIdentity {
+function identityOfClaims(claims: JWTPayload, config: JwtConfig, challengeOf: ChallengeOf): AuthIdentity {
   const { issuer, agentClaim, scopes } = config
   const principal = `jwt:${new URL(issuer).host}:${subject(claims)}`
   const known = { principal, authenticated: true, admin: false }
-  const named = agentsOf(claims, agentClaim)
+  const named = agentsInClaim(claims, agentClaim)
   if (Object.keys(scopes).length === 0) return { ...known, agents: named }
-  const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
+  const granted = scopesOfClaims(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
   const agents = [...new Set([...named, ...granted])]
   // If scopes are configured, reject a token that has none of them: its holder must not get the default agent.
   if (agents.length === 0) {
@@ -207,7 +207,7 @@ function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: Challeng
 }
 
 /** A token's scopes. `scope` is a string (RFC 9068); some providers send a list in `scp` instead. */
-function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
+function scopesOfClaims({ scope, scp }: JWTPayload): readonly string[] {
   const texts = [scope, scp].flat().filter((part) => typeof part === 'string')
   return texts.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
@@ -224,7 +224,7 @@ function subject({ sub }: JWTPayload): string {
  * The agents named in a claim. The claim may contain groups, so names that no agent can have are ignored. A claim without
  * any agent name is rejected: the token's holder must not get the default agent.
  */
-function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
+function agentsInClaim(claims: JWTPayload, claim: string): readonly string[] {
   const value = claimOf(claims, claim)
   if (value === undefined) return []
   const names = Array.isArray(value) ? value : [value]
@@ -249,7 +249,7 @@ const withoutSlash = (name: string): string => name.replace(/^\//, '')
 const isAgentName = (name: string): boolean => agentName.test(name)
 
 const maxEntries = 10_000
-const maxMs = 5 * 60_000
+const maxVerifiedMs = 5 * 60_000
 
 /** A cache of recently verified tokens, by digest. Verifying a signature costs a hundred times as much as a lookup. */
 export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
@@ -266,13 +266,13 @@ export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
     },
     /** Keeps an identity until `until`, but no longer than `maxMs`, because the provider may revoke its keys. */
     keep(digest: string, identity: AuthIdentity, until: number): void {
-      setBounded(entries, digest, { identity, until, keptUntil: clock.monotonic() + maxMs }, limit)
+      setBounded(entries, digest, { identity, until, keptUntil: clock.monotonic() + maxVerifiedMs }, limit)
     },
   }
 }
 
 /** Age at which cached keys are fetched again. */
-const freshMs = 10 * 60_000
+const freshKeysMs = 10 * 60_000
 
 /** Maximum age of keys that are used while the provider is unreachable. */
 const staleMs = 60 * 60_000
@@ -281,7 +281,7 @@ const staleMs = 60 * 60_000
 const coolDownMs = 30_000
 
 /** Minimum time between a failed fetch and the next one. */
-const retryMs = 10_000
+const keyRetryMs = 10_000
 
 /** An identity provider's published keys, fetched on first use. */
 export function createKeySet(options: {
@@ -321,20 +321,20 @@ export function createKeySet(options: {
 
   const usable = (): PublishedKeys => {
     if (kept !== undefined && age() < staleMs) return kept.keys
-    throw cannotVerify(retryMs - sinceFetch())
+    throw cannotVerify(keyRetryMs - sinceFetch())
   }
 
   return {
     /** The current keys. Throws or rejects with a 503 if no recent keys are cached and none can be fetched. */
     current(): PublishedKeys | Promise<PublishedKeys> {
-      if (age() < freshMs || (failed && sinceFetch() < retryMs)) return usable()
+      if (age() < freshKeysMs || (failed && sinceFetch() < keyRetryMs)) return usable()
       return fetchOnce().then(usable)
     },
     /** Fetches the keys again, but at most once every `coolDownMs`. Called when a token names an unknown key. */
     async renewed(): Promise<PublishedKeys> {
-      if (fetching !== undefined || sinceFetch() >= (failed ? retryMs : coolDownMs)) await fetchOnce()
+      if (fetching !== undefined || sinceFetch() >= (failed ? keyRetryMs : coolDownMs)) await fetchOnce()
       // The provider is unreachable and the key may be new, so do not report the token as invalid.
-      if (failed) throw cannotVerify(retryMs - sinceFetch())
+      if (failed) throw cannotVerify(keyRetryMs - sinceFetch())
       return usable()
     },
     async [Symbol.asyncDispose]() {
@@ -350,9 +350,9 @@ export interface PublishedKeys {
   readonly text: string
 }
 
-const timeoutMs = 5_000
+const keySetTimeoutMs = 5_000
 
-const maxBytes = 256 * 1024
+const maxKeySetBytes = 256 * 1024
 
 /** Returns a function that fetches the key set without following redirects. Time and size are limited. */
 function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
@@ -360,21 +360,29 @@ function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKey
   const address = new URL(url)
   let client: HttpClient | undefined
   const fetchKeys = async (): Promise<PublishedKeys> => {
-    using late = deadline(clock, timeoutMs, () => new Error(`no answer within ${timeoutMs / 1000} s (a fixed limit)`))
+    using late = deadline(
+      clock,
+      keySetTimeoutMs,
+      () => new Error(`no answer within ${keySetTimeoutMs / 1000} s (a fixed limit)`),
+    )
     const headers = { accept: 'application/jwk-set+json, application/json' }
     client ??= createHttpClient(address, { connections: 1 })
     const request = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
     const accepts = (status: number) => status === 200
-    const { status, text } = await client.fetchText(request, { maxBytes, tooLarge, accepts })
+    const { status, text } = await client.fetchText(request, {
+      maxBytes: maxKeySetBytes,
+      tooLarge: keySetTooLarge,
+      accepts,
+    })
     if (text === undefined) throw new Error(`HTTP ${status} instead of 200`)
-    return { find: createLocalJWKSet(parsed(text)), text }
+    return { find: createLocalJWKSet(parseKeySet(text)), text }
   }
   return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => client?.[Symbol.asyncDispose]() })
 }
 
-const tooLarge = () => new Error(`the key set is larger than ${maxBytes / 1024} KiB`)
+const keySetTooLarge = () => new Error(`the key set is larger than ${maxKeySetBytes / 1024} KiB`)
 
-function parsed(text: string) {
+function parseKeySet(text: string) {
   try {
     return jsonValue(text) as JSONWebKeySet
   } catch {

@@ -42,7 +42,7 @@ export function createAdmit(options: {
     const { maxFailures: burst, failureInterval: intervalMs } = settings()
     if (!isGuess(thrown) || burst === 0) return thrown
     const waitMs = failures.take(networkOf(addressOf(request) ?? ''), { burst, intervalMs }, clock.monotonic())
-    return waitMs > 0 ? tooMany(waitMs) : thrown
+    return waitMs > 0 ? tooManyFailures(waitMs) : thrown
   }
 
   const inTurn = (identity: AuthIdentity): AuthIdentity | Promise<AuthIdentity> =>
@@ -57,7 +57,7 @@ export function createAdmit(options: {
       if (settings().maxFailures === 0) return
       const from = networkOf(addressOf(request) ?? '')
       const waitMs = checks.take(from, signatures, clock.monotonic())
-      if (waitMs > 0) throw tooMany(waitMs)
+      if (waitMs > 0) throw tooManyFailures(waitMs)
       network = from
     }
     const takeBack = () => {
@@ -90,13 +90,12 @@ export function createAdmit(options: {
 const isGuess = (thrown: unknown): boolean =>
   thrown instanceof HttpError && thrown.status === 401 && thrown.details.genuine !== true
 
-const tooMany = (retryAfterMs: number): HttpError => {
+const tooManyFailures = (retryAfterMs: number): HttpError => {
   const seconds = Math.ceil(retryAfterMs / 1000)
   const sentence = `Too many invalid credentials from this address (auth.maxFailures): try again in ${seconds} s.`
   return HttpError.of('RATE_LIMITED', sentence, { retryAfterMs, rule: throttleRule })
 }
 
-/** Maximum number of networks whose attempts are counted, to bound memory. */
 const maxNetworks = 10_000
 
 /** The network that an address belongs to. For IPv6, this is the /64 network: one host usually owns all of it. */

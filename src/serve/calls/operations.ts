@@ -44,7 +44,6 @@ const listFields: Readonly<Record<Kind, string>> = {
 /** Encodes a result for a protocol. `reads` is passed if the result is a resource's content. */
 type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
-/** The kind of entry that each list method lists. */
 export const listedKinds: ReadonlyMap<string, Kind> = new Map([
   ['tools/list', 'tool'],
   ['resources/list', 'resource'],
@@ -75,10 +74,10 @@ export class Operations {
 
   async list(kind: Kind, params: Params, caller: Caller): Promise<ListPage> {
     const { cursor } = params
-    if (cursor !== undefined && typeof cursor !== 'string') throw invalid('The cursor must be a string.')
+    if (cursor !== undefined && typeof cursor !== 'string') throw invalidParams('The cursor must be a string.')
     const view = this.#access.view(caller)
     await view.ready()
-    const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
+    const { items, nextCursor } = pageOrRefuse(() => view.page(kind, cursor))
     const page = [Buffer.from(`"${listFields[kind]}":`), kind === 'tool' ? this.#readable(items) : items]
     const end = nextCursor === undefined ? [] : [Buffer.from(`,"nextCursor":${JSON.stringify(nextCursor)}`)]
     return { members: [...page, ...end], missing: view.missing(kind), ttlMs: view.listTtlMs(kind) }
@@ -111,16 +110,21 @@ export class Operations {
   ): Promise<Pieces> {
     const view = this.#access.view(caller)
     const name = textParam(request.params, 'name')
-    const served = view.known('tool', name) ?? (await view.resolve('tool', name, waitOf(request.params, peer)))
+    const served = view.known('tool', name) ?? (await view.resolve('tool', name, callWait(request.params, peer)))
     const admit = inspect && (() => inspect(served))
     return this.#encode(await this.#run(this.#access.handle, served, namedInput(request), caller, peer, admit))
   }
 
   async #readResource(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
     const uri = textParam(request.params, 'uri')
-    const served = await this.#access.view(caller).resolve('resource', uri, waitOf(request.params, peer))
+    const served = await this.#access.view(caller).resolve('resource', uri, callWait(request.params, peer))
     const ofServer = served.uri ?? uri
-    const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(request), ...restOf(request, handledOfRead) }
+    const input = {
+      arguments: Json.of({}),
+      uri: ofServer,
+      meta: metaOf(request),
+      ...unhandledParams(request, handledOfRead),
+    }
     try {
       return this.#encode(await this.#run(this.#access.handle, served, input, caller, peer), 'reads')
     } catch (thrown) {
@@ -130,29 +134,29 @@ export class Operations {
 
   async #getPrompt(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
     const name = textParam(request.params, 'name')
-    const served = await this.#access.view(caller).resolve('prompt', name, waitOf(request.params, peer))
+    const served = await this.#access.view(caller).resolve('prompt', name, callWait(request.params, peer))
     return this.#encode(await this.#run(this.#access.handle, served, namedInput(request), caller, peer))
   }
 
   async #complete(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
     const { ref, argument } = request.params
-    if (!isRecord(ref) || !isRecord(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
-    const lookup = { ...waitOf(request.params, peer), operation: 'complete' } as const
-    const served = await resolveReference(this.#access.view(caller), ref, lookup)
+    if (!isRecord(ref) || !isRecord(argument))
+      throw invalidParams('A completion needs the objects "ref" and "argument".')
+    const lookup = { ...callWait(request.params, peer), operation: 'complete' } as const
+    const served = await resolveCompletionReference(this.#access.view(caller), ref, lookup)
     const { uri } = served
-    const rest = restOf(request, handledOfCompletion)
-    const input = { arguments: completionOf(request), uri, meta: metaOf(request), ...rest }
+    const rest = unhandledParams(request, handledOfCompletion)
+    const input = { arguments: completionArguments(request), uri, meta: metaOf(request), ...rest }
     return this.#encode(await this.#run(this.#access.complete, served, input, caller, peer))
   }
 
-  /** Queries or cancels a task that one of this caller's tool calls started. */
   async #relayTask(request: CallRequest, caller: Caller, peer: CallPeer): Promise<Pieces> {
     const { method } = request
     const task = readTaskId(textParam(request.params, 'taskId'))
-    if (task === undefined) throw invalid('Task not found: use a "taskId" from an earlier result.')
-    const lookup = { ...waitOf(request.params, peer), operation: method }
+    if (task === undefined) throw invalidParams('Task not found: use a "taskId" from an earlier result.')
+    const lookup = { ...callWait(request.params, peer), operation: method }
     const served = await this.#access.view(caller).find('tool', task.server, task.tool, lookup)
-    const input = { arguments: Json.of({}), meta: metaOf(request), ...restOf(request, handledOfTask) }
+    const input = { arguments: Json.of({}), meta: metaOf(request), ...unhandledParams(request, handledOfTask) }
     const relay: Handler = (call) => this.#access.relay(method, { ...call, timeoutMs: maxTaskMs })
     return this.#encode(await this.#run(relay, served, input, caller, peer))
   }
@@ -176,7 +180,6 @@ export class Operations {
 type CallRequest = ReceivedParams & Pick<InboundRequest, 'method'>
 
 interface Introduction {
-  /** The operator's own instructions. */
   readonly instructions: string | undefined
   /** Whether to tell what is known, without waiting for servers. */
   readonly isImmediate: boolean | undefined
@@ -197,23 +200,22 @@ const orMissing = (answer: Promise<Result>, peer: CallPeer): Promise<Result> =>
     },
   )
 
-/** Maximum time to wait for a task's result. */
 const maxTaskMs = 24 * 3_600_000
 
 /** How a call waits for a server that is still starting. Reports progress if the caller requested it. */
-const waitOf = (params: Params, peer: CallPeer): Wait => ({
+const callWait = (params: Params, peer: CallPeer): Wait => ({
   signal: peer.signal,
   progress: (waitedMs, servers) => notifyWaiting(object(params, '_meta'), peer, waitedMs, servers),
 })
 
-function resolveReference(view: View, ref: Params, lookup: LookupOptions): Promise<Served> {
+function resolveCompletionReference(view: View, ref: Params, lookup: LookupOptions): Promise<Served> {
   if (ref.type === 'ref/prompt') return view.resolve('prompt', textParam(ref, 'name'), lookup)
   if (ref.type === 'ref/resource') return view.resolve('resource', textParam(ref, 'uri'), lookup)
-  throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
+  throw invalidParams('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
 }
 
 /** Converts the error for an invalid cursor: the request is malformed, not denied. */
-function pageOf<T>(page: () => T): T {
+function pageOrRefuse<T>(page: () => T): T {
   try {
     return page()
   } catch (thrown) {
@@ -225,17 +227,16 @@ function pageOf<T>(page: () => T): T {
 const namedInput = (received: ReceivedParams): Input => ({
   arguments: argumentsOf(received),
   meta: metaOf(received),
-  ...restOf(received, handledOfNamed),
+  ...unhandledParams(received, handledOfNamed),
 })
 
-/** A request's arguments, with their original bytes. */
 export function argumentsOf(received: ReceivedParams): Input['arguments'] {
   const value = object(received.params, 'arguments')
   return value === received.params.arguments ? (memberOf(received, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
 /** A completion request's arguments, built from the original bytes. */
-function completionOf(received: ReceivedParams): Input['arguments'] {
+function completionArguments(received: ReceivedParams): Input['arguments'] {
   const { argument, context } = received.params
   const pieces = [Buffer.from('{"argument":'), memberOf(received, 'argument').bytes]
   if (context !== undefined) pieces.push(Buffer.from(',"context":'), memberOf(received, 'context').bytes)
@@ -261,7 +262,7 @@ const handledOfTask: ReadonlySet<string> = new Set(['_meta'])
 const handledOfRead: ReadonlySet<string> = new Set(['uri', '_meta'])
 const handledOfCompletion: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
 
-function restOf(received: ReceivedParams, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
+function unhandledParams(received: ReceivedParams, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
   const others: string[] = []
   for (const key in received.params) if (!understood.has(key)) others.push(key)
   return others.length === 0
@@ -271,17 +272,17 @@ function restOf(received: ReceivedParams, understood: ReadonlySet<string>): Pick
 
 function object(params: Params, field: string): Record<string, unknown> {
   const value = params[field] ?? {}
-  if (!isRecord(value)) throw invalid(`"${field}" must be an object.`)
+  if (!isRecord(value)) throw invalidParams(`"${field}" must be an object.`)
   return value
 }
 
 export function textParam(params: Params, field: string): string {
   const value = params[field]
-  if (typeof value !== 'string' || value === '') throw invalid(`"${field}" must be a non-empty string.`)
+  if (typeof value !== 'string' || value === '') throw invalidParams(`"${field}" must be a non-empty string.`)
   return value
 }
 
-const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
+const invalidParams = (message: string) => new ProtocolError(rpcCodes.params, message)
 
 /** Replaces the URI in a server's error with the caller's spelling. Other bytes and other errors stay unchanged. */
 function withRequestedUri(

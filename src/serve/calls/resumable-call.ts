@@ -46,14 +46,13 @@ interface PendingInput extends InputRequest {
   drop(error: Error): void
 }
 
-/** Maximum number of unanswered input requests per call. */
-const maxQuestions = 64
+const maxInputRequests = 64
 
 /** A notification that legacy servers send but that does not exist in the stateless protocol. */
 const unknownHere = 'notifications/elicitation/complete'
 
 /** Limits for notifications that are kept while the call has no open request. */
-const maxHeld = 64
+const maxHeldNotifications = 64
 const maxHeldBytes = 64 * 1024
 
 /** A stateless call. It stays open while its caller collects the required input, and the next request continues it. */
@@ -85,7 +84,6 @@ export class ResumableCall implements CallPeer {
     return { id: this.#current.id, revision: this.#current.revision }
   }
 
-  /** Ends the call with the result of the work. */
   run(work: Promise<Pieces>): void {
     work.then(
       (result) => this.#finish({ kind: 'done', result }),
@@ -97,7 +95,7 @@ export class ResumableCall implements CallPeer {
   turn(current: RequestTurn, answers: Params = {}): Promise<TurnOutcome> {
     this.#current = current
     for (const [key, question] of this.#questions) {
-      if (isAnswer(answers[key])) question.answer(Json.of(answers[key]))
+      if (isInputResponse(answers[key])) question.answer(Json.of(answers[key]))
     }
     const held = this.#held
     this.#held = []
@@ -124,16 +122,16 @@ export class ResumableCall implements CallPeer {
       this.#deliver(method, params)
       return
     }
-    if (params.bytes.length > maxHeldBytes / maxHeld) return
-    if (this.#held.length === maxHeld) this.#held.shift()
+    if (params.bytes.length > maxHeldBytes / maxHeldNotifications) return
+    if (this.#held.length === maxHeldNotifications) this.#held.shift()
     this.#held.push({ method, params })
   }
 
   async ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
     if (this.#end !== undefined || signal.aborted) throw callEnded(method)
     this.#checkCapabilities(method, params)
-    if (this.#questions.size >= maxQuestions) {
-      const sentence = `The caller already has ${maxQuestions} unanswered input requests: try again when it has answered some.`
+    if (this.#questions.size >= maxInputRequests) {
+      const sentence = `The caller already has ${maxInputRequests} unanswered input requests: try again when it has answered some.`
       throw new ToolwayError('OVERLOADED', sentence)
     }
     this.#admit(params.bytes.length)
@@ -211,7 +209,7 @@ export class ResumableCall implements CallPeer {
 }
 
 /** Whether a value is an input response: the bare result. A client that wraps it in a message is asked again. */
-const isAnswer = (value: unknown): boolean =>
+const isInputResponse = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)
 
 /** The properties that a request must share with a suspended call in order to resume it. */
@@ -224,7 +222,6 @@ interface PendingCall {
   readonly id: string
   readonly call: ResumableCall
   readonly owner: CallOwner
-  /** The size of the call's params and of its questions. */
   bytes: number
   /** Number of times that the call has been suspended. Each suspension has its own state. */
   round: number
@@ -232,17 +229,17 @@ interface PendingCall {
 }
 
 /** How long a suspended call waits for its caller. This gives a person enough time to answer. */
-const maxIdleMs = fixedLimits.suspendedMs.value
+const maxSuspendedMs = fixedLimits.suspendedMs.value
 
 /** The prefix of states that the gateway issued. States without it belong to servers. */
-const prefix = 'toolway-call.'
+const ownStatePrefix = 'toolway-call.'
 
 /**
  * The replica that holds a suspended call, or the process that issued a server's state. Empty with a single replica, and
  * for states that any replica can continue.
  */
 export const replicaOfState = (state: string): string =>
-  ownerOf(state.startsWith(prefix) ? state.slice(prefix.length) : state)
+  ownerOf(state.startsWith(ownStatePrefix) ? state.slice(ownStatePrefix.length) : state)
 
 type QuestionBudgets = Pick<Budgets, 'questions' | 'question_bytes'>
 
@@ -260,7 +257,7 @@ export class PendingCalls {
   constructor(clock: Clock, budgets: QuestionBudgets, replica?: string) {
     this.#clock = clock
     this.#budgets = budgets
-    this.#ours = replica === undefined ? prefix : `${prefix}${replica}.`
+    this.#ours = replica === undefined ? ownStatePrefix : `${ownStatePrefix}${replica}.`
   }
 
   /**
@@ -292,14 +289,14 @@ export class PendingCalls {
     const pending = this.#byCall.get(call)
     if (pending === undefined) throw new Error('a call must be admitted before it can be suspended')
     pending.round++
-    pending.timer = this.#clock.after(maxIdleMs, () => this.#cancel(call))
-    return this.#ours + this.#seal.close(`${pending.id}.${pending.round}`, bindingOf(pending.owner))
+    pending.timer = this.#clock.after(maxSuspendedMs, () => this.#cancel(call))
+    return this.#ours + this.#seal.close(`${pending.id}.${pending.round}`, stateBinding(pending.owner))
   }
 
   /** Returns the suspended call. Throws if this owner has no suspended call with this state. */
   resume(state: string, owner: CallOwner): ResumableCall {
     const sealed = state.startsWith(this.#ours) ? state.slice(this.#ours.length) : ''
-    const [id = '', round] = this.#seal.open(sealed, bindingOf(owner))?.split('.') ?? []
+    const [id = '', round] = this.#seal.open(sealed, stateBinding(owner))?.split('.') ?? []
     const pending = this.#byId.get(id)
     if (pending?.timer === undefined || String(pending.round) !== round) throw invalidState()
     pending.timer[Symbol.dispose]()
@@ -330,7 +327,7 @@ export class PendingCalls {
 }
 
 /** Whether the gateway issued this state; any other state belongs to a server. */
-export const isOwnState = (state: string): boolean => state.startsWith(prefix)
+export const isOwnState = (state: string): boolean => state.startsWith(ownStatePrefix)
 
 /** The error for every kind of invalid state. It is always the same, so that guessing reveals nothing. */
 export const invalidState = () =>
@@ -338,4 +335,4 @@ export const invalidState = () =>
     reason: 'invalid_request_state',
   })
 
-const bindingOf = (owner: CallOwner) => JSON.stringify([ownerKey(owner), owner.method, owner.name])
+const stateBinding = (owner: CallOwner) => JSON.stringify([ownerKey(owner), owner.method, owner.name])

@@ -10,13 +10,13 @@ import type { ReceivedRequest } from '../http/request.ts'
 /** The header that tells the other replica the client's address. It is signed, because anyone can send a header. */
 export const clientHeader = 'toolway-client'
 
-const machine = hostname()
+const ownHostname = hostname()
 
 /** Timeout for connecting. It is needed because a machine that is down does not refuse connections. */
-const connectMs = 1_000
+const replicaConnectMs = 1_000
 
 /** How often to check whether the other replica is gone. It must be found gone twice in a row, since it may be late. */
-const checkMs = 2_000
+const replicaCheckMs = 2_000
 
 /** Headers that are not forwarded: hop-by-hop headers and `clientHeader` itself. */
 const ofOneHop = [
@@ -33,9 +33,8 @@ interface ForwardRequestOptions {
   readonly unread?: IncomingMessage
   /** Whether to keep the Host header. Set if the other process accepts the same hosts. */
   readonly sameHost?: boolean
-  readonly address: string
-  /** The name of the replica at that address. The request fails if that replica is gone; undefined to wait forever. */
-  readonly replica: string | undefined
+  /** Where to. The request fails if the named replica is gone; without a name, it waits forever. */
+  readonly to: { readonly address: string; readonly replica: string | undefined }
   readonly membership: Membership
   readonly clock: Clock
 }
@@ -46,14 +45,17 @@ interface ForwardRequestOptions {
  * true. Rejects if that replica may have started the request, but will not answer.
  */
 export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> {
-  const { request, response, body, address, replica, membership, clock } = handed
+  const { request, response, body, membership, clock } = handed
+  const { address, replica } = handed.to
   // Return now: a response that is already closed does not emit another close event.
   if (response.destroyed) return Promise.resolve(true)
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
   if (!handed.sameHost) delete headers.host
   const { client = '', hops } = forwardedFrom(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
-  headers[clientHeader] = membership.sign([Date.now(), client, hops + 1, systemClock.monotonic(), machine].join(' '))
+  headers[clientHeader] = membership.sign(
+    [Date.now(), client, hops + 1, systemClock.monotonic(), ownHostname].join(' '),
+  )
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
   // Set this header explicitly: node:http frames a body automatically only for methods that usually have one.
   else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
@@ -65,7 +67,7 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   let refused = false
   onward.once('socket', (socket) => {
     // Wait one more tick, because the connection may have opened while this process was blocked.
-    socket.setTimeout(connectMs, () => setImmediate(() => connected || onward.destroy()))
+    socket.setTimeout(replicaConnectMs, () => setImmediate(() => connected || onward.destroy()))
     socket.once('connect', () => {
       connected = true
       socket.setTimeout(0)
@@ -89,11 +91,11 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
     // If the client has disconnected, report success, because the other replica is not at fault.
     if (!connected || response.destroyed) resolve(response.destroyed)
     else if (response.headersSent) response.destroy()
-    else reject(unanswered(request))
+    else reject(forwardUnanswered(request))
   })
   /** Ends the request if the other replica hangs. Its system keeps the connection open, so nothing else would. */
   const watch = (missed: number): Timer =>
-    clock.after(checkMs, () => {
+    clock.after(replicaCheckMs, () => {
       const misses = replica !== undefined && membership.isGone?.(replica) ? missed + 1 : 0
       if (misses === 2) onward.destroy(new Error('the replica is gone'))
       else watching = watch(misses)
@@ -107,7 +109,7 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
 }
 
 /** The error for a request that another replica may have started. Reading again is safe, anything else may not be. */
-export function unanswered({ method }: Pick<ReceivedRequest, 'method'>): ToolwayError {
+export function forwardUnanswered({ method }: Pick<ReceivedRequest, 'method'>): ToolwayError {
   if (method === 'GET' || method === 'HEAD') {
     const sentence = 'The replica that holds this session stopped before it responded: try again in a second.'
     return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000 })
@@ -124,7 +126,7 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 }
 
 /** Maximum age of the signed header. Each request gets its own header, so a short time is enough. */
-const freshMs = 60_000
+const signatureMaxAgeMs = 60_000
 
 export interface Forwarded {
   readonly client: string | undefined
@@ -140,9 +142,9 @@ export function forwardedFrom(
   const text = typeof note === 'string' ? membership?.verify(note) : undefined
   if (text === undefined) return undefined
   const [at, address, hops = 1, tick, sender] = text.split(' ')
-  const fresh = (then: string | undefined, now: number) => Math.abs(now - Number(then)) <= freshMs
+  const fresh = (then: string | undefined, now: number) => Math.abs(now - Number(then)) <= signatureMaxAgeMs
   // On one machine, the monotonic clock decides if the wall clock was set since then.
-  if (!fresh(at, Date.now()) && !(sender === machine && fresh(tick, systemClock.monotonic()))) return undefined
+  if (!fresh(at, Date.now()) && !(sender === ownHostname && fresh(tick, systemClock.monotonic()))) return undefined
   return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 
@@ -176,7 +178,7 @@ export async function forwardToAdminWorker(
   }
   const address = workers.lead()
   if (address === undefined) return false
-  const target = { address, replica: undefined, membership, clock }
+  const target = { to: { address, replica: undefined }, membership, clock }
   try {
     if (await forwardRequest({ request, response, body: undefined, unread: request, sameHost: true, ...target }))
       return true

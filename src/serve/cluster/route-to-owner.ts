@@ -26,7 +26,7 @@ export interface RoutedRequest {
 }
 
 /** Maximum number of hops, to break forwarding loops. After that, a replica handles the request itself. */
-const maxHops = 3
+const maxForwardHops = 3
 /** How often a request is forwarded again because the session's holder stopped and another replica took it over. */
 const maxMoves = 5
 /** Maximum number of entries in `heirs`; equal to the maximum number of sessions per replica. */
@@ -59,7 +59,7 @@ export function createOwnerRouting(options: {
     const { request, response, body, inbound } = coming
     const session = request.headers['mcp-session-id']
     if (typeof session !== 'string') {
-      const owner = inbound && ownerOfCall(inbound)
+      const owner = inbound && ownerOfRequest(inbound)
       const address = owner === undefined ? undefined : membership.addressOf(owner)
       return owner !== undefined && address !== undefined && hand(address, owner)
     }
@@ -85,14 +85,14 @@ export function createOwnerRouting(options: {
     return false
 
     async function hand(address: string, replica: string): Promise<boolean> {
-      if ((forwardedFrom(request, membership)?.hops ?? 0) >= maxHops) return false
+      if ((forwardedFrom(request, membership)?.hops ?? 0) >= maxForwardHops) return false
       if (request.method === 'GET') {
         // A stream would last until the end of `shutdownGrace`.
         if (draining) return false
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }
-      const answered = await forwardRequest({ request, response, body, address, replica, membership, clock })
+      const answered = await forwardRequest({ request, response, body, to: { address, replica }, membership, clock })
       if (!answered) streams.delete(response)
       return answered
     }
@@ -100,7 +100,7 @@ export function createOwnerRouting(options: {
 }
 
 /** The replica that holds the call or task that a stateless request continues. */
-function ownerOfCall(inbound: InboundMessage | UnreadableMessage): string | undefined {
+function ownerOfRequest(inbound: InboundMessage | UnreadableMessage): string | undefined {
   if (inbound.kind !== 'request') return undefined
   const { requestState, taskId } = inbound.params
   if (typeof requestState === 'string') return replicaOfState(requestState)
@@ -158,7 +158,7 @@ export function routeToEnvironments({ membership, environmentOf, clock }: Enviro
     const found = await acquireLease(membership, environment)
     if (!('heldBy' in found)) return false
     const { heldBy, address } = found
-    if (await forwardRequest({ ...coming, address, replica: heldBy, membership, clock })) return true
+    if (await forwardRequest({ ...coming, to: { address, replica: heldBy }, membership, clock })) return true
     membership.unreachable(heldBy)
     await acquireLease(membership, environment, heldBy)
     return false

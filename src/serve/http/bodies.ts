@@ -35,13 +35,13 @@ interface BodyRequest {
 type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
 /** Size up to which buffered bodies are not counted. Most are smaller, and connections are limited anyway. */
-const uncounted = 16 * 1024
+const maxUncountedBody = 16 * 1024
 
 /**
  * Bodies of this size and above are processed one at a time. Parsing one takes milliseconds, and requests that arrive
  * in the meantime should wait for one of them, not for all.
  */
-const large = 64 * 1024
+const largeBody = 64 * 1024
 
 export function createBodyReader(
   { maxBody, maxValues, ...limits }: BodyLimits,
@@ -51,7 +51,7 @@ export function createBodyReader(
   budgets?.register('request_bytes', budget.use)
 
   const accountOf = ({ request, response, identity, work }: BodyRequest): BodyAccount => {
-    const account = budget.open(callerOf(request, identity))
+    const account = budget.open(bodyCaller(request, identity))
     if (response.closed) throw incomplete()
     response.once('close', () => {
       if (work?.active) work.ended = account.close
@@ -64,11 +64,11 @@ export function createBodyReader(
   const turnOf = ({ request, identity }: BodyRequest): Promise<void> => {
     const principal = identity?.principal ?? ''
     const othersWait = () => budgets !== undefined && budgets.requests.used > budgets.requests.usedBy(principal)
-    return turns.take(callerOf(request, identity), othersWait)
+    return turns.take(bodyCaller(request, identity), othersWait)
   }
 
   const checked = (body: Buffer): Buffer => {
-    if (hasMoreValues(body, maxValues)) throw tooManyValues(maxValues)
+    if (hasMoreValues(body, maxValues)) throw bodyTooManyValues(maxValues)
     return body
   }
 
@@ -96,27 +96,27 @@ export function createBodyReader(
       checkHeaders(request, limit)
       const { body } = request
       if (body === undefined) {
-        const reading = bodyOf(request as IncomingMessage, limit, accountOf(asked))
-        return reading.then((whole) => (whole.length > large ? inTurn(whole, asked) : checked(whole)))
+        const reading = collectBody(request as IncomingMessage, limit, accountOf(asked))
+        return reading.then((whole) => (whole.length > largeBody ? inTurn(whole, asked) : checked(whole)))
       }
-      if (body.length > uncounted) accountOf(asked).add(body.length)
+      if (body.length > maxUncountedBody) accountOf(asked).add(body.length)
       return checked(body)
     },
   }
 }
 
 /** The caller whose budget a body is counted against. Anonymous callers are distinguished by address. */
-function callerOf({ socket: { remoteAddress = '' } }: ReceivedRequest, identity: AuthIdentity | undefined): string {
+function bodyCaller({ socket: { remoteAddress = '' } }: ReceivedRequest, identity: AuthIdentity | undefined): string {
   return identity?.authenticated ? identity.principal : `address ${networkOf(remoteAddress)}`
 }
 
-function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
+function collectBody(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Copy chunks into one buffer: many tiny chunks would use several times their size in memory.
     const gathered = createByteCollector()
     const onData = (chunk: Buffer) => {
       try {
-        if (gathered.length + chunk.length > limit) throw tooLarge(limit)
+        if (gathered.length + chunk.length > limit) throw bodyTooLarge(limit)
         account.add(chunk.length)
         gathered.append(chunk)
       } catch (refusal) {
@@ -143,7 +143,7 @@ function checkHeaders({ headers }: ReceivedRequest, limit: number): void {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new HttpError(415, rpcCodes.request, 'Compressed bodies are not supported: send uncompressed JSON.')
   }
-  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+  if (Number(headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit)
 }
 
 /** How long a request waits for its refusal if the requests in flight have reached a limit. */
@@ -151,25 +151,24 @@ const refusedMs = 500
 
 const incomplete = () => new HttpError(400, rpcCodes.parse, 'The body is incomplete.')
 
-const tooLarge = (limit: number) =>
+const bodyTooLarge = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)
 
-const tooManyValues = (limit: number) =>
+const bodyTooManyValues = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
 
 interface BodyAccount {
-  /** Reserves bytes. Throws an HttpError if the limit is exceeded. */
   add(bytes: number): void
   /** Releases all reserved bytes. May be called repeatedly. */
   close(): void
 }
 
-const retryAfterMs = 1_000
+const bodyRetryAfterMs = 1_000
 
-type BudgetLimits = Pick<HttpConfig, 'maxInFlight' | 'maxInFlightPerCaller'>
+type BodyBudgetLimits = Pick<HttpConfig, 'maxInFlight' | 'maxInFlightPerCaller'>
 
 /** Limits the total size of all request bodies in flight, per caller and overall. */
-export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: perCaller }: BudgetLimits) {
+export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: perCaller }: BodyBudgetLimits) {
   const budget = new Budget('request_bytes', { what: 'bytes of requests', limit, perCaller })
   return {
     use: () => budget.use(),
@@ -180,9 +179,9 @@ export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: per
           if (own + bytes > perCaller) throw overCallerBudget(perCaller)
           const reached = budget.take(caller, bytes)
           if (reached === 'caller') {
-            throw tooMany('Your requests in flight exceed', perCaller, 'server.maxInFlightPerCaller')
+            throw tooManyBodyBytes('Your requests in flight exceed', perCaller, 'server.maxInFlightPerCaller')
           }
-          if (reached) throw tooMany('All requests in flight exceed', limit, 'server.maxInFlight')
+          if (reached) throw tooManyBodyBytes('All requests in flight exceed', limit, 'server.maxInFlight')
           own += bytes
         },
         close() {
@@ -194,9 +193,9 @@ export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: per
   }
 }
 
-const tooMany = (who: string, limit: number, rule: string) =>
+const tooManyBodyBytes = (who: string, limit: number, rule: string) =>
   HttpError.of('RATE_LIMITED', `${who} ${limit} bytes, the limit set by ${rule}. Wait until some are answered.`, {
-    retryAfterMs,
+    retryAfterMs: bodyRetryAfterMs,
     rule,
   })
 
@@ -207,31 +206,32 @@ const overCallerBudget = (limit: number) =>
     `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
   )
 
-/** The usual media types, which are accepted without parsing. */
 const usualMediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const mediaTypeToken = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const form = new RegExp(
-  `^application/json((?:[ \\t]*;(?:[ \\t]*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*"))?)*)[ \\t]*$`,
+  `^application/json((?:[ \\t]*;(?:[ \\t]*${mediaTypeToken}=(?:${mediaTypeToken}|"(?:[^"\\\\]|\\\\.)*"))?)*)[ \\t]*$`,
   'i',
 )
-const parameter = new RegExp(`(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")`, 'g')
+const mediaTypeParameter = new RegExp(`(${mediaTypeToken})=(?:(${mediaTypeToken})|"((?:[^"\\\\]|\\\\.)*)")`, 'g')
 
 /** Throws a 415 unless the type is JSON in UTF-8, the only encoding that RFC 8259 allows for interchange. */
 function checkMediaType(type: string | undefined): void {
   if (type !== undefined && usualMediaTypes.has(type)) return
   const parameters = type === undefined ? undefined : form.exec(type)?.[1]
-  if (parameters === undefined) throw unsupported('The body must be JSON: send "Content-Type: application/json".')
+  if (parameters === undefined)
+    throw unsupportedMediaType('The body must be JSON: send "Content-Type: application/json".')
   const charsets: string[] = []
-  for (const [, name = '', plain, quoted = ''] of parameters.matchAll(parameter)) {
+  for (const [, name = '', plain, quoted = ''] of parameters.matchAll(mediaTypeParameter)) {
     // Also match `charset*`, the extended form of RFC 5987.
     if (/^charset\*?/i.test(name)) charsets.push(plain ?? quoted.replace(/\\(.)/g, '$1'))
   }
   const [charset, second] = charsets
-  if (second !== undefined) throw unsupported('The Content-Type header has more than one charset: send only UTF-8.')
+  if (second !== undefined)
+    throw unsupportedMediaType('The Content-Type header has more than one charset: send only UTF-8.')
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-    throw unsupported('The body must be in UTF-8: send "Content-Type: application/json".')
+    throw unsupportedMediaType('The body must be in UTF-8: send "Content-Type: application/json".')
   }
 }
 
-const unsupported = (sentence: string) => new HttpError(415, rpcCodes.request, sentence)
+const unsupportedMediaType = (sentence: string) => new HttpError(415, rpcCodes.request, sentence)

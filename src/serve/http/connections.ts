@@ -28,13 +28,13 @@ interface ConnectionLimit {
 }
 
 /** How long a new connection may wait before it sends its first request. */
-const silentMs = 10_000
+const firstRequestMs = 10_000
 
 /** Timeout between requests; longer than announced to clients, so that last-moment requests are still served. */
-const idleMs = keepAliveMs + 1_000
+const keptAliveMs = keepAliveMs + 1_000
 
 /** Maximum pipelined bytes to buffer per connection. Reading continues up to this limit, to notice disconnects. */
-const maxHeld = 16 * 1024
+const maxHeldBytesPerConnection = 16 * 1024
 
 /** Maximum number of unanswered requests on a connection that node:http reads. With more, the connection is closed. */
 const maxPipelined = 8
@@ -144,7 +144,7 @@ class FastConnection implements ResponseLine {
     this.#connection = parts.drain.opened(socket)
     for (const [event, listener] of Object.entries(this.#listeners)) socket.on(event, listener)
     socket.setNoDelay(true)
-    socket.setTimeout(silentMs)
+    socket.setTimeout(firstRequestMs)
   }
 
   done(isLast: boolean): void {
@@ -158,7 +158,7 @@ class FastConnection implements ResponseLine {
       this.#parts.drain.answered(this.#connection)
       this.#parts.limit?.ends(socket)
     }
-    if (socket.timeout !== idleMs) socket.setTimeout(idleMs)
+    if (socket.timeout !== keptAliveMs) socket.setTimeout(keptAliveMs)
     // Do not process further requests from a client that is not reading its responses.
     if (socket.writableNeedDrain) socket.once('drain', this.#goOn).pause()
     // Not in this iteration of the event loop: a client that pipelines requests would keep it from everybody else.
@@ -174,7 +174,7 @@ class FastConnection implements ResponseLine {
 
   #hold(bytes: Buffer): void {
     this.#held = bytes
-    if (bytes.length > maxHeld) this.#socket.pause()
+    if (bytes.length > maxHeldBytesPerConnection) this.#socket.pause()
   }
 
   #next(bytes: Buffer): void {
@@ -192,7 +192,7 @@ class FastConnection implements ResponseLine {
     this.#connection.requests = 1
     this.#connection.response = response
     limit?.begins(socket)
-    if (socket.timeout !== idleMs) socket.setTimeout(idleMs)
+    if (socket.timeout !== keptAliveMs) socket.setTimeout(keptAliveMs)
     handle(request, response)
   }
 
@@ -246,7 +246,7 @@ class FastConnection implements ResponseLine {
 }
 
 /** Bytes that node:http gets at a time, at the start of a request and within one: it begins all requests in them at once. */
-const maxStart = 1024
+const maxFirstSlice = 1024
 const maxSlice = 4 * 1024
 
 /** Whether the newest request has arrived as a whole and is not answered: what follows is pipelined. */
@@ -271,7 +271,7 @@ function readInSlices(socket: Socket, connection: OpenConnection): () => void {
 
   const hold = (bytes: Buffer) => {
     held = bytes
-    if (bytes.length > maxHeld) socket.pause()
+    if (bytes.length > maxHeldBytesPerConnection) socket.pause()
   }
 
   const pass = (bytes: Buffer) => {
@@ -281,7 +281,7 @@ function readInSlices(socket: Socket, connection: OpenConnection): () => void {
         hold(bytes.subarray(at))
         return
       }
-      const slice = bytes.subarray(at, at + (connection.requests > 0 ? maxSlice : maxStart))
+      const slice = bytes.subarray(at, at + (connection.requests > 0 ? maxSlice : maxFirstSlice))
       at += slice.length
       for (const listener of passOn) listener.call(socket, slice)
     }
@@ -299,7 +299,8 @@ function readInSlices(socket: Socket, connection: OpenConnection): () => void {
   }
 }
 
-const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
+const tooManyConnections =
+  'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
 type ConnectionLimits = Pick<HttpConfig, 'maxConnections' | 'maxConnectionsPerAddress'>
 
@@ -337,7 +338,7 @@ export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets
       const network = networkOf(socket.remoteAddress ?? '')
       if (open.take(network) && !makeRoom(network)) {
         socket.on('error', () => {})
-        socket.end(refusal)
+        socket.end(tooManyConnections)
         socket.destroySoon()
         return false
       }

@@ -17,7 +17,7 @@ export function allowedHosts(config: HttpConfig, port: number) {
     origins.add(`http://${host}`)
   }
   // Accept configured names with and without the port, because clients that connect through a proxy do not send it.
-  for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
+  for (const name of config.allowedHosts) hosts.add(bracketIPv6(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
   return {
@@ -40,11 +40,11 @@ const isDirect = (host: string, port: number): boolean =>
 
 /** The name as clients send it in the Host header. The port is omitted only if it is 80. */
 function withPort(name: string, port: number): string {
-  const host = bracketed(name).toLowerCase()
+  const host = bracketIPv6(name).toLowerCase()
   return port === 80 || /:\d+$/.test(host) ? host : `${host}:${port}`
 }
 
-export const bracketed = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
+export const bracketIPv6 = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
 
 const hostRule = 'server.allowedHosts'
 const originRule = 'server.allowedOrigins'
@@ -77,13 +77,13 @@ const requestHeaders =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, traceparent, tracestate, baggage'
 
 /** Names of headers that tools and OpenAI clients add. They are allowed if a preflight request names them. */
-const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
+const allowedPreflightHeader = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 
-const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
+const exposedHeaders = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
 
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
-  response.setHeader('Access-Control-Expose-Headers', exposed)
+  response.setHeader('Access-Control-Expose-Headers', exposedHeaders)
   response.setHeader('Vary', 'Origin')
 }
 
@@ -96,7 +96,10 @@ export function answerPreflight(response: ServerResponse): void {
   const params = asked.split(',').map((name) => name.trim())
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'POST, GET, DELETE',
-    'Access-Control-Allow-Headers': [requestHeaders, ...params.filter((name) => named.test(name))].join(', '),
+    'Access-Control-Allow-Headers': [
+      requestHeaders,
+      ...params.filter((name) => allowedPreflightHeader.test(name)),
+    ].join(', '),
     'Access-Control-Max-Age': '600',
   })
   response.end()

@@ -8,24 +8,24 @@ import { CannotListen } from '../../core/errors.ts'
  * again if any free port will do. Rejects with CannotListen, whose message says what to do.
  */
 export async function listen(server: Server, host: string, port: number, earlier?: number): Promise<number> {
-  const chosen = await bind(server, host, port)
+  const chosen = await bindPort(server, host, port)
   if (port !== 0 || earlier === undefined || chosen === earlier) return chosen
   // No other worker is running, or they would share a port. Nobody knows the new one, so there is nothing to wait for.
   server.close()
-  return bind(server, host, earlier)
+  return bindPort(server, host, earlier)
 }
 
-async function bind(server: Server, host: string, port: number): Promise<number> {
+async function bindPort(server: Server, host: string, port: number): Promise<number> {
   try {
     server.listen(port, host)
     await once(server, 'listening')
   } catch (error) {
-    throw explained(error as NodeJS.ErrnoException, host, port)
+    throw explainListenError(error as NodeJS.ErrnoException, host, port)
   }
   return (server.address() as AddressInfo).port
 }
 
-function explained(error: NodeJS.ErrnoException, host: string, port: number): CannotListen {
+function explainListenError(error: NodeJS.ErrnoException, host: string, port: number): CannotListen {
   // A machine without 127.0.0.1 has only IPv6 addresses.
   const other = host.startsWith('127.') || host === 'localhost' ? '::1' : '127.0.0.1'
   const reasons: Record<string, string> = {

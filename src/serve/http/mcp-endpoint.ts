@@ -18,7 +18,7 @@ import {
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
-import { unanswered } from '../cluster/forward-request.ts'
+import { forwardUnanswered } from '../cluster/forward-request.ts'
 import { adoptSession, createOwnerRouting, type RouteCall, type RoutedRequest } from '../cluster/route-to-owner.ts'
 import type { ServeContext } from '../context.ts'
 import {
@@ -271,7 +271,7 @@ export class McpEndpoint {
         protocol: this.#legacy,
         session,
         batch: read.map((inbound) => this.#traced(inbound, request)),
-        outlet: outlet ?? nowhere,
+        outlet: outlet ?? noResponseChannel,
         caller: this.#callerOf(session, request),
         agentResolved: true,
         turn: () => turns.take(principal),
@@ -345,7 +345,7 @@ export class McpEndpoint {
     // 204 tells an EventSource not to reconnect.
     if (found === 'over') response.writeHead(204).end()
     if (typeof found === 'string') return
-    const { message } = errorResponse(found.id, found.method, unanswered({ method: 'POST' }), log)
+    const { message } = errorResponse(found.id, found.method, forwardUnanswered({ method: 'POST' }), log)
     const stream = connect()
     stream.send(joined(message))
     stream.end()
@@ -422,7 +422,7 @@ function legacyAccepts(request: ReceivedRequest): AcceptedTypes {
 const onlyJson: AcceptedTypes = { json: true, stream: false }
 
 /** The channel for a batch without requests, which needs no response. */
-const nowhere: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }
+const noResponseChannel: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }
 
 /** The error for an unknown event. It is not a 404, because clients would assume that the session has ended. */
 const unknownEvent = () =>

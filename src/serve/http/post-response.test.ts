@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { readAccept } from './response.ts'
 import { events, openTestServer, token } from './server.fixture.ts'
-import { keepAliveMs, maxUnread } from './sse-stream.ts'
+import { commentEveryMs, maxUnread } from './sse-stream.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -63,12 +63,12 @@ describe('keep-alive', () => {
     const { send } = await session()
     const pending = send(called('wait'))
     await until(() => access.calls.length === 1, { what: 'the call' })
-    clock.advance(keepAliveMs)
+    clock.advance(commentEveryMs)
     const { body, headers } = await pending
     expect(headers['content-type']).toBe('text/event-stream')
     const stream = events(body)
     for (let tick = 0; tick < 2; tick++) {
-      clock.advance(keepAliveMs)
+      clock.advance(commentEveryMs)
       expect((await stream.next()).value?.jsonrpc).toBe(': keep-alive')
     }
     access.release()
@@ -81,7 +81,7 @@ describe('keep-alive', () => {
     const { send } = await session()
     const pending = send(called('wait'), { headers: { accept: 'application/json' } })
     await until(() => access.calls.length === 1, { what: 'the call' })
-    clock.advance(10 * keepAliveMs)
+    clock.advance(10 * commentEveryMs)
     access.release()
     expect(await (await pending).body.json()).toMatchObject({ id: 1, result: {} })
   })
@@ -231,7 +231,7 @@ describe('F4: list_changed on the GET stream', () => {
     const { body } = await stream()
     const heard = events(body)
     expect((await heard.next()).value?.method).toBe('notifications/tools/list_changed')
-    clock.advance(keepAliveMs)
+    clock.advance(commentEveryMs)
     expect((await heard.next()).value?.jsonrpc).toBe(': keep-alive')
     body.destroy()
   })

@@ -6,7 +6,7 @@ import { methodNotAllowed } from '../errors.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Serves a document that web pages from any origin may read without a credential. */
-function publish(
+function publishDocument(
   { method }: IncomingMessage,
   response: ServerResponse,
   published: { readonly type: string; readonly body: object; readonly maxAgeSeconds: number },
@@ -49,7 +49,7 @@ export function createServerCardEndpoint(options: {
         version: info.version,
         remotes: [{ type: 'streamable-http', url: hosts.addressOf(host) + config.path, supportedProtocolVersions }],
       }
-      publish(request, response, { type: 'application/mcp-server-card+json', body, maxAgeSeconds: 3600 })
+      publishDocument(request, response, { type: 'application/mcp-server-card+json', body, maxAgeSeconds: 3600 })
       return true
     },
     [Symbol.dispose]() {},
@@ -71,7 +71,7 @@ export function createOAuthMetadataEndpoint(options: {
       if (!provider || provider.disabled || !isPlace(path, provider, config.path)) return false
       hosts.check(request.headers.host, undefined)
       const body = metadataOf(provider, hosts.addressOf(request.headers.host ?? '') + config.path)
-      publish(request, response, { type: 'application/json', body, maxAgeSeconds: 300 })
+      publishDocument(request, response, { type: 'application/json', body, maxAgeSeconds: 300 })
       return true
     },
     [Symbol.dispose]() {},

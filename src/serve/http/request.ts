@@ -31,7 +31,7 @@ export class BufferedRequest implements ReceivedRequest {
 }
 
 /** Maximum size of headers on the fast path. Larger ones are left to node:http, which has its own limit. */
-const maxHead = 8 * 1024
+const maxFastPathHeaders = 8 * 1024
 
 /**
  * Reads ordinary POST requests to one path that arrived in one piece. Returns undefined for everything else, including
@@ -42,7 +42,7 @@ export function createPostReader(path: string) {
   return (bytes: Buffer) => {
     if (bytes.length < line.length || bytes.compare(line, 0, line.length, 0, line.length) !== 0) return undefined
     const end = bytes.indexOf('\r\n\r\n', line.length - 2, 'latin1')
-    if (end === -1 || end > maxHead) return undefined
+    if (end === -1 || end > maxFastPathHeaders) return undefined
     const headers = readHeaders(bytes.toString('latin1', line.length, end + 2))
     if (headers === undefined) return undefined
     const bodyLength = bodyLengthOf(headers)
@@ -66,7 +66,9 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
     if (++count > maxHeaders) return undefined
     const colon = text.indexOf(':', at)
     const end = text.indexOf('\r\n', at)
-    const name = colon === -1 || colon > end ? undefined : plainName(text.slice(at, colon))
+    if (colon === -1 || colon > end) return undefined
+    const spelt = text.slice(at, colon)
+    const name = knownHeaderNames.get(spelt) ?? plainHeaderName(spelt)
     if (name === undefined || Object.hasOwn(headers, name)) return undefined
     headers[name] = text.slice(colon + 1, end).trim()
     at = end + 2
@@ -74,25 +76,23 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
   return headers
 }
 
-const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
+const isHeaderName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 
 /** Headers left to node:http: those about the connection or framing, and those it does not return as strings. */
-const special: ReadonlySet<string> = new Set([
+const nodeOnlyHeaders: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'http2-settings', 'proxy-connection'],
   ...['set-cookie', '__proto__'],
 ])
 
 /** Maximum number of cached header names. Clients use few different spellings. */
 const maxKnown = 256
-const known = new Map<string, string>()
+const knownHeaderNames = new Map<string, string>()
 
 /** A header name in lower case; undefined if it is invalid or special. */
-function plainName(spelt: string): string | undefined {
-  const before = known.get(spelt)
-  if (before !== undefined) return before
+function plainHeaderName(spelt: string): string | undefined {
   const name = spelt.toLowerCase()
-  if (!isName.test(name) || special.has(name)) return undefined
-  if (known.size < maxKnown) known.set(spelt, name)
+  if (!isHeaderName.test(name) || nodeOnlyHeaders.has(name)) return undefined
+  if (knownHeaderNames.size < maxKnown) knownHeaderNames.set(spelt, name)
   return name
 }
 
@@ -106,7 +106,7 @@ function bodyLengthOf(headers: IncomingHttpHeaders): number | undefined {
  * Headers that must not be repeated. A repeated header is rejected even if the values are equal, because a proxy may
  * use the second value where node:http uses the first. node:http itself rejects a repeated Content-Length.
  */
-const single: ReadonlySet<string> = new Set([
+const singleHeaders: ReadonlySet<string> = new Set([
   ...['host', 'authorization', 'proxy-authorization', 'cookie', 'origin', 'sec-fetch-site'],
   ...['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'expect'],
   ...['mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'],
@@ -122,7 +122,7 @@ export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const spelt = rawHeaders[at] as string
     const name = spelt.toLowerCase()
-    if (!single.has(name) && !name.startsWith(paramPrefix)) continue
+    if (!singleHeaders.has(name) && !name.startsWith(paramPrefix)) continue
     if (seen.has(name)) {
       throw new HttpError(
         400,

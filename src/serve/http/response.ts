@@ -6,7 +6,13 @@ import type { HttpHeaders } from '../errors.ts'
 import { batchPieces } from '../mcp-legacy/protocol.ts'
 import type { ResumableStream, SessionStreams, StreamedRequest } from '../session/resumable-streams.ts'
 import type { BufferedRequest } from './request.ts'
-import { dropWhenStalled, largeUnread, type Reader, SseStream, keepAliveMs as streamKeepAliveMs } from './sse-stream.ts'
+import {
+  dropWhenStalled,
+  largeUnread,
+  type Reader,
+  SseStream,
+  commentEveryMs as streamKeepAliveMs,
+} from './sse-stream.ts'
 
 /** Idle time that the Keep-Alive header announces to clients. */
 export const keepAliveMs = 65_000
@@ -100,17 +106,17 @@ export function sendJson(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
 }
 
-let second = 0
-let date = ''
+let dateSecond = 0
+let dateHeader = ''
 
 /** The Date header's value. It is formatted at most once a second. */
 function dateNow(): string {
   const now = Math.floor(Date.now() / 1000)
-  if (now !== second) {
-    second = now
-    date = new Date(now * 1000).toUTCString()
+  if (now !== dateSecond) {
+    dateSecond = now
+    dateHeader = new Date(now * 1000).toUTCString()
   }
-  return date
+  return dateHeader
 }
 
 export interface AcceptedTypes {
@@ -129,7 +135,7 @@ export function readAccept(accept: string | undefined): AcceptedTypes {
 }
 
 /** Maximum size of a body that is copied into the same write as the headers, which is cheaper than a second write. */
-const small = 16 * 1024
+const smallResponse = 16 * 1024
 
 /** Time after which a call in a session switches to a resumable stream, so that it survives a lost connection. */
 const resumableAfterMs = 100
@@ -192,13 +198,13 @@ export class PostResponse implements ResponseChannel {
     const response = this.#response
     const length = lengthOf(message)
     let text = ''
-    if (length < small) {
+    if (length < smallResponse) {
       for (const piece of message) text += piece.toString('latin1')
       if (headers === undefined && response instanceof BufferedResponse && response.sendBuffered(status, text)) return
     }
     const shared = { 'Content-Type': 'application/json', 'Content-Length': length }
     response.writeHead(status, headers ? { ...headers, ...shared } : shared)
-    if (length < small) {
+    if (length < smallResponse) {
       // node:http sends a string in the same write as the headers, but a buffer in a separate one.
       response.end(text, 'latin1')
       return

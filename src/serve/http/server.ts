@@ -12,7 +12,7 @@ import { recordMalformed } from '../errors.ts'
 import { listChangedNotifications } from '../session/session.ts'
 import { createBodyReader } from './bodies.ts'
 import { Connections, createConnectionLimit, holdConnections } from './connections.ts'
-import { allowedHosts, bracketed } from './hosts.ts'
+import { allowedHosts, bracketIPv6 } from './hosts.ts'
 import { listen, openPrivatePort } from './listen.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { answerUnreadable, type ReceivedRequest } from './request.ts'
@@ -83,7 +83,7 @@ class RunningServer implements HttpServer {
     const { config, access, authenticate, current, membership, workers, budgets, clock } = options
     this.url = `http://${reachable(config.host)}:${port}${config.path}`
     this.port = port
-    this.address = addressOf(config, port, privatePort?.port, workers?.membership === membership)
+    this.address = replicaAddress(config, port, privatePort?.port, workers?.membership === membership)
     this.#options = options
     this.#server = server
     this.#privatePort = privatePort
@@ -186,13 +186,13 @@ const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000
 const forwardedMs = 250
 
 /** The address for other replicas. With several workers, it has the private port, because all share the main port. */
-function addressOf(
+function replicaAddress(
   { advertise, host }: HttpConfig,
   port: number,
   privatePort: number | undefined,
   sameMachine: boolean,
 ): string {
-  const own = advertise ?? `http://${isAnywhere(host) ? hostname() : bracketed(host)}:${port}`
+  const own = advertise ?? `http://${isAnywhere(host) ? hostname() : bracketIPv6(host)}:${port}`
   if (privatePort === undefined) return own
   if (sameMachine) return `http://127.0.0.1:${privatePort}`
   const address = new URL(own)
@@ -205,5 +205,5 @@ const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::
 /** The host name for clients on this machine. A wildcard address is replaced with loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
-  return host === '::' ? '[::1]' : bracketed(host)
+  return host === '::' ? '[::1]' : bracketIPv6(host)
 }

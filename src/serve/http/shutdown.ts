@@ -24,13 +24,13 @@ export interface OpenConnection {
  * A connection without a request for this long is closed on shutdown. Clients that send one request after the other
  * send the next within this time, and its response tells them to close the connection (0047).
  */
-const quietMs = 100
+const quietConnectionMs = 100
 
 /** How long a client may take on shutdown to send the rest of its request headers, or its first request if it is late. */
 const partialMs = 1_000
 
 /** How long to read and discard data after the last response: closing a socket with unread data resets it. */
-const lingerMs = 1_000
+const closeLingerMs = 1_000
 
 /**
  * How long to accept connections that the kernel has already established. Closing the listener would reset them. Most
@@ -89,7 +89,7 @@ export class ConnectionDrain {
    */
   async untilQuiet(): Promise<void> {
     const open = [...this.#connections.values()]
-    while (open.some(mayBeUsedSoon)) await sleep(quietMs / 4, undefined, { ref: false })
+    while (open.some(mayBeUsedSoon)) await sleep(quietConnectionMs / 4, undefined, { ref: false })
   }
 
   /** Closes every connection as soon as it is idle. */
@@ -111,7 +111,7 @@ export class ConnectionDrain {
     if (connection.requests > 0 || !socket.writable) return
     const { bytesRead } = socket
     const isExpecting = connection.isLate || hasPartialRequest(connection)
-    const waitMs = isExpecting ? partialMs : Math.max(usedAt + quietMs - performance.now(), 0)
+    const waitMs = isExpecting ? partialMs : Math.max(usedAt + quietConnectionMs - performance.now(), 0)
     const close = () => {
       if (socket.bytesRead !== bytesRead) this.#closeWhenQuiet(connection)
       else if (connection.requests === 0 && socket.writable) {
@@ -133,12 +133,12 @@ export function endGracefully(socket: Socket): void {
 }
 
 function destroyLater(socket: Socket): void {
-  setTimeout(() => socket.destroy(), lingerMs).unref()
+  setTimeout(() => socket.destroy(), closeLingerMs).unref()
 }
 
 function mayBeUsedSoon({ socket, requests, response, usedAt }: OpenConnection): boolean {
   if (!socket.writable) return false
-  return requests > 0 ? !response || !closesConnection(response) : performance.now() - usedAt < quietMs
+  return requests > 0 ? !response || !closesConnection(response) : performance.now() - usedAt < quietConnectionMs
 }
 
 const hasPartialRequest = ({ socket, bytesBefore }: OpenConnection): boolean =>

@@ -7,13 +7,12 @@ import { eventBytes, keepAlive } from '../../wire/sse.ts'
 import type { EventConnection } from '../session/resumable-streams.ts'
 
 /** Interval between keep-alive comments. Proxies and clients close silent streams after 30 to 60 seconds. */
-export const keepAliveMs = 15_000
+export const commentEveryMs = 15_000
 
 /** Maximum unread bytes per stream. A stream with more is dropped. */
 export const maxUnread = fixedLimits.unreadBytes.value
 
-/** How long clients are told to wait before they reconnect. */
-const retryMs = 1_000
+const reconnectMs = 1_000
 
 /** Whether the client is Java's HTTP client. The Java SDK 1.x reads streams with it, and fails on the retry field. */
 const failsOnRetry = ({ req }: ServerResponse): boolean =>
@@ -110,7 +109,7 @@ export class SseStream implements EventConnection {
     response.flushHeaders()
     dropWhenStalled(response)
     response.once('close', () => this.#close())
-    this.#timer = clock.after(keepAliveMs, this.#tick)
+    this.#timer = clock.after(commentEveryMs, this.#tick)
   }
 
   get open(): boolean {
@@ -122,7 +121,7 @@ export class SseStream implements EventConnection {
   }
 
   prime(id: string): void {
-    const retry = failsOnRetry(this.#response) ? '' : `retry: ${retryMs}\n`
+    const retry = failsOnRetry(this.#response) ? '' : `retry: ${reconnectMs}\n`
     if (this.#open) this.#response.write(`id: ${id}\n${retry}data: \n\n`)
   }
 
@@ -159,7 +158,7 @@ export class SseStream implements EventConnection {
   }
 
   #tick = (): void => {
-    this.#timer = this.#clock.after(keepAliveMs, this.#tick)
+    this.#timer = this.#clock.after(commentEveryMs, this.#tick)
     // Send a comment only if nothing is unread; otherwise it would hide that the reader has stalled.
     if (this.#response.writableLength === 0) this.#response.write(keepAlive)
   }
@@ -170,7 +169,6 @@ export class SseStream implements EventConnection {
   }
 }
 
-/** Closes the connection when the client stops reading. */
 export function dropWhenStalled(response: ServerResponse): void {
   response.setTimeout(stalledMs)
   // Close only if there is unread data. Otherwise, the timeout only means that there was nothing to send.

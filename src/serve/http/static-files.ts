@@ -20,16 +20,16 @@ const pageHeaders = {
  * returned function returns false if there is no file for the path. `endpoint` is shown on the error page.
  */
 export function createDashboardFiles(folder: string, { endpoint, hosts }: { endpoint: string; hosts: Hosts }) {
-  const files = openFolder(folder)
+  const files = openDashboardFolder(folder)
 
   return (request: IncomingMessage, response: ServerResponse, path: string): boolean => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return false
     const index = files.index()
-    const file = files.find(decoded(path)) ?? (isPage(request, path) ? index : undefined)
+    const file = files.find(decodePath(path)) ?? (isPage(request, path) ? index : undefined)
     if (!file && !isPage(request, path)) return false
     hosts.check(request.headers.host, request.headers.origin)
     if (file) {
-      send(request, response, file)
+      sendFile(request, response, file)
       return true
     }
     const text = notBuilt(endpoint)
@@ -45,7 +45,7 @@ function isPage({ headers }: IncomingMessage, path: string): boolean {
   return !path.startsWith('/assets/') && !path.startsWith('/.') && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
-function decoded(path: string): string {
+function decodePath(path: string): string {
   try {
     return decodeURIComponent(path.slice(1))
   } catch {
@@ -53,7 +53,7 @@ function decoded(path: string): string {
   }
 }
 
-function send({ headers }: IncomingMessage, response: ServerResponse, file: StaticFile): void {
+function sendFile({ headers }: IncomingMessage, response: ServerResponse, file: StaticFile): void {
   const zipped = /\bgzip\b/.test(String(headers['accept-encoding'])) ? file.zipped : undefined
   const etag = `"${file.etag}${zipped ? '-gzip' : ''}"`
   const shared = {
@@ -95,7 +95,7 @@ interface StaticFile {
   readonly isHashed: boolean
 }
 
-const types: Readonly<Record<string, string>> = {
+const mediaTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -108,10 +108,10 @@ const types: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-const hashedName = /^assets\/.*-[\w-]{8,}\.\w+$/
+const hashedFileName = /^assets\/.*-[\w-]{8,}\.\w+$/
 
 /** Keeps the built dashboard in memory. `index` reads the files again after a build. */
-function openFolder(folder: string) {
+function openDashboardFolder(folder: string) {
   const page = join(folder, 'index.html')
   let files = new Map<string, StaticFile>()
   let builtAt: number | undefined
@@ -120,13 +120,12 @@ function openFolder(folder: string) {
     const now = statSync(page, { throwIfNoEntry: false })?.mtimeMs
     if (now === builtAt) return
     builtAt = now
-    files = now === undefined ? new Map() : new Map(filesIn(folder))
+    files = now === undefined ? new Map() : new Map(staticFilesIn(folder))
   }
 
   return {
     /** Looks up a file among those already read, so that no path can lead outside the folder. */
     find: (path: string) => files.get(path),
-    /** The index page; undefined if the dashboard is not built. */
     index(): StaticFile | undefined {
       look()
       return files.get('index.html')
@@ -134,18 +133,18 @@ function openFolder(folder: string) {
   }
 }
 
-function filesIn(folder: string): [path: string, file: StaticFile][] {
+function staticFilesIn(folder: string): [path: string, file: StaticFile][] {
   const found = readdirSync(folder, { recursive: true, withFileTypes: true })
   return found.flatMap((entry) => {
-    const type = types[extname(entry.name)]
+    const type = mediaTypes[extname(entry.name)]
     if (!entry.isFile() || type === undefined) return []
     const path = join(entry.parentPath, entry.name)
     const name = relative(folder, path).split(sep).join('/')
-    return [[name, fileOf(name, type, readFileSync(path))] as [string, StaticFile]]
+    return [[name, staticFile(name, type, readFileSync(path))] as [string, StaticFile]]
   })
 }
 
-function fileOf(name: string, type: string, bytes: Buffer): StaticFile {
+function staticFile(name: string, type: string, bytes: Buffer): StaticFile {
   let zipped: Buffer | undefined
   return {
     type,
@@ -156,6 +155,6 @@ function fileOf(name: string, type: string, bytes: Buffer): StaticFile {
       zipped ??= gzipSync(bytes)
       return zipped
     },
-    isHashed: hashedName.test(name),
+    isHashed: hashedFileName.test(name),
   }
 }

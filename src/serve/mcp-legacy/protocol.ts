@@ -48,16 +48,15 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-const maxRequests = 1_000
+const maxSessionRequests = 1_000
 
 const emptyResult: Pieces = [Buffer.from('{}')]
-const brace = Buffer.from('{')
+const openingBrace = Buffer.from('{')
 
 export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
-/** The requests of these revisions that become calls. */
-const callMethods: ReadonlySet<string> = new Set([
+const legacyCallMethods: ReadonlySet<string> = new Set([
   ...['tools/call', 'resources/read', 'prompts/get', 'completion/complete'],
   ...['tasks/get', 'tasks/result', 'tasks/cancel'],
 ])
@@ -119,7 +118,7 @@ export class LegacyProtocol {
     const { id, method } = received
     let peer: RequestPeer | undefined
     try {
-      if (session.requests.has(id) || session.requests.size >= maxRequests) throw refusedRequest(session, id)
+      if (session.requests.has(id) || session.requests.size >= maxSessionRequests) throw refusedRequest(session, id)
       const request = { ...received, params: definedParams(received, session, log) }
       peer = new RequestPeer(session, request, outlet)
       const named = agentOfParams(request.params)
@@ -138,7 +137,7 @@ export class LegacyProtocol {
   #perform(session: Session, request: InboundRequest, caller: Caller, peer: RequestPeer): Promise<Pieces> | Pieces {
     const { method, params } = request
     checkProgressToken(params)
-    if (callMethods.has(method)) return this.#operations.call(request, caller, peer)
+    if (legacyCallMethods.has(method)) return this.#operations.call(request, caller, peer)
     const kind = listedKinds.get(method)
     if (kind !== undefined) return this.#list(kind, params, caller)
     switch (method) {
@@ -162,7 +161,7 @@ export class LegacyProtocol {
   async #list(kind: Kind, params: Params, caller: Caller): Promise<Pieces> {
     const { members, missing } = await this.#operations.list(kind, params, caller)
     const end = missing.length === 0 ? '}' : `,"_meta":${JSON.stringify({ [missingServersKey]: missing })}}`
-    return [brace, ...members, Buffer.from(end)]
+    return [openingBrace, ...members, Buffer.from(end)]
   }
 
   /** The response to a request in a batch whose own response is too large for the batch. */
@@ -185,7 +184,7 @@ export class LegacyProtocol {
 function refusedRequest({ requests }: Session, id: Id): Error {
   const repeated = 'A request with this id is still in flight in this session: give each request its own id.'
   if (requests.has(id)) return new ProtocolError(rpcCodes.request, repeated)
-  const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
+  const sentence = `This session has ${maxSessionRequests} requests in flight: wait for some of them to be answered.`
   return new ToolwayError('OVERLOADED', sentence)
 }
 
@@ -196,12 +195,12 @@ function levelOf({ level }: Params): LogLevel {
 
 const revisionWithBatches = '2025-03-26'
 
-const maxMessages = 100
+const maxBatchMessages = 100
 
 /** Maximum size of the responses to a batch: the same as for a single result. */
-const maxBatchBytes = 16 * 1024 * 1024
+const maxBatchResponseBytes = 16 * 1024 * 1024
 
-const leftOutOfBatch = `The request was handled, but its response was left out: the responses to a batch are limited to ${maxBatchBytes / 1024 / 1024} MiB in total. To get it, send the request on its own, unless it must not run twice.`
+const leftOutOfBatch = `The request was handled, but its response was left out: the responses to a batch are limited to ${maxBatchResponseBytes / 1024 / 1024} MiB in total. To get it, send the request on its own, unless it must not run twice.`
 
 export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
@@ -212,8 +211,8 @@ export function readBatch(session: Session, bytes: Buffer): Batch | UnreadableMe
   if (session.revision !== revisionWithBatches) return undefined
   const text = toUtf8(bytes)
   const messages: Buffer[] = []
-  const isWhole = eachElement(text, (start, end) => messages.push(text.subarray(start, end)) <= maxMessages)
-  if (messages.length > maxMessages) return invalidBatch(`A batch may have at most ${maxMessages} messages.`)
+  const isWhole = eachElement(text, (start, end) => messages.push(text.subarray(start, end)) <= maxBatchMessages)
+  if (messages.length > maxBatchMessages) return invalidBatch(`A batch may have at most ${maxBatchMessages} messages.`)
   if (!isWhole) return undefined
   if (messages.length === 0) return invalidBatch('A batch must have at least one message.')
   return messages.map(readInbound)
@@ -236,13 +235,12 @@ export async function answerBatch(options: {
   readonly agentResolved?: boolean
   /** Returns what the caller's next request has to wait for. */
   turn?(): Promise<void> | undefined
-  /** Called for each message that violates the protocol. */
   malformed(fault: string): void
 }): Promise<readonly Buffer[]> {
   const { protocol, session, batch, outlet, caller } = options
   const parts: ResponseChannel[] = []
   let isCancelled = false
-  let room = maxBatchBytes
+  let room = maxBatchResponseBytes
   outlet.owner = {
     cancel() {
       isCancelled = true

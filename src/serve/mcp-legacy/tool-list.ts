@@ -21,31 +21,30 @@ function withKnownOutputs(list: Buffer): Buffer {
 
 function withKnownOutput(tool: Buffer): Buffer {
   const output = members(tool)?.get('outputSchema')
-  if (output === undefined || isReadable(jsonValue(output.toString()))) return tool
+  if (output === undefined || isReadableOutput(jsonValue(output.toString()))) return tool
   const { outputSchema: _, ...rest } = asRecord(jsonValue(tool.toString()))
   return Buffer.from(JSON.stringify(rest))
 }
 
-const isReadable = (output: unknown): boolean => isObjectSchema(output) && isCompilable(output)
+const isReadableOutput = (output: unknown): boolean => isObjectSchema(output) && isCompilable(output)
 
-const types = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object']
-/** Keywords that change what references resolve to. */
-const names = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
+const schemaTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object']
+const referenceKeywords = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
 /** Limits for an output schema. Larger schemas are removed. */
-const maxSubschemas = 1000
-const maxDepth = 64
-const maxPattern = 2048
+const maxOutputSubschemas = 1000
+const maxOutputDepth = 64
+const maxOutputPattern = 2048
 
 /** Whether a schema compiles: all keywords and patterns are valid, and references point inside the schema. */
 export function isCompilable(root: unknown): boolean {
   let subschemas = 0
   const { $id = '', ...rest } = isRecord(root) ? root : {}
-  if (typeof $id !== 'string' || $id.includes('#') || names.test(JSON.stringify(rest))) return false
+  if (typeof $id !== 'string' || $id.includes('#') || referenceKeywords.test(JSON.stringify(rest))) return false
   return isSound(root, 0)
 
   function isSound(schema: unknown, depth: number): boolean {
     if (typeof schema === 'boolean') return true
-    if (!isRecord(schema) || depth > maxDepth || ++subschemas > maxSubschemas) return false
+    if (!isRecord(schema) || depth > maxOutputDepth || ++subschemas > maxOutputSubschemas) return false
     if (schema.nullable !== undefined && schema.type === undefined) return false
     return Object.entries(schema).every(([keyword, value]) =>
       Object.hasOwn(applicators, keyword) ? holdsSound(keyword, value, depth + 1) : isRight(keyword, value),
@@ -60,23 +59,24 @@ export function isCompilable(root: unknown): boolean {
     if (kind === 'list' || !isRecord(value)) return false
     return Object.entries(value).every(
       ([name, item]) =>
-        (keyword !== 'patternProperties' || isPattern(name)) && (isListOfNames(keyword, item) || isSound(item, depth)),
+        (keyword !== 'patternProperties' || isValidPattern(name)) &&
+        (isListOfNames(keyword, item) || isSound(item, depth)),
     )
   }
 
   function isRight(keyword: string, value: unknown): boolean {
     if (Object.hasOwn(assertions, keyword) && !assertions[keyword]?.(value)) return false
-    if (keyword === 'type') return [value].flat().every((type) => types.includes(type as string))
+    if (keyword === 'type') return [value].flat().every((type) => schemaTypes.includes(type as string))
     if (keyword === 'enum') return (value as readonly unknown[]).length > 0
-    if (keyword === 'pattern') return isPattern(value as string)
+    if (keyword === 'pattern') return isValidPattern(value as string)
     if (keyword === 'id') return false
     return keyword !== '$ref' || leadsInside(root, value as string)
   }
 }
 
-function isPattern(text: string): boolean {
+function isValidPattern(text: string): boolean {
   try {
-    return text.length <= maxPattern && new RegExp(text, 'u') !== undefined
+    return text.length <= maxOutputPattern && new RegExp(text, 'u') !== undefined
   } catch {
     return false
   }

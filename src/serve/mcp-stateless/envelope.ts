@@ -35,13 +35,13 @@ function claimsRightly(params: Params): boolean {
   const { _meta } = params
   if (!isRecord(_meta)) return false
   const version = _meta[metaKeys.protocolVersion]
-  return typeof version === 'string' && isModernVersion(version) && faultOf(_meta) === undefined
+  return typeof version === 'string' && isModernVersion(version) && envelopeFault(_meta) === undefined
 }
 
 /** Reads a request's envelope. Throws an error that names the first invalid key. */
 function readEnvelope(params: Params): RequestEnvelope {
   const meta = params._meta as Record<string, unknown>
-  const fault = faultOf(meta)
+  const fault = envelopeFault(meta)
   if (fault !== undefined) throw invalidEnvelope(fault)
   return {
     version: meta[metaKeys.protocolVersion] as string,
@@ -76,10 +76,10 @@ const invalidEnvelope = (fault: Fault) =>
     data: { envelope: fault },
   })
 
-const structured = ['experimental', 'sampling', 'elicitation', 'roots', 'extensions']
+const structuredCapabilities = ['experimental', 'sampling', 'elicitation', 'roots', 'extensions']
 
 /** Finds the first problem in the envelope. Missing keys are reported before malformed ones. */
-function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
+function envelopeFault(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   for (const key of [metaKeys.protocolVersion, metaKeys.clientCapabilities]) {
     if (!(key in meta)) return { key, problem: 'missing' }
   }
@@ -87,7 +87,7 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   const { [metaKeys.clientInfo]: client, [metaKeys.logLevel]: level } = meta
   if (typeof version !== 'string') return { key: metaKeys.protocolVersion, problem: 'must be a string' }
   if (!isRecord(capabilities)) return { key: metaKeys.clientCapabilities, problem: 'must be an object' }
-  for (const name of structured) {
+  for (const name of structuredCapabilities) {
     if (capabilities[name] === undefined || isRecord(capabilities[name])) continue
     return { key: `${metaKeys.clientCapabilities}.${name}`, problem: 'must be an object' }
   }
@@ -143,8 +143,8 @@ export function validateRequest(request: InboundRequest, headers?: IncomingHttpH
   if (headers !== undefined) checkAgreement(headers, method, envelope.version)
   checkVersion(envelope.version)
   if (headers === undefined) return envelope
-  if (headers[headerNames.version] === undefined) throw missing('MCP-Protocol-Version', envelope.version)
-  if (headers[headerNames.method] === undefined) throw missing('Mcp-Method', method)
+  if (headers[headerNames.version] === undefined) throw missingHeader('MCP-Protocol-Version', envelope.version)
+  if (headers[headerNames.method] === undefined) throw missingHeader('Mcp-Method', method)
   checkName(headers, method, params)
   return envelope
 }
@@ -153,7 +153,7 @@ export function validateRequest(request: InboundRequest, headers?: IncomingHttpH
 export function validateNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
   const claimed = claims(params) ? readClaim(params) : undefined
   if (headers !== undefined) checkAgreement(headers, method, claimed)
-  checkVersion(claimed ?? textOf(headers?.[headerNames.version]) ?? modernRevision)
+  checkVersion(claimed ?? headerValue(headers?.[headerNames.version]) ?? modernRevision)
 }
 
 /** Throws unless the headers repeat those arguments that the tool's schema declares as headers. */
@@ -162,15 +162,16 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, params: readonly
     // Parse the arguments exactly only here: that takes a while for large ones, and few schemas declare headers.
     const value = valueAt(args.exact, declared.path)
     const text = headerText(value)
-    const given = textOf(headers[declared.header])
+    const given = headerValue(headers[declared.header])
     // A header whose argument is missing is ignored. An integer beyond 2^53 is checked separately.
     if (text === undefined) {
       checkLongNumber(declared.header, given, value)
       continue
     }
-    if (given === undefined) throw missing(declared.header, text)
+    if (given === undefined) throw missingHeader(declared.header, text)
     const decoded = decodeHeaderValue(given)
-    if (decoded === undefined || !isSame(declared, decoded, text)) throw mismatch(declared.header, given, text)
+    if (decoded === undefined || !isSameArgument(declared, decoded, text))
+      throw headerMismatch(declared.header, given, text)
   }
 }
 
@@ -178,24 +179,24 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, params: readonly
 function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
   const text = value instanceof ExactNumber ? value.source : typeof value === 'number' ? String(value) : undefined
   if (given === undefined || text === undefined) return
-  if (decimalForm(decodeHeaderValue(given) ?? '') !== decimalForm(text)) throw mismatch(header, given, text)
+  if (decimalForm(decodeHeaderValue(given) ?? '') !== decimalForm(text)) throw headerMismatch(header, given, text)
 }
 
-const decimal = /^-?\d+(\.\d+)?$/
+const decimalNumber = /^-?\d+(\.\d+)?$/
 
 /** Compares a header with its argument. Integers are compared by value: 42.0 equals 42. */
-function isSame({ type }: ParamHeader, decoded: string, text: string): boolean {
-  if (type === 'integer' && decimal.test(decoded)) return decimalForm(decoded) === decimalForm(text)
+function isSameArgument({ type }: ParamHeader, decoded: string, text: string): boolean {
+  if (type === 'integer' && decimalNumber.test(decoded)) return decimalForm(decoded) === decimalForm(text)
   return decoded === text.toWellFormed()
 }
 
 function checkAgreement(headers: IncomingHttpHeaders, method: string, version: string | undefined): void {
-  const named = textOf(headers[headerNames.version])
+  const named = headerValue(headers[headerNames.version])
   if (named !== undefined && version !== undefined && named !== version) {
-    throw mismatch('MCP-Protocol-Version', named, version)
+    throw headerMismatch('MCP-Protocol-Version', named, version)
   }
-  const called = textOf(headers[headerNames.method])
-  if (called !== undefined && called !== method) throw mismatch('Mcp-Method', called, method)
+  const called = headerValue(headers[headerNames.method])
+  if (called !== undefined && called !== method) throw headerMismatch('Mcp-Method', called, method)
 }
 
 function checkVersion(requested: string): void {
@@ -209,24 +210,24 @@ function checkName(headers: IncomingHttpHeaders, method: string, params: Params)
   const field = nameField(method)
   if (field === undefined) return
   const value = params[field]
-  const given = textOf(headers[headerNames.name])
+  const given = headerValue(headers[headerNames.name])
   // Do not report an invalid name here: invalid params are rejected later.
   if (given === undefined) {
-    if (typeof value === 'string') throw missing('Mcp-Name', value)
+    if (typeof value === 'string') throw missingHeader('Mcp-Name', value)
     return
   }
   const decoded = decodeHeaderValue(given)
   const disagrees = typeof value === 'string' && decoded !== value.toWellFormed()
-  if (decoded === undefined || disagrees) throw mismatch('Mcp-Name', given, String(value))
+  if (decoded === undefined || disagrees) throw headerMismatch('Mcp-Name', given, String(value))
 }
 
-const textOf = (header: string | string[] | undefined): string | undefined =>
+const headerValue = (header: string | string[] | undefined): string | undefined =>
   typeof header === 'string' ? header.trim() : header?.join(', ')
 
-const missing = (header: string, body: string) =>
+const missingHeader = (header: string, body: string) =>
   disagreement(`The ${header} header is missing: it must match the body.`, '(missing)', body)
 
-const mismatch = (header: string, given: string, body: string) =>
+const headerMismatch = (header: string, given: string, body: string) =>
   disagreement(`The ${header} header does not match the body.`, given, body)
 
 const disagreement = (sentence: string, header: string, body: string) =>

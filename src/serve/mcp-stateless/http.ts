@@ -36,7 +36,6 @@ export class StatelessHttp {
     this.#options = { ...context, ...options }
   }
 
-  /** Handles a message of the stateless protocol. Rejects if it is invalid. */
   async handle(inbound: InboundMessage, post: StatelessPost): Promise<void> {
     if (inbound.kind === 'notification') {
       // Over HTTP, a client cancels by closing the response, so validate the notification but do nothing else.

@@ -20,9 +20,9 @@ export interface ListenSink {
 }
 
 /** How long to wait for subscriptions. Slower ones are not acknowledged: clients must not wait for one slow server. */
-const followMs = 5_000
+const followTimeoutMs = 5_000
 
-const methods: Readonly<Record<List, string>> = {
+const changeMethods: Readonly<Record<List, string>> = {
   toolsListChanged: 'notifications/tools/list_changed',
   promptsListChanged: 'notifications/prompts/list_changed',
   resourcesListChanged: 'notifications/resources/list_changed',
@@ -60,7 +60,7 @@ export class ListenStreams {
   }
 
   readonly #changed: ListChangeListener = (kinds, session) => {
-    const changed = new Set([...kinds].map((kind) => listOf[kind]))
+    const changed = new Set([...kinds].map((kind) => listOfKind[kind]))
     for (const stream of this.#streams)
       if (session === undefined || stream.caller.session === session) for (const list of changed) stream.changed(list)
   }
@@ -84,7 +84,6 @@ class ListenStream {
   readonly #followed: ResourceSubscriptions
   /** The notifications of lists that changed, each always the same buffer. */
   readonly #news: ReadonlyMap<List, Buffer>
-  /** The resource that a notification refers to. */
   readonly #about = new WeakMap<Buffer, string>()
   /** The notifications that wait for the acknowledgement; undefined after it. */
   #early: Set<Buffer> | undefined = new Set()
@@ -104,7 +103,7 @@ class ListenStream {
     this.#sink = sink
     this.#options = options
     this.#left = left
-    this.#news = new Map([...lists].map((list) => [list, this.#notification(methods[list])]))
+    this.#news = new Map([...lists].map((list) => [list, this.#notification(changeMethods[list])]))
     const { access, budgets, log } = options
     this.#followed = new ResourceSubscriptions({
       ...{ access, caller, budget: budgets.subscriptions, log },
@@ -185,17 +184,17 @@ async function followAll(
       log.debug({ uri, err: cause }, 'cannot subscribe to a resource')
     }
   })
-  await settles(Promise.all(all), followMs, clock)
+  await settles(Promise.all(all), followTimeoutMs, clock)
   const honoured = uris.filter((uri) => following.has(uri))
   for (const uri of uris) if (!following.has(uri)) followed.remove(uri)
   return honoured
 }
 
-const lists = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
-type List = (typeof lists)[number]
+const listenLists = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
+type List = (typeof listenLists)[number]
 
 /** The list to announce for each kind. MCP announces changes to templates as changes to resources. */
-const listOf: Readonly<Record<Kind, List>> = {
+const listOfKind: Readonly<Record<Kind, List>> = {
   tool: 'toolsListChanged',
   prompt: 'promptsListChanged',
   resource: 'resourcesListChanged',
@@ -209,18 +208,18 @@ function readFilter({ notifications }: Params): {
   readonly lists: ReadonlySet<List>
   readonly uris: readonly string[]
 } {
-  if (!isRecord(notifications)) throw invalid('"notifications" must be an object that names what to listen for.')
-  for (const list of lists) {
+  if (!isRecord(notifications)) throw invalidFilter('"notifications" must be an object that names what to listen for.')
+  for (const list of listenLists) {
     const wanted = notifications[list]
-    if (wanted !== undefined && typeof wanted !== 'boolean') throw invalid(`"${list}" must be true or false.`)
+    if (wanted !== undefined && typeof wanted !== 'boolean') throw invalidFilter(`"${list}" must be true or false.`)
   }
   const uris = notifications.resourceSubscriptions ?? []
   if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) {
-    throw invalid('"resourceSubscriptions" must be a list of URIs.')
+    throw invalidFilter('"resourceSubscriptions" must be a list of URIs.')
   }
   const different = new Set<string>(uris)
-  if (different.size > maxUris) throw invalid(`One stream can subscribe to at most ${maxUris} resources.`)
-  return { lists: new Set(lists.filter((list) => notifications[list] === true)), uris: [...different] }
+  if (different.size > maxUris) throw invalidFilter(`One stream can subscribe to at most ${maxUris} resources.`)
+  return { lists: new Set(listenLists.filter((list) => notifications[list] === true)), uris: [...different] }
 }
 
-const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
+const invalidFilter = (message: string) => new ProtocolError(rpcCodes.params, message)

@@ -42,7 +42,7 @@ const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
 /** The requests of this revision that become calls, and whether they may require input from the caller. */
-const callMethods: ReadonlyMap<string, boolean> = new Map([
+const statelessCallMethods: ReadonlyMap<string, boolean> = new Map([
   ['tools/call', true],
   ['resources/read', true],
   ['prompts/get', true],
@@ -52,7 +52,7 @@ const callMethods: ReadonlyMap<string, boolean> = new Map([
   ['tasks/cancel', false],
 ])
 
-const closing = Buffer.from('}')
+const closingBrace = Buffer.from('}')
 
 /** Implements MCP revision 2026-07-28, which has no sessions, over HTTP or stdio. */
 export class StatelessProtocol {
@@ -99,7 +99,6 @@ export class StatelessProtocol {
     }
   }
 
-  /** Ends streams and cancels suspended calls. */
   drain(): void {
     this.streams.end()
     this.#pendingCalls.close()
@@ -108,7 +107,7 @@ export class StatelessProtocol {
   #answer(request: StatelessRequest, outlet: ResponseChannel): Promise<Pieces | undefined> {
     const { method, params, envelope } = request
     checkProgressToken(params)
-    const mayRequestInput = callMethods.get(method)
+    const mayRequestInput = statelessCallMethods.get(method)
     if (mayRequestInput !== undefined) {
       if (method.startsWith('tasks/')) requireExtension(tasksExtension, envelope)
       return this.#call(request, outlet, mayRequestInput)
@@ -146,16 +145,15 @@ export class StatelessProtocol {
     return outcome.kind === 'done' ? outcome.result : undefined
   }
 
-  /** The call that a request continues. */
   #suspended(request: StatelessRequest): ResumableCall | undefined {
     const { requestState } = request.params
     if (typeof requestState !== 'string') throw invalidState()
-    return isOwnState(requestState) ? this.#pendingCalls.resume(requestState, ownerOfCall(request)) : undefined
+    return isOwnState(requestState) ? this.#pendingCalls.resume(requestState, callOwner(request)) : undefined
   }
 
   #begin(request: StatelessRequest, turn: RequestTurn, mayRequestInput: boolean): ResumableCall {
     const size = request.text?.bytes.length ?? 0
-    const admit = (bytes: number) => this.#pendingCalls.admit(call, ownerOfCall(request), size, bytes)
+    const admit = (bytes: number) => this.#pendingCalls.admit(call, callOwner(request), size, bytes)
     const call = new ResumableCall(turn, mayRequestInput ? admit : neverAsked)
     return call
   }
@@ -175,17 +173,17 @@ export class StatelessProtocol {
     if (kind === 'tool' && params.cursor === undefined) this.#context.access.view(caller).conversationStarted?.()
     const own = this.#own
     const { members, missing, ttlMs: allowedMs = own.ttlMs } = await this.#operations.list(kind, params, caller)
-    if (missing.length === 0 && allowedMs >= own.ttlMs) return [this.#listHead, ...members, closing]
+    if (missing.length === 0 && allowedMs >= own.ttlMs) return [this.#listHead, ...members, closingBrace]
     // Clients must not cache a list longer than a server allows, nor while servers are starting.
     const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : Math.min(own.ttlMs, allowedMs)
     const _meta = missing.length > 0 ? { ...own._meta, [missingServersKey]: missing } : own._meta
-    return [listStart({ ...own, ttlMs, _meta }), ...members, closing]
+    return [listStart({ ...own, ttlMs, _meta }), ...members, closingBrace]
   }
 }
 
 const listStart = (own: object): Buffer => Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
 
-const ownerOfCall = ({ method, params, caller: { principal, agent } }: StatelessRequest) => ({
+const callOwner = ({ method, params, caller: { principal, agent } }: StatelessRequest) => ({
   ...{ principal, agent, method },
   name: String(params.name ?? params.uri),
 })

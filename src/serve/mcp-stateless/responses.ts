@@ -19,12 +19,12 @@ import type { RequestEnvelope } from './envelope.ts'
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
   const { id, method, params } = request
   const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
-  if (refusal instanceof HttpError) return refused(id, refusal)
+  if (refusal instanceof HttpError) return refusedResponse(id, refusal)
   if (thrown instanceof ServerError) return fromServer(request, thrown.error)
   const failure = failureOf(method, thrown, log)
   const { headers } = failure
   if ('result' in failure) return { message: resultPieces(id, toModern(failure.result)), headers }
-  const error = Buffer.isBuffer(failure.error) ? failure.error : named(failure.error, method, params)
+  const error = Buffer.isBuffer(failure.error) ? failure.error : withResourceUri(failure.error, method, params)
   return { message: [errorBytes(id, error)], headers }
 }
 
@@ -32,7 +32,10 @@ type Failed = Pick<InboundRequest, 'id' | 'method' | 'params'> & {
   readonly envelope: Pick<RequestEnvelope, 'capabilities'>
 }
 
-function refused(id: Id | null, { status, code, message, details: { data, headers } }: HttpError): EncodedResponse {
+function refusedResponse(
+  id: Id | null,
+  { status, code, message, details: { data, headers } }: HttpError,
+): EncodedResponse {
   const error = data === undefined ? { code, message } : { code, message, data }
   return { message: [errorBytes(id, error)], status, headers }
 }
@@ -41,23 +44,23 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Enco
   const visits = visitsOf(error.value)
   if (visits !== undefined) {
     const missing = missingCapabilities(envelope.capabilities, visiting)
-    if (missing !== undefined) return refused(id, missingCapabilityError(missing))
+    if (missing !== undefined) return refusedResponse(id, missingCapabilityError(missing))
     return { message: resultPieces(id, [inputRequired(visits)]) }
   }
   const { code } = error.value
-  if (code === legacyResourceNotFound) return { message: [errorBytes(id, recoded(error.bytes, rpcCodes.params))] }
+  if (code === legacyResourceNotFound) return { message: [errorBytes(id, withErrorCode(error.bytes, rpcCodes.params))] }
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
 /** Replaces an error's code and leaves all other bytes unchanged. */
-function recoded(error: Buffer, number: number): Buffer {
+function withErrorCode(error: Buffer, number: number): Buffer {
   const code = members(error)?.get('code')
   if (code === undefined) return error
   return splice(error, [[code, Buffer.from(String(number))]])
 }
 
 /** Adds the caller's URI to the error for an unknown resource. */
-function named(error: RpcErrorObject, method: string, { uri }: Params): RpcErrorObject {
+function withResourceUri(error: RpcErrorObject, method: string, { uri }: Params): RpcErrorObject {
   if (method !== 'resources/read' || error.code !== rpcCodes.params || typeof uri !== 'string') return error
   return { ...error, data: { ...(isRecord(error.data) && error.data), uri } }
 }

@@ -13,7 +13,6 @@ const startDelayMs = 1_000
 interface StreamOptions<Event> {
   readonly response: ServerResponse
   encode(event: Event): readonly Buffer[]
-  /** Messages to send when the stream starts. */
   readonly opening?: readonly Buffer[]
   failure(thrown: unknown): Buffer
   readonly clock: Clock
@@ -40,7 +39,7 @@ export async function streamAnswer<Event extends { readonly kind: string }>(
       held.push(...encode(event))
       // Do not start the stream for a stage event: a failure soon after it should still set the HTTP status.
       if (stream || event.kind !== 'stage') begin()
-      await drained(response)
+      await afterDrain(response)
       if (response.destroyed) return
     }
     if (last !== 'end') throw incompleteAnswer()
@@ -56,8 +55,7 @@ export async function streamAnswer<Event extends { readonly kind: string }>(
 export const incompleteAnswer = (): ToolwayError =>
   new ToolwayError('INTERNAL', "The answer is incomplete: try again. See this gateway's log for the cause.")
 
-/** Waits until the client has read what was written. */
-export function drained(response: ServerResponse): Promise<void> | undefined {
+export function afterDrain(response: ServerResponse): Promise<void> | undefined {
   if (!response.writableNeedDrain || response.destroyed) return undefined
   return new Promise((resolve) => {
     const done = () => {
@@ -95,13 +93,11 @@ export interface OpenAiError {
     readonly message: string
     readonly type: string
     readonly param: string | null
-    /** Toolway's code if the error has one. */
     readonly code: string
   }
 }
 
 interface Named {
-  /** The member of the request that is invalid. */
   readonly param?: string
   readonly code?: string
 }
@@ -112,18 +108,18 @@ export const badRequest = (message: string, named: Named = {}): HttpError =>
 export const notFound = (message: string, named: Named): HttpError =>
   new HttpError(404, rpcCodes.params, message, { data: named })
 
-const types: Readonly<Record<number, string>> = {
+const errorTypes: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
   429: 'rate_limit_error',
 }
 
-export function errorOf({ status, message, details: { data } }: HttpError): OpenAiError {
+export function openAiError({ status, message, details: { data } }: HttpError): OpenAiError {
   const isOurs = status >= 500
   const usual = isOurs ? 'INTERNAL' : 'invalid_request'
   const { code = usual, param = null } = (data ?? {}) as Partial<OpenAiError['error']>
-  const type = types[status] ?? (isOurs ? 'server_error' : 'invalid_request_error')
+  const type = errorTypes[status] ?? (isOurs ? 'server_error' : 'invalid_request_error')
   return { error: { message, type, param, code } }
 }
 
-export const errorBody = (refusal: HttpError): Buffer => Buffer.from(JSON.stringify(errorOf(refusal)))
+export const errorBody = (refusal: HttpError): Buffer => Buffer.from(JSON.stringify(openAiError(refusal)))

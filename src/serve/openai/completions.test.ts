@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
-import { keepAliveMs } from '../http/sse-stream.ts'
+import { commentEveryMs } from '../http/sse-stream.ts'
 import { aborted, call, createTestChat, endOf, result, usual } from './chat.fixture.ts'
 import { eventsOf, openChatServer } from './openai.fixture.ts'
 
@@ -193,7 +193,7 @@ describe('S6: an answer piece by piece', () => {
     const reader = body[Symbol.asyncIterator]()
     let text = String((await reader.next()).value)
     while (!text.includes('keep-alive')) {
-      await clock.pass(keepAliveMs)
+      await clock.pass(commentEveryMs)
       text += String((await reader.next()).value)
     }
     expect(text).toContain('"stage":"select"')

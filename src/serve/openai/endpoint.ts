@@ -34,7 +34,7 @@ import { sendJson } from '../http/response.ts'
 import { abortOnClose, dropWhenStalled } from '../http/sse-stream.ts'
 import { errorBody, modelView, notFound, selectModel, streamAnswer, unknownModel } from './chat.ts'
 import { readRequest } from './request.ts'
-import { completionOf, createChunks } from './response.ts'
+import { collectCompletion, createChunks } from './response.ts'
 
 interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly authenticate: Authenticate
@@ -42,7 +42,7 @@ interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly hosts: Hosts
 }
 
-type Sender = { address?: string; principal?: string }
+type RejectedSender = { address?: string; principal?: string }
 
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
@@ -64,7 +64,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
     return modelView(id, created)
   }
 
-  const answer = async (request: IncomingMessage, response: ServerResponse, path: string, sender: Sender) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse, path: string, sender: RejectedSender) => {
     const { host, origin, authorization } = request.headers
     hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
@@ -75,13 +75,13 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
     if (response.destroyed) return
     if (draining) throw shuttingDown()
     if (path === completionsPath) {
-      allow(request, 'POST')
+      allowMethods(request, 'POST')
       lifetimes({ authorization, identity, response })
       await completions(request, response, identity)
     } else if (path === modelsPath || path.startsWith(`${modelsPath}/`)) {
-      allow(request, 'GET, HEAD')
+      allowMethods(request, 'GET, HEAD')
       sendJson(response, models(path))
-    } else throw nothing()
+    } else throw unknownRoute()
   }
 
   /** Audits rejected requests in the same way as the MCP endpoint (F11). Denied agents were already recorded. */
@@ -96,7 +96,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   return {
     /** Handles a request. Always responds; unknown paths get an OpenAI error. */
     handle(request: IncomingMessage, response: ServerResponse, path: string): true {
-      const sender: Sender = { address: request.socket.remoteAddress }
+      const sender: RejectedSender = { address: request.socket.remoteAddress }
       answer(request, response, path, sender).catch((thrown: unknown) => {
         const refusal = ofOurs(toHttpError(thrown, log))
         recordRejection(request, refusal)
@@ -118,11 +118,11 @@ const ofOurs = (refusal: HttpError): HttpError =>
     ? new HttpError(503, refusal.code, refusal.message, refusal.details)
     : refusal
 
-function allow({ method = '' }: IncomingMessage, allowed: string): void {
+function allowMethods({ method = '' }: IncomingMessage, allowed: string): void {
   if (!allowed.split(', ').includes(method)) throw methodNotAllowed(method, allowed)
 }
 
-const nothing = () =>
+const unknownRoute = () =>
   notFound(
     `Not found: the available routes are POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME.`,
     {},
@@ -146,7 +146,7 @@ function createCompletions(options: CompletionsOptions) {
   const { access, answers, clock, log, traced } = options
 
   const take = (principal: string, response: ServerResponse) => {
-    if (answers.take(principal)) throw tooMany(answers.usedBy(principal))
+    if (answers.take(principal)) throw tooManyAnswers(answers.usedBy(principal))
     response.once('close', () => answers.give(principal))
   }
 
@@ -182,14 +182,14 @@ function createCompletions(options: CompletionsOptions) {
       })
       return
     }
-    const completion = await completionOf(events, heading)
+    const completion = await collectCompletion(events, heading)
     if (response.destroyed) return
     sendJson(response, completion)
     dropWhenStalled(response)
   }
 }
 
-const tooMany = (own: number) =>
+const tooManyAnswers = (own: number) =>
   HttpError.of('OVERLOADED', `Too many answers are in progress (${own} of them are yours): try again in a moment.`, {
     retryAfterMs: 5_000,
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { HttpError } from '../errors.ts'
-import { errorOf } from './chat.ts'
+import { openAiError } from './chat.ts'
 import { readRequest } from './request.ts'
 
 const user = { role: 'user', content: 'Hi' }
@@ -10,7 +10,7 @@ function refused(body: object | string) {
   try {
     readRequest(Buffer.from(typeof body === 'string' ? body : JSON.stringify({ messages: [user], ...body })))
   } catch (thrown) {
-    return errorOf(thrown as HttpError).error
+    return openAiError(thrown as HttpError).error
   }
   throw new Error('nothing was refused')
 }

@@ -14,20 +14,20 @@ const audioPart = z.object({
   input_audio: z.object({ data: z.string(), format: z.string() }),
 })
 
-const oneOf = (...types: readonly string[]) => ({ error: `its "type" must be one of ${types.join(', ')}` })
+const oneOfTypes = (...types: readonly string[]) => ({ error: `its "type" must be one of ${types.join(', ')}` })
 
-const parts: z.ZodType<ContentPart[]> = z
-  .array(z.discriminatedUnion('type', [textPart, imagePart, audioPart], oneOf('text', 'image_url', 'input_audio')))
+const contentParts: z.ZodType<ContentPart[]> = z
+  .array(z.discriminatedUnion('type', [textPart, imagePart, audioPart], oneOfTypes('text', 'image_url', 'input_audio')))
   .min(1)
 
-const texts = z
-  .array(z.discriminatedUnion('type', [textPart, refusalPart], oneOf('text', 'refusal')))
+const textContents = z
+  .array(z.discriminatedUnion('type', [textPart, refusalPart], oneOfTypes('text', 'refusal')))
   .transform((all) => all.map((part) => (part.type === 'text' ? part.text : part.refusal)).join(''))
 
-const said = z.union([z.string(), parts])
-const onlyText = z.union([z.string(), texts])
+const userContent = z.union([z.string(), contentParts])
+const onlyText = z.union([z.string(), textContents])
 
-const functionCall = z.object({
+const functionCallSchema = z.object({
   id: z.string().min(1),
   type: z.literal('function', { error: 'only function calls are supported' }),
   function: z.object({ name: z.string().min(1), arguments: z.string() }),
@@ -37,26 +37,26 @@ const system = z
   .object({ role: z.enum(['system', 'developer']), content: onlyText })
   .transform(({ content }): ChatMessage => ({ role: 'system', content }))
 
-const user = z.object({ role: z.literal('user'), content: said })
+const user = z.object({ role: z.literal('user'), content: userContent })
 
 const assistant = z
   .object({
     role: z.literal('assistant'),
     content: onlyText.nullish(),
     refusal: z.string().nullish(),
-    tool_calls: z.array(functionCall).nullish(),
+    tool_calls: z.array(functionCallSchema).nullish(),
   })
   .transform(({ content, refusal, tool_calls }): ChatMessage => {
     const made = tool_calls && tool_calls.length > 0 ? { tool_calls } : {}
     return { role: 'assistant', content: content ?? refusal ?? null, ...made }
   })
 
-const tool = z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: onlyText })
+const toolMessage = z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: onlyText })
 
 /** The messages in an OpenAI request. Unknown members, such as names and hints, are dropped. */
-const messages: z.ZodType<ChatMessage[]> = z
+const messageList: z.ZodType<ChatMessage[]> = z
   .array(
-    z.discriminatedUnion('role', [system, user, assistant, tool], {
+    z.discriminatedUnion('role', [system, user, assistant, toolMessage], {
       error: 'its "role" must be one of system, developer, user, assistant, tool',
     }),
   )
@@ -74,13 +74,13 @@ function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: numbe
       if (open.delete(message.tool_call_id)) continue
       return [index, 'its "tool_call_id" does not match a call in the preceding assistant message']
     }
-    if (open.size > 0) return [index, missing(open)]
+    if (open.size > 0) return [index, missingResults(open)]
     if (message.role === 'assistant') for (const { id } of message.tool_calls ?? []) open.add(id)
   }
-  return open.size > 0 ? [conversation.length - 1, missing(open)] : undefined
+  return open.size > 0 ? [conversation.length - 1, missingResults(open)] : undefined
 }
 
-const missing = (open: ReadonlySet<string>): string =>
+const missingResults = (open: ReadonlySet<string>): string =>
   `each tool call must be followed by a "tool" message; missing: ${[...open].slice(0, 3).join(', ')}`
 
 interface ChatCompletionRequest {
@@ -92,9 +92,9 @@ interface ChatCompletionRequest {
 }
 
 const maxTools = fixedLimits.chatTools.value
-const maxPattern = 200
+const maxToolPattern = 200
 
-const offered = z
+const offeredTool = z
   .object({
     type: z.literal('function', { error: 'only tools of type "function" are supported' }),
     function: z.object({
@@ -109,15 +109,15 @@ const offered = z
     ...(parameters && { parameters }),
   }))
 
-const tools = z
-  .array(offered)
+const toolList = z
+  .array(offeredTool)
   .max(maxTools)
   .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'their names must be unique')
 
-const body = z.object({
+const requestBody = z.object({
   model: z.string().min(1).nullish(),
-  messages,
-  tools: tools.nullish(),
+  messages: messageList,
+  tools: toolList.nullish(),
   tool_choice: z
     .union([
       z.enum(['auto', 'none', 'required'], { error: 'use auto, none, required, or the name of a tool in `tools`' }),
@@ -137,17 +137,17 @@ const body = z.object({
     .strictObject({
       mode: z.enum(['staged', 'agent']).nullish(),
       agent: z.string().min(1).nullish(),
-      only: z.array(z.string().min(1).max(maxPattern)).max(maxTools).nullish(),
+      only: z.array(z.string().min(1).max(maxToolPattern)).max(maxTools).nullish(),
     })
     .nullish(),
 })
 
 /** Parses and validates a request. Throws an error that names the invalid member. */
 export function readRequest(bytes: Buffer): ChatCompletionRequest {
-  const value = parsed(bytes)
+  const value = parseBody(bytes)
   if (!isRecord(value)) throw badRequest('The body must be a JSON object.')
   refuseUnsupported(value)
-  const result = body.safeParse(value)
+  const result = requestBody.safeParse(value)
   if (!result.success) throw unfit(result.error.issues[0] as z.core.$ZodIssue)
   const { model, tools, tool_choice, temperature, stream, stream_options, toolway, ...rest } = result.data
   const named = typeof tool_choice === 'object' ? tool_choice?.tool : undefined
@@ -174,7 +174,7 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
   }
 }
 
-function parsed(bytes: Buffer): unknown {
+function parseBody(bytes: Buffer): unknown {
   try {
     // Limit the depth, because the tools are later serialized again for the model by a recursive function.
     if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body is nested more than ${maxDepth} levels deep.`)
@@ -185,7 +185,7 @@ function parsed(bytes: Buffer): unknown {
 }
 
 function unfit(issue: z.core.$ZodIssue): Error {
-  const { path, message } = nearest(issue)
+  const { path, message } = nearestIssue(issue)
   const param = path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')
@@ -194,9 +194,9 @@ function unfit(issue: z.core.$ZodIssue): Error {
 }
 
 /** The issue to report. For a union, this is the issue from the alternative that matched deepest. */
-function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; readonly message: string } {
+function nearestIssue(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; readonly message: string } {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
-  const inner = issue.errors.map(([first]) => nearest(first as z.core.$ZodIssue))
+  const inner = issue.errors.map(([first]) => nearestIssue(first as z.core.$ZodIssue))
   const { path, message } = inner.reduce((best, one) => (one.path.length > best.path.length ? one : best))
   return { path: [...issue.path, ...path], message }
 }
@@ -208,13 +208,13 @@ interface Unsupported {
   readonly instead: string
 }
 
-const never = () => false
+const neverHarmless = () => false
 
 /**
  * Unsupported parameters that would change the answer. They are rejected, because ignoring them would silently give a
  * different answer. Other unknown parameters (seed, top_p, user, metadata …) are ignored, as other servers do.
  */
-const members: Readonly<Record<string, Unsupported>> = {
+const unsupportedMembers: Readonly<Record<string, Unsupported>> = {
   n: { harmless: (value) => value === 1, instead: 'only one answer per request is supported: omit it' },
   logprobs: { harmless: (value) => value === false, instead: 'log probabilities are not available: omit it' },
   top_logprobs: { harmless: (value) => value === 0, instead: 'log probabilities are not available: omit it' },
@@ -231,18 +231,18 @@ const members: Readonly<Record<string, Unsupported>> = {
     harmless: (value) => typeof value !== 'object' || (value as { type?: unknown }).type === 'function',
     instead: 'use auto, none, required, or the name of one of your tools',
   },
-  functions: { harmless: never, instead: 'use tools' },
-  function_call: { harmless: never, instead: 'use tool_choice' },
+  functions: { harmless: neverHarmless, instead: 'use tools' },
+  function_call: { harmless: neverHarmless, instead: 'use tool_choice' },
   modalities: {
     harmless: (value) => Array.isArray(value) && value.every((one) => one === 'text'),
     instead: 'answers are text',
   },
-  audio: { harmless: never, instead: 'answers are text' },
-  web_search_options: { harmless: never, instead: 'connect a server that has a search tool' },
+  audio: { harmless: neverHarmless, instead: 'answers are text' },
+  web_search_options: { harmless: neverHarmless, instead: 'connect a server that has a search tool' },
 }
 
 function refuseUnsupported(body: Readonly<Record<string, unknown>>): void {
-  for (const [name, { harmless, instead }] of Object.entries(members)) {
+  for (const [name, { harmless, instead }] of Object.entries(unsupportedMembers)) {
     const value = body[name]
     if (value === undefined || value === null || harmless(value)) continue
     throw badRequest(`"${name}" is not supported: ${instead}.`, {

@@ -1,7 +1,6 @@
 import type { ChatEnd, ChatEvent } from '../../core/chat.ts'
 import { incompleteAnswer } from './chat.ts'
 
-/** Members that all chunks in an answer share. */
 interface CompletionHeader {
   readonly id: string
   /** Creation time in seconds since the epoch. */
@@ -18,10 +17,9 @@ export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
   // If the client requested `usage`, the API requires it in every chunk: null in all but the last.
   const usage = includeUsage ? { usage: null } : {}
   const chunk = (delta: object, extra: object = {}, finish: string | null = null) =>
-    bytesOf({ ...common, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage, ...extra })
+    chunkBytes({ ...common, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage, ...extra })
 
   return {
-    /** The first chunk, sent before any event. */
     opening: () => chunk({ role: 'assistant', content: '' }),
     /** Encodes an event as one or more chunks. The end event is followed by `[DONE]`. */
     of(event: ChatEvent): readonly Buffer[] {
@@ -41,7 +39,7 @@ export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
           return [
             ...(calls.length > 0 ? [chunk({ tool_calls: calls })] : []),
             chunk({}, { toolway: { kind, reason, notes } }, finishReason(event)),
-            ...(includeUsage ? [bytesOf({ ...common, choices: [], usage: usageOf(event) })] : []),
+            ...(includeUsage ? [chunkBytes({ ...common, choices: [], usage: completionUsage(event) })] : []),
             done,
           ]
         }
@@ -52,9 +50,9 @@ export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
 
 const done = Buffer.from('[DONE]')
 
-const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const chunkBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
-const reasons: Readonly<Record<ChatEnd['reason'], string>> = {
+const finishReasons: Readonly<Record<ChatEnd['reason'], string>> = {
   stop: 'stop',
   length: 'length',
   calls: 'tool_calls',
@@ -63,16 +61,16 @@ const reasons: Readonly<Record<ChatEnd['reason'], string>> = {
   steps: 'length',
 }
 
-const finishReason = ({ reason }: ChatEnd): string => reasons[reason]
+const finishReason = ({ reason }: ChatEnd): string => finishReasons[reason]
 
-const usageOf = ({ usage: { promptTokens, completionTokens } }: ChatEnd) => ({
+const completionUsage = ({ usage: { promptTokens, completionTokens } }: ChatEnd) => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
   total_tokens: promptTokens + completionTokens,
 })
 
 /** Collects a whole answer. The tool calls that were made are listed in the extra member `toolway`. */
-export async function completionOf(events: AsyncIterable<ChatEvent>, heading: CompletionHeader): Promise<object> {
+export async function collectCompletion(events: AsyncIterable<ChatEvent>, heading: CompletionHeader): Promise<object> {
   let content = ''
   let reasoning = ''
   let end: ChatEnd | undefined
@@ -103,7 +101,7 @@ export async function completionOf(events: AsyncIterable<ChatEvent>, heading: Co
     model,
     object: 'chat.completion',
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(end) }],
-    usage: usageOf(end),
+    usage: completionUsage(end),
     toolway: { reason, notes, calls: [...calls.values()] },
   }
 }

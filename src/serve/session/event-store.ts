@@ -10,23 +10,23 @@ interface StoredEvent {
 }
 
 /** Limits per session. They are small: clients reconnect within seconds. */
-const usual = { count: fixedLimits.storedMessages.value, bytes: fixedLimits.storedBytes.value }
+const storedBounds = { count: fixedLimits.storedMessages.value, bytes: fixedLimits.storedBytes.value }
 
 /** Estimated memory per event in addition to its bytes. */
-const overhead = 128
+const eventOverhead = 128
 
 /**
  * Stores events, with limits per session, per caller and in total. The oldest events are evicted first. Final responses
  * are evicted last, because a call whose response is lost cannot be completed. The newest event is always kept.
  */
 export class EventStore {
-  readonly bounds: typeof usual
+  readonly bounds: typeof storedBounds
   readonly budget: Budget
   /** The least recently active session comes first. */
   readonly #sessions = new Set<SessionEvents>()
   readonly #ofCallers = new Map<string, Set<SessionEvents>>()
 
-  constructor(bounds = usual, budget: Budget = createBudgets().stored_bytes) {
+  constructor(bounds = storedBounds, budget: Budget = createBudgets().stored_bytes) {
     this.bounds = bounds
     this.budget = budget
   }
@@ -69,7 +69,6 @@ export class EventStore {
   }
 }
 
-/** The events of one session. */
 export class SessionEvents implements Disposable {
   readonly caller: string
   readonly #store: EventStore
@@ -84,7 +83,6 @@ export class SessionEvents implements Disposable {
     this.caller = caller
   }
 
-  /** The number of the newest event in any of the session's streams. */
   get newest(): number {
     return this.#newest
   }
@@ -146,4 +144,4 @@ export class SessionEvents implements Disposable {
   }
 }
 
-const storedSize = (message: Buffer | undefined): number => overhead + (message?.length ?? 0)
+const storedSize = (message: Buffer | undefined): number => eventOverhead + (message?.length ?? 0)

@@ -50,7 +50,12 @@ export class SessionStreams implements Disposable {
    */
   open(connection: EventConnection, abandoned: () => void, request?: StreamedRequest): ResumableStream {
     const name = `p${++this.#count}`
-    const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned), undefined, request && tagOf(request))
+    const feed = this.#feed(
+      name,
+      () => this.#clock.after(absenceMs, abandoned),
+      undefined,
+      request && requestTag(request),
+    )
     this.#feeds.set(name, feed)
     feed.connect(connection)
     if (!this.listening) this.#sendMissed(feed, (message) => this.#onCalls.has(message))
@@ -262,27 +267,25 @@ export class ResumableStream {
   }
 }
 
-/** The request that a stream answers. */
 export type StreamedRequest = Pick<InboundRequest, 'id' | 'method'>
 
 /** Maximum length of a tag. A client that uses longer ids for its requests gets no answer to those that are lost. */
 const maxTag = 200
 
-function tagOf({ id, method }: StreamedRequest): string {
+function requestTag({ id, method }: StreamedRequest): string {
   const tag = `.${Buffer.from(JSON.stringify([id, method])).toString('base64url')}`
   return tag.length > maxTag ? '' : tag
 }
 
-/** Parses an event id. Returns undefined if its format is invalid. */
 function readEventId(
   text: string,
 ): { readonly stream: string; readonly number: number; readonly request?: StreamedRequest | undefined } | undefined {
   const [, stream, number, tag] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})(?:\.([\w-]{1,200}))?$/.exec(text) ?? []
-  return stream === undefined ? undefined : { stream, number: Number(number), request: requestOf(tag) }
+  return stream === undefined ? undefined : { stream, number: Number(number), request: requestInTag(tag) }
 }
 
 /** Reads a tag, which a client may have made up. */
-function requestOf(tag: string | undefined): StreamedRequest | undefined {
+function requestInTag(tag: string | undefined): StreamedRequest | undefined {
   if (tag === undefined) return undefined
   try {
     const [id, method] = jsonValue(Buffer.from(tag, 'base64url').toString()) as unknown[]

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { events, openTestServer, type RawEvent, rawEvents } from '../http/server.fixture.ts'
-import { keepAliveMs, maxUnread } from '../http/sse-stream.ts'
+import { commentEveryMs, maxUnread } from '../http/sse-stream.ts'
 import { absenceMs } from './resumable-streams.ts'
 
 let open = new AsyncDisposableStack()
@@ -112,7 +112,7 @@ describe('B2: an answer that has become a stream', () => {
     const { send, stream } = await session()
     const pending = send(called('wait'))
     await until(() => access.calls.length === 1, { what: 'the call' })
-    clock.advance(keepAliveMs)
+    clock.advance(commentEveryMs)
     const [primed] = await lose((await pending).body, 1)
     access.release()
     const [answer] = await Array.fromAsync(events((await stream(primed?.id)).body))

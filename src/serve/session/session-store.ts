@@ -9,7 +9,7 @@ import { Session, type SessionClient, type SessionOptions, serializeSession } fr
 
 type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
 
-const maxIdleMs = fixedLimits.sessionIdleMs.value
+const maxSessionIdleMs = fixedLimits.sessionIdleMs.value
 const sweepMs = 60_000
 const touchIntervalMs = 100
 /** Interval at which session records are saved again, because saved records expire. */
@@ -109,7 +109,6 @@ export class SessionStore implements Disposable {
     if (now - session.keptAt > saveIntervalMs) this.keep(session)
   }
 
-  /** Saves the session's record for other replicas. */
   keep(session: HttpSession): void {
     const { membership, clock } = this.#context
     session.keptAt = clock.monotonic()
@@ -191,7 +190,7 @@ export class SessionStore implements Disposable {
   }
 
   readonly #sweep = (): void => {
-    const oldest = this.#context.clock.monotonic() - maxIdleMs
+    const oldest = this.#context.clock.monotonic() - maxSessionIdleMs
     for (const session of this.#sessions.values()) {
       if (session.lastUsed > oldest) break
       if (!session.isBusy) this.end(session)

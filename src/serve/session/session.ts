@@ -143,29 +143,29 @@ export function undeclaredRequest(listener: ClientState, method: string): Toolwa
   return new UnsupportedRequest(sentence)
 }
 
-const tools = notificationBytes('notifications/tools/list_changed')
-const resources = notificationBytes('notifications/resources/list_changed')
-const prompts = notificationBytes('notifications/prompts/list_changed')
+const toolsChanged = notificationBytes('notifications/tools/list_changed')
+const resourcesChanged = notificationBytes('notifications/resources/list_changed')
+const promptsChanged = notificationBytes('notifications/prompts/list_changed')
 
 /** The notification for each kind of list. MCP announces changes to templates as changes to resources. */
 const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
-  tool: tools,
-  resource: resources,
-  template: resources,
-  prompt: prompts,
+  tool: toolsChanged,
+  resource: resourcesChanged,
+  template: resourcesChanged,
+  prompt: promptsChanged,
 }
 
 /** The notifications for changed lists. They are always the same buffers, so that a set keeps each only once. */
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))
 
-interface Waiting {
+interface PendingClientRequest {
   readonly method: string
   resolve(result: Json): void
   reject(error: Error): void
 }
 
-const maxWaiting = fixedLimits.clientQuestions.value
+const maxClientRequests = fixedLimits.clientQuestions.value
 
 /** The unanswered requests to one client. They are kept per session, so no client can answer another's requests. */
 class PendingClientRequests {
@@ -173,7 +173,7 @@ class PendingClientRequests {
   readonly #principal: string
   readonly #questions: Budget
   readonly #log: Log
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, PendingClientRequest>()
   #count = 0
 
   constructor(scope: Scope, principal: string, questions: Budget, log: Log) {
@@ -186,8 +186,8 @@ class PendingClientRequests {
   /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
   async ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
     if (signal.aborted) throw callEnded(method)
-    if (this.#waiting.size >= maxWaiting) {
-      const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
+    if (this.#waiting.size >= maxClientRequests) {
+      const sentence = `The client already has ${maxClientRequests} unanswered requests: try again when it has answered some.`
       throw new ToolwayError('OVERLOADED', sentence)
     }
     this.#questions.claim(this.#principal)
@@ -201,7 +201,7 @@ class PendingClientRequests {
     this.#waiting.set(id, { method, resolve, reject })
     signal.addEventListener('abort', abort)
     try {
-      if (!send(requestBytes(id, method, params))) throw unreachable(method)
+      if (!send(requestBytes(id, method, params))) throw clientUnreachable(method)
       return await promise
     } finally {
       signal.removeEventListener('abort', abort)
@@ -242,7 +242,7 @@ const emptyAnswer: MemberRules = { members: {} }
 export const callEnded = (method: string) =>
   new ToolwayError('CANCELLED', `The call that requested ${method} from its client has ended.`)
 
-const unreachable = (method: string) =>
+const clientUnreachable = (method: string) =>
   new ToolwayError(
     'CANCELLED',
     `Cannot send ${method} to the client: it has disconnected, or does not accept an event stream.`,
