@@ -18,19 +18,14 @@ export interface ListedKey {
   readonly previous: { readonly until: number; readonly lastUsed: number | null } | null
 }
 
-export interface KeyList {
-  readonly keys: readonly ListedKey[]
-  /** Why the keys in the key file are not accepted. */
-  readonly problem?: string
-}
-
 interface KeyContext {
   readonly configured: readonly Pick<StoredKey, 'id' | 'agents' | 'admin'>[]
   readonly folder: string
   readonly now: number
 }
 
-export function listApiKeys({ configured, folder, now }: KeyContext, uses: LastUses): KeyList {
+/** All keys. With `problem`, the keys in the key file are not accepted. */
+export function listApiKeys({ configured, folder, now }: KeyContext, uses: LastUses) {
   const inConfiguration = configured.map(
     ({ id, agents, admin }): ListedKey => ({
       ...{ id, agents, admin, created: null, expires: null, expired: false },

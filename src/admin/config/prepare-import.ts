@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { called, type FoundServer, type ImportPlan, type PlannedServer, planImport } from '../../clients/import-plan.ts'
+import { called, type FoundServer, type PlannedServer, planImport } from '../../clients/import-plan.ts'
 import {
   fileSecretStore,
   filesIn,
@@ -19,23 +19,16 @@ import { findSecrets } from './find-secrets.ts'
 /** Where secrets go: into private files, or into variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
 
-export interface PreparedImport extends ImportPlan {
-  /** Writes the secret files that the new configuration refers to. */
-  writeSecrets(): Promise<void>
-  /** The folder for the secret files, as shown to the user. */
-  readonly secretsFolder: string
-  readonly unset: readonly string[]
-}
+export type PreparedImport = Awaited<ReturnType<typeof prepareImport>>
 
 export async function prepareImport(
   { env }: { readonly env: EnvVars },
   found: readonly FoundServer[],
   known: ReadonlyMap<string, ServerDefinition>,
   secrets: SecretStorage,
-): Promise<PreparedImport> {
+) {
   const { files, secretsFolder } = secretFiles(env)
   const { keep } = secrets === 'file' ? files : variableSecretStore()
-  const unset = unsetIn(env)
   const plan = await planImport(found, {
     known,
     find: findSecrets,
@@ -45,8 +38,10 @@ export async function prepareImport(
   })
   return {
     ...plan,
+    /** The folder for the secret files, as shown to the user. */
     secretsFolder,
-    unset: unset(plan.added.map(({ definition }) => definition)),
+    unset: unsetIn(env)(plan.added.map(({ definition }) => definition)),
+    /** Writes the secret files that the new configuration refers to. */
     writeSecrets: () => writeSecrets(files.files),
   }
 }

@@ -15,22 +15,13 @@ import type { AdminContext } from '../context.ts'
 import type { CallView, Figures, Series, SeriesQuery, Stats, StatsQuery } from '../contract.ts'
 import { maySeeAllFigures } from '../tools/visibility.ts'
 
-/** Call statistics. Non-admins see only statistics about their own agent's calls. */
-export interface VisibleFigures {
-  series(caller: Caller, query: SeriesQuery): Promise<Series>
-  stats(caller: Caller, query: StatsQuery): Promise<Stats>
-  lately(caller: Caller): Figures
-  of(caller: Caller, by: Stats['by'], name: string): Figures
-  /** The start of the period that `of` covers. */
-  since(caller: Caller): number
-  /** The filter for the calls that a caller may see. */
-  callsOf(caller: Caller): { readonly agent?: string }
-}
+export type VisibleFigures = ReturnType<typeof createFigures>
 
 const overviewMs = 60_000
 const ownCallsMs = 500
 
-export function createFigures(context: AdminContext): VisibleFigures {
+/** Call statistics. Non-admins see only statistics about their own agent's calls. */
+export function createFigures(context: AdminContext) {
   const { stats, calls, current, clock, history, startedAt, worker } = context
   const all = (caller: Caller) => maySeeAllFigures(caller, current())
   let latest: { readonly agent: string; readonly at: number; readonly calls: readonly CallView[] } | undefined
@@ -43,21 +34,27 @@ export function createFigures(context: AdminContext): VisibleFigures {
   }
 
   return {
-    lately(caller) {
+    lately(caller: Caller): Figures {
       if (all(caller)) return stats.recent(overviewMs)
       const since = clock.now() - overviewMs
       const lately = own(caller).filter(({ at }) => at >= since)
       return figuresOfCalls(lately, overviewMs)
     },
-    of(caller, by, name) {
+    of(caller: Caller, by: Stats['by'], name: string): Figures {
       if (all(caller)) return stats.of(by, name)
       const found = countedCalls(own(caller), by).filter((call) => nameBy[by](call) === name)
       const since = found.at(-1)?.at ?? clock.now()
       return figuresOfCalls(found, clock.now() - since)
     },
-    since: (caller) => (all(caller) ? stats.table('operation').since : (own(caller).at(-1)?.at ?? clock.now())),
-    callsOf: (caller) => (caller.admin ? {} : { agent: caller.agent }),
-    async series(caller, { to = clock.now(), from = to - hourMs, server, tool: name }) {
+    /** The start of the period that `of` covers. */
+    since: (caller: Caller): number =>
+      all(caller) ? stats.table('operation').since : (own(caller).at(-1)?.at ?? clock.now()),
+    /** The filter for the calls that a caller may see. */
+    callsOf: (caller: Caller): { readonly agent?: string } => (caller.admin ? {} : { agent: caller.agent }),
+    async series(
+      caller: Caller,
+      { to = clock.now(), from = to - hourMs, server, tool: name }: SeriesQuery,
+    ): Promise<Series> {
       checkRange(from, to)
       const every = all(caller) && server === undefined && name === undefined
       // Memory has finer steps than the history, but only of this process.
@@ -72,7 +69,7 @@ export function createFigures(context: AdminContext): VisibleFigures {
       )
       return seriesOfCalls(matching, from, to, [startedAt, clock.now()])
     },
-    async stats(caller, { by, from, to = clock.now() }) {
+    async stats(caller: Caller, { by, from, to = clock.now() }: StatsQuery): Promise<Stats> {
       if (from !== undefined) checkRange(from, to)
       const agent = all(caller) ? undefined : caller.agent
       const past = await history?.past.stats(by, { from: from ?? 0, to, agent })

@@ -1,11 +1,6 @@
 import type { SeenTime } from '../../core/seen-time.ts'
 import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
-export interface Removed {
-  readonly partitions: readonly string[]
-  readonly records: number
-}
-
 const retentionTimeoutMs = 10 * 60_000
 
 /**
@@ -14,7 +9,7 @@ const retentionTimeoutMs = 10 * 60_000
  * look like tampering. Records dated in the future come from a wrong clock, or from before it was set back; they are
  * removed together with the records after them.
  */
-export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number, seen: SeenTime): Promise<Removed> {
+export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number, seen: SeenTime) {
   return postgres.transaction(async (client) => {
     const [lock] = await client.query<{ mine: boolean }>(
       'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
@@ -96,14 +91,10 @@ async function removeFrom(client: Transaction, table: string): Promise<number> {
   return gone?.records ?? 0
 }
 
-/** A month in UTC: its table, and its bounds in milliseconds since the epoch. */
-interface Month {
-  readonly table: string
-  readonly from: number
-  readonly to: number
-}
+type Month = ReturnType<typeof monthOf>
 
-export function monthOf(time: number): Month {
+/** The month in UTC with a time: its table, and its bounds in milliseconds since the epoch. */
+export function monthOf(time: number) {
   const date = new Date(time)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
   const table = `records_${String(year).padStart(4, '0')}_${String(month + 1).padStart(2, '0')}`

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
-import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
+import type { Buckets, CacheLimits, TtlStore } from '../../core/stores.ts'
 import { createRotatingSeal, createSeal, type Seal } from '../../lib/seal.ts'
 import { derivedSecret, type ReplicaSecret } from '../secret-file.ts'
 import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
@@ -10,21 +9,9 @@ import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
 import { RedisMembership, type RedisMembershipOptions, redisPubSub } from './cluster.ts'
 import { connectRedis, isUp, type SharedRedis } from './connection.ts'
-import { type RedisSafe, redisSafe } from './vault.ts'
+import { redisSafe } from './vault.ts'
 
-/** The stores that all replicas share (B10). */
-export interface RedisStores extends AsyncDisposable {
-  readonly redis: SharedRedis
-  readonly buckets: Buckets
-  readonly cache: CacheStore
-  readonly membership: RedisMembership
-  readonly pubSub: PubSub
-  readonly ttlStore: TtlStore
-  /** The safe for OAuth grants; undefined if no key is configured to seal them. */
-  readonly safe: RedisSafe | undefined
-  /** Seals the values that callers keep for Toolway. All replicas can open them. */
-  readonly seal: Seal
-}
+export type RedisStores = Awaited<ReturnType<typeof openRedisStores>>
 
 export interface RedisStoresOptions {
   readonly url: string
@@ -38,7 +25,8 @@ export interface RedisStoresOptions {
   readonly log: Log
 }
 
-export async function openRedisStores(options: RedisStoresOptions): Promise<RedisStores> {
+/** The stores that all replicas share (B10). */
+export async function openRedisStores(options: RedisStoresOptions) {
   const { url, key, limits, local, workers, clock, log } = options
   await using open = new AsyncDisposableStack()
   const redis = open.use(await connectRedis({ url, clock, log }))
@@ -55,7 +43,9 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
     membership,
     pubSub,
     ttlStore: redisTtlStore(redis, clock),
+    /** The safe for OAuth grants; undefined if no key is configured to seal them. */
     safe: key === undefined ? undefined : redisSafe({ redis, key, clock, log }),
+    /** Seals the values that callers keep for Toolway. All replicas can open them. */
     seal: { replica: membership.self, close: seal.close, open: seal.open },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
