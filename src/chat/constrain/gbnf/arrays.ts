@@ -1,7 +1,7 @@
 import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, pointerStep } from '../conversion.ts'
 import { isSchema, type JsonSchemaObject, listedValues, numberIn, schemasIn } from '../schema.ts'
-import { anyOf, type Expression, emptyExpression, literal, optionally, sequence, times } from './expression.ts'
+import { anyOf, type Expression, literal, maybe, noText, sequence, times } from './expression.ts'
 import {
   type Conversion,
   type ConversionDepth,
@@ -85,7 +85,7 @@ interface ElementSequence {
   readonly max: number
 }
 
-const commaExpression = sequence(literal(','), optionally(literal(' ')))
+const commaExpression = sequence(literal(','), maybe(literal(' ')))
 
 /** An expression for the sequence; `undefined` if no number of elements is valid. */
 export function sequenceOf(rules: GrammarRules, hint: string, row: ElementSequence): Expression | undefined {
@@ -111,7 +111,7 @@ export function sequenceOf(rules: GrammarRules, hint: string, row: ElementSequen
     const one = count > 0 ? sequence(commaExpression, expression) : expression
     if (!required && !counts && count > 0) {
       const others = from(index + 1, count)
-      return others && sequence(optionally(one), others)
+      return others && sequence(maybe(one), others)
     }
     const others = count < max ? from(index + 1, counts ? count + 1 : 1) : undefined
     const taken = others && sequence(one, others)
@@ -122,11 +122,11 @@ export function sequenceOf(rules: GrammarRules, hint: string, row: ElementSequen
     const low = counts ? Math.max(0, min - count) : 0
     const high = Math.min(extra?.max ?? 0, counts ? max - count : Number.POSITIVE_INFINITY)
     if (high < low) return undefined
-    if (!extra || high === 0) return emptyExpression
+    if (!extra || high === 0) return noText
     const next = sequence(commaExpression, extra.expression)
     if (count > 0) return times(next, low, high)
     const some = sequence(extra.expression, times(next, Math.max(0, low - 1), high - 1))
-    return low === 0 ? optionally(some) : some
+    return low === 0 ? maybe(some) : some
   }
 
   return min > max ? undefined : from(0, 0)

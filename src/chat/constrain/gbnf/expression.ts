@@ -15,17 +15,17 @@ export type Expression =
 
 export const literal = (content: string): Expression => ({ kind: 'text', text: content })
 
-export const emptyExpression: Expression = literal('')
+export const noText: Expression = literal('')
 
 /** One character from any of these ranges. */
-export const characterSet = (ranges: readonly CodePointRange[]): Expression => {
+export const charSet = (ranges: readonly CodePointRange[]): Expression => {
   const [only] = ranges
   return ranges.length === 1 && only && only[0] === only[1]
     ? literal(String.fromCodePoint(only[0]))
     : { kind: 'set', ranges }
 }
 
-export const characterIn = (...ranges: readonly string[]): Expression => characterSet(rangesOf(...ranges))
+export const charIn = (...ranges: readonly string[]): Expression => charSet(rangesOf(...ranges))
 
 export function sequence(...parts: readonly Expression[]): Expression {
   const flat: Expression[] = []
@@ -34,7 +34,7 @@ export function sequence(...parts: readonly Expression[]): Expression {
     if (part.kind === 'text' && last?.kind === 'text') flat[flat.length - 1] = literal(last.text + part.text)
     else if (part.kind !== 'text' || part.text !== '') flat.push(part)
   }
-  const [only = emptyExpression] = flat
+  const [only = noText] = flat
   return flat.length < 2 ? only : { kind: 'all', parts: flat }
 }
 
@@ -51,12 +51,12 @@ export function anyOf(...options: readonly (Expression | undefined)[]): Expressi
 }
 
 export function times(inner: Expression, min: number, max: number): Expression {
-  if (max === 0 || (inner.kind === 'text' && inner.text === '')) return emptyExpression
+  if (max === 0 || (inner.kind === 'text' && inner.text === '')) return noText
   if (min === 1 && max === 1) return inner
   return { kind: 'times', inner, min, max }
 }
 
-export const optionally = (inner: Expression): Expression => times(inner, 0, 1)
+export const maybe = (inner: Expression): Expression => times(inner, 0, 1)
 
 /** Size of the blocks into which repetitions are grouped, so that large bounds do not become thousands of rules. */
 const repetitionBlock = 64
@@ -81,21 +81,21 @@ export function manyTimes(inner: Expression, min: number, max: number): Expressi
   return sequence(...head, left <= 4 * repetitionBlock ? times(inner, 0, left) : tail)
 }
 
-const hexDigit = characterIn('09', 'AF', 'af')
+const hexDigit = charIn('09', 'AF', 'af')
 
 /** Characters that a JSON string may contain unescaped. */
 export const rawRanges = rangesOf(' !', '#[', ']\ud7ff', '\ue000\u{10ffff}')
 
 /** The hex digits of a `\u` escape. Excludes surrogates: a pair counts as one character, and a lone one is invalid. */
 const hexOfWhole = anyOf(
-  sequence(characterIn('09', 'AC', 'EF', 'ac', 'ef'), hexDigit, hexDigit, hexDigit),
-  sequence(characterIn('D', 'd'), characterIn('07'), hexDigit, hexDigit),
+  sequence(charIn('09', 'AC', 'EF', 'ac', 'ef'), hexDigit, hexDigit, hexDigit),
+  sequence(charIn('D', 'd'), charIn('07'), hexDigit, hexDigit),
 ) as Expression
 
 /** One character of a JSON string, raw or escaped. */
 export const character = anyOf(
-  characterSet(rawRanges),
-  sequence(literal('\\'), anyOf(characterIn(...'"/\\bfnrt'), sequence(literal('u'), hexOfWhole)) as Expression),
+  charSet(rawRanges),
+  sequence(literal('\\'), anyOf(charIn(...'"/\\bfnrt'), sequence(literal('u'), hexOfWhole)) as Expression),
 ) as Expression
 
 /** A JSON string of `min` to `max` characters. */
@@ -111,7 +111,7 @@ export function writableCharacters(ranges: readonly CodePointRange[]): Expressio
   const escaped = escapable
     .filter((sign) => intersectRanges(ranges, rangesOf(sign)).length > 0)
     .map((sign) => literal(JSON.stringify(sign).slice(1, -1)))
-  return anyOf(raw.length > 0 ? characterSet(raw) : undefined, ...escaped)
+  return anyOf(raw.length > 0 ? charSet(raw) : undefined, ...escaped)
 }
 
 /** The intersection of two lists of ranges. */

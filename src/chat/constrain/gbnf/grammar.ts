@@ -14,7 +14,7 @@ import {
 } from '../schema.ts'
 import { arrayExpression, sequenceOf } from './arrays.ts'
 import { choiceExpression, literals } from './choices.ts'
-import { anyOf, character, type Expression, literal, optionally, sequence, stringOf } from './expression.ts'
+import { anyOf, character, type Expression, literal, maybe, sequence, stringOf } from './expression.ts'
 import { anyNumber, integerExpression, numberExpression } from './numbers.ts'
 import { objectExpression } from './objects.ts'
 import {
@@ -174,7 +174,7 @@ function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Ex
   if (depth === 0) return rules.define('scalar', scalar)
   const inner = anyValue(context, depth - 1)
   const key = rules.define('name', stringOf(sign, 1, maxKeyCharacters))
-  const pair = rules.define('pair', sequence(key, literal(':'), optionally(literal(' ')), inner))
+  const pair = rules.define('pair', sequence(key, literal(':'), maybe(literal(' ')), inner))
   const listOf = (expression: Expression, max: number) =>
     sequenceOf(rules, 'row', { parts: [], extra: { expression, max }, min: 0, max }) as Expression
   return rules.define(

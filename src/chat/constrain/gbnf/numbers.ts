@@ -1,16 +1,6 @@
 import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
-import {
-  anyOf,
-  characterIn,
-  characterSet,
-  type Expression,
-  emptyExpression,
-  literal,
-  optionally,
-  sequence,
-  times,
-} from './expression.ts'
+import { anyOf, charIn, charSet, type Expression, literal, maybe, noText, sequence, times } from './expression.ts'
 
 /** Maximum number of multiples that a grammar lists. */
 const maxMultiples = 512
@@ -61,8 +51,9 @@ function boundOf(schema: JsonSchemaObject, keyword: 'minimum' | 'maximum', at: s
   return other === undefined ? undefined : { value: other, included: false }
 }
 
-const anyDigit = characterIn('09')
-const leading = characterIn('19')
+const anyDigit = charIn('09')
+const leading = charIn('19')
+const digitsFrom = (from: number, to: number): Expression => charSet([[0x30 + from, 0x30 + to]])
 
 /** The largest integer that a grammar allows. Larger ones lose precision in some JSON parsers. */
 const largest = 999_999_999_999_999
@@ -110,8 +101,7 @@ function sameLength(low: string, high: string): Expression {
   const top = /^9*$/.test(highRest)
     ? undefined
     : sequence(literal(String(to--)), sameLength(lowRest.replace(/./g, '0'), highRest))
-  if (from <= to)
-    options.push(sequence(characterSet([[0x30 + from, 0x30 + to]]), times(anyDigit, lowRest.length, lowRest.length)))
+  if (from <= to) options.push(sequence(digitsFrom(from, to), times(anyDigit, lowRest.length, lowRest.length)))
   return anyOf(...options, top) as Expression
 }
 
@@ -123,10 +113,10 @@ interface Bound {
 
 /** Any number, with optional fraction and exponent. */
 export const anyNumber: Expression = sequence(
-  optionally(literal('-')),
+  maybe(literal('-')),
   anyOf(literal('0'), sequence(leading, times(anyDigit, 0, 14))) as Expression,
-  optionally(sequence(literal('.'), times(anyDigit, 1, 10))),
-  optionally(sequence(characterIn('E', 'e'), optionally(characterIn('+', '-')), times(anyDigit, 1, 2))),
+  maybe(sequence(literal('.'), times(anyDigit, 1, 10))),
+  maybe(sequence(charIn('E', 'e'), maybe(charIn('+', '-')), times(anyDigit, 1, 2))),
 )
 
 /** Maximum number of digits. Longer numbers lose precision in some JSON parsers. */
@@ -193,7 +183,7 @@ function fractions(
   places: number,
 ): Expression | undefined {
   const digits = nextDigits({ low, high }, places)
-  return anyOf(mayEnd({ low, high }) ? emptyExpression : undefined, digits && sequence(literal('.'), digits))
+  return anyOf(mayEnd({ low, high }) ? noText : undefined, digits && sequence(literal('.'), digits))
 }
 
 /** The bounds for the remaining digits. */
@@ -215,20 +205,15 @@ function nextDigits({ low, high }: Bounds, places: number): Expression | undefin
   const follow = (from: number, to: number, bounds: Bounds): Expression | undefined => {
     if (from > to) return undefined
     const more = nextDigits(bounds, places - 1)
-    const tail = anyOf(mayEnd(bounds) ? emptyExpression : undefined, more)
-    return tail && sequence(characterSet([[0x30 + from, 0x30 + to]]), tail)
+    const tail = anyOf(mayEnd(bounds) ? noText : undefined, more)
+    return tail && sequence(digitsFrom(from, to), tail)
   }
   if (lowest !== undefined && lowest === highest) return follow(lowest, lowest, { low: after(low), high: after(high) })
   if ((lowest ?? 0) > (highest ?? 9)) return undefined
   const open = (lowest ?? -1) + 1 <= (highest ?? 10) - 1
   return anyOf(
     lowest === undefined ? undefined : follow(lowest, lowest, { low: after(low), high: undefined }),
-    open
-      ? sequence(
-          characterSet([[0x30 + (lowest ?? -1) + 1, 0x30 + (highest ?? 10) - 1]]),
-          times(anyDigit, 0, places - 1),
-        )
-      : undefined,
+    open ? sequence(digitsFrom((lowest ?? -1) + 1, (highest ?? 10) - 1), times(anyDigit, 0, places - 1)) : undefined,
     highest === undefined ? undefined : follow(highest, highest, { low: undefined, high: after(high) }),
   )
 }

@@ -12,13 +12,13 @@ import {
 import { sequenceOf } from './arrays.ts'
 import {
   anyOf,
-  characterSet,
+  charSet,
   complement,
   type Expression,
-  emptyExpression,
   intersectRanges,
   literal,
-  optionally,
+  maybe,
+  noText,
   rawRanges,
   sequence,
   times,
@@ -26,7 +26,7 @@ import {
 import { type Conversion, type GrammarContext, maxKeyCharacters } from './rules.ts'
 import { patternString } from './strings.ts'
 
-const colon = sequence(literal(':'), optionally(literal(' ')))
+const colon = sequence(literal(':'), maybe(literal(' ')))
 
 /** Objects with named members in schema order; other members only if the schema mentions them or names none. */
 export const objectExpression: Conversion = (context, schema, at, level) => {
@@ -124,14 +124,14 @@ function otherThan({ rules }: GrammarContext, names: Iterable<string>): Expressi
     }
     branch.isName = true
   }
-  const anySign = rules.define('key-char', characterSet(rawRanges))
+  const anySign = rules.define('key-char', charSet(rawRanges))
   const after = ({ branches, isName }: Branch): Expression => {
     const points = [...branches.keys()].map((sign) => sign.codePointAt(0) as number)
     const others = intersectRanges(complement(points.map((point) => [point, point])), rawRanges)
     return anyOf(
-      isName ? undefined : emptyExpression,
+      isName ? undefined : noText,
       ...[...branches].map(([sign, next]) => sequence(literal(sign), after(next))),
-      sequence(characterSet(others), times(anySign, 0, maxKeyCharacters)),
+      sequence(charSet(others), times(anySign, 0, maxKeyCharacters)),
     ) as Expression
   }
   return rules.define('key', sequence(literal('"'), after(root), literal('"')))

@@ -5,10 +5,10 @@ import {
   type CodePointRange,
   character,
   type Expression,
-  emptyExpression,
   intersectRanges,
   literal,
   manyTimes,
+  noText,
   sequence,
   stringOf,
   writableCharacters,
@@ -170,11 +170,11 @@ function expressionOf(node: PatternNode): Expression | undefined {
       return anyOf(...node.parts.map(expressionOf))
     case 'repeat': {
       const inner = expressionOf(node.inner)
-      if (!inner) return node.min === 0 ? emptyExpression : undefined
+      if (!inner) return node.min === 0 ? noText : undefined
       return manyTimes(inner, node.min, node.max)
     }
     default:
-      return emptyExpression
+      return noText
   }
 }
 
