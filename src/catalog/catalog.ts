@@ -178,18 +178,18 @@ export class Catalog implements ViewedCatalog, Disposable {
   #changedKinds(): ReadonlySet<Kind> {
     const current = this.snapshot()
     const changed = this.#seen.flatMap((earlier) => changedKinds(earlier, current))
-    const kinds = new Set(this.#isReconsidered ? allKinds : changed)
+    const kinds = new Set(this.#isReconsidered ? listKinds : changed)
     this.#seen = [current]
     this.#isReconsidered = false
     return kinds
   }
 }
 
-const allKinds: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
+const listKinds: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
 
 function changedKinds(before: CatalogSnapshot, after: CatalogSnapshot): Kind[] {
   if (before === after) return []
-  return allKinds.filter((kind) => {
+  return listKinds.filter((kind) => {
     const old = before.items[kind]
     const current = after.items[kind]
     return old.length !== current.length || current.some((item, at) => item !== old[at] && item.json !== old[at]?.json)
@@ -197,7 +197,7 @@ function changedKinds(before: CatalogSnapshot, after: CatalogSnapshot): Kind[] {
 }
 
 /** When to notify listeners: 100 ms after the last change, but within a second, so that a burst is reported once. */
-const quietMs = 100
+const listQuietMs = 100
 const latestMs = 1_000
 
 /** Calls listeners, debounced, with the kinds of lists that changed, unless there are none. */
@@ -223,7 +223,7 @@ class ListChanges implements Disposable {
     const now = this.#clock.monotonic()
     if (this.#timer) this.#timer[Symbol.dispose]()
     else this.#latest = now + latestMs
-    const ms = Math.max(0, Math.min(quietMs, this.#latest - now))
+    const ms = Math.max(0, Math.min(listQuietMs, this.#latest - now))
     this.#timer = this.#clock.after(ms, () => this.#notify())
   }
 
@@ -254,7 +254,7 @@ class ListChanges implements Disposable {
 }
 
 /** Max number of catalogs for single callers. */
-const maxCallers = 64
+const maxCallerCatalogs = 64
 
 /**
  * One catalog per list profile of clients, because servers may offer more to more capable clients, and one for each
@@ -350,7 +350,7 @@ export class Catalogs implements Disposable {
     const key = clientKey(caller)
     const known = this.#byCaller.get(key)
     const [oldest] = this.#byCaller
-    if (oldest && !known && this.#byCaller.size >= maxCallers) this.#forget(...oldest)
+    if (oldest && !known && this.#byCaller.size >= maxCallerCatalogs) this.#forget(...oldest)
     const catalog = known ?? this.#openFor(caller, before)
     this.#byCaller.delete(key)
     this.#byCaller.set(key, catalog)

@@ -14,7 +14,7 @@ export function fileName(server: string): string {
 }
 
 /** The record format version. Increment it when the format changes, so that other versions ignore the files. */
-const version = 1
+const listingVersion = 1
 
 /** Persists servers' listings, one file each. A file that is damaged or from another version counts as absent. */
 export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
@@ -39,7 +39,7 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       return undefined
     },
     save: (server, fingerprint, descriptors) => {
-      const text = JSON.stringify({ version, server, fingerprint, descriptors })
+      const text = JSON.stringify({ version: listingVersion, server, fingerprint, descriptors })
       const before = saving.get(server) ?? Promise.resolve()
       const saved = before
         .catch(() => {})
@@ -64,7 +64,7 @@ interface Remembered {
 }
 
 const isRemembered = (value: unknown): value is Remembered =>
-  isRecord(value) && value.version === version && isDescriptors(value.descriptors)
+  isRecord(value) && value.version === listingVersion && isDescriptors(value.descriptors)
 
 function isDescriptors(value: unknown): value is Descriptors {
   if (!isRecord(value)) return false

@@ -32,7 +32,7 @@ export function createNamer(naming: NamingConfig): Namer {
   const aliases = new Map(strategy === 'custom' ? Object.entries(naming.aliases) : [])
   // A configured alias is reserved for its entry, even while the entry is not available.
   const reservedFor = new Map([...aliases].map(([entry, alias]) => [alias, entryName(entry)]))
-  const usable = (name: string) => isPlain(name, maxLength)
+  const usable = (name: string) => isPlainName(name, maxLength)
 
   return (server, name) => {
     const joined = server + separator + name
@@ -42,7 +42,7 @@ export function createNamer(naming: NamingConfig): Namer {
     const winner = bordered ? reservedFor.get(joined) : undefined
     const prefixed = bordered && winner === undefined ? [joined] : []
     const reserved = winner && { reserved: { wanted: joined, winner } }
-    const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
+    const shortened = (text: string) => (attempt: 0 | 1) => makeHashedName(text, server, name, maxLength, attempt)
 
     if (unprefixedSources.includes(server) || strategy === 'flat') {
       return usable(name)
@@ -79,10 +79,10 @@ export function couldBeNamed(server: string, name: string, { strategy, aliases }
 const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
 
 /** Whether a name can be served unchanged. Names that look hashed cannot, so plain and hashed names never collide. */
-const isPlain = (name: string, maxLength: number): boolean =>
+const isPlainName = (name: string, maxLength: number): boolean =>
   name.length > 0 && name.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(name) && !hashEnding.test(name)
 
-function hashedName(text: string, server: string, name: string, maxLength: number, attempt: 0 | 1): string {
+function makeHashedName(text: string, server: string, name: string, maxLength: number, attempt: 0 | 1): string {
   const ending = `_${shortHash(server, name, attempt === 0 ? 8 : 12)}`
   const readable = readableOf(text).slice(0, maxLength - ending.length)
   return readable.replace(/[_-]+$/, '') + ending
@@ -141,7 +141,7 @@ export function assignNames(claims: readonly NameClaim[]): {
     return true
   }
 
-  for (const index of ranked(claims)) {
+  for (const index of rankClaims(claims)) {
     const claim = claims[index] as NameClaim
     const { badAlias, reserved } = claim.choice
     if (badAlias !== undefined) lost.set(index, { wanted: badAlias })
@@ -165,7 +165,7 @@ export function assignNames(claims: readonly NameClaim[]): {
   return { names, conflicts }
 }
 
-function ranked(claims: readonly NameClaim[]): number[] {
+function rankClaims(claims: readonly NameClaim[]): number[] {
   const order = claims.map((_, index) => index)
   return order.sort((a, b) => {
     const first = claims[a] as NameClaim

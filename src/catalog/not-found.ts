@@ -12,7 +12,7 @@ const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource templat
 
 /** The error for an unknown server. `known` holds the server names that the caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
-  const hint = alternatives(nearMisses(server, known)) || ' Call list_servers to see the servers you may use.'
+  const hint = suggestNames(nearMisses(server, known)) || ' Call list_servers to see the servers you may use.'
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quote(server)}.${hint}`)
 }
 
@@ -26,7 +26,7 @@ export function unknownEntry(
 ): ToolwayError {
   const where = server === undefined ? '' : ` on the server ${quote(server)}`
   const hint =
-    alternatives(similar(name, offered).map(spelt)) || ` List the ${wordFor(kind)}s to see the available names.`
+    suggestNames(similar(name, offered).map(spelt)) || ` List the ${wordFor(kind)}s to see the available names.`
   return new ToolwayError('TOOL_NOT_FOUND', `There is no ${wordFor(kind)} ${quote(name)}${where}.${hint}`, { server })
 }
 
@@ -92,7 +92,7 @@ export function serverNotReady(source: Source, kind: Kind, waited?: WaitedTime):
 }
 
 /** Max number of names to compare by edit distance. `sharedEnds` preselects them. */
-const compared = 50
+const maxComparedNames = 50
 
 /** Entries that the caller may have meant: those with the same name on any server, or else with similar names. */
 function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
@@ -100,7 +100,7 @@ function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
   const namesakes = evenedOf(offered).filter(({ own, served }) => own === wanted || served === wanted)
   if (namesakes.length > 0) return namesakes.slice(0, 3).map(({ item }) => item)
   const likely = maxAlike(spelling, offered)
-  for (const spelt of spellings) {
+  for (const spelt of itemSpellings) {
     const near = nearMisses(spelling, likely.map(spelt))
     const meant = near.flatMap((word) => likely.filter((item) => spelt(item) === word))
     if (meant.length > 0) return meant.slice(0, 3)
@@ -109,9 +109,9 @@ function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
 }
 
 const servedName = ({ name }: Item): string => name
-export const ownName = ({ entry }: Item): string => entry.name
+export const ownNameOf = ({ entry }: Item): string => entry.name
 
-const spellings = [servedName, ({ entry }: Item) => `${entry.server}.${entry.name}`, ownName]
+const itemSpellings = [servedName, ({ entry }: Item) => `${entry.server}.${entry.name}`, ownNameOf]
 
 function maxAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
@@ -119,7 +119,7 @@ function maxAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
     return { item, alike: Math.max(sharedEnds(wanted, served), sharedEnds(wanted, own)) }
   })
   const best = scored.filter(({ alike }) => alike > 0).sort((a, b) => b.alike - a.alike)
-  return best.slice(0, compared).map(({ item }) => item)
+  return best.slice(0, maxComparedNames).map(({ item }) => item)
 }
 
 interface Evened {
@@ -148,5 +148,5 @@ function sharedEnds(wanted: string, offered: string): number {
   return front + back
 }
 
-const alternatives = (names: readonly string[]): string =>
+const suggestNames = (names: readonly string[]): string =>
   names.length === 0 ? '' : ` Did you mean ${names.map((name) => quote(name)).join(' or ')}?`

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
-import { namedServers, resolveName } from './resolve.ts'
+import { resolveName, serversInName } from './resolve.ts'
 import { fakeSource, namingOf, snapshotOf } from './source.fixture.ts'
 
 const spellings = (server: string, tool: string, configured: string) => {
@@ -52,7 +52,7 @@ test('F3: the name of the gateway may stand in front, beside our own', () => {
   }
   expect(found('hive-gateway.own', 'hive-gateway')).toEqual(['own'])
   expect(found('hive-gateways.eyes-mcp.check_health', 'hive-gateway')).toEqual([])
-  const named = namedServers(['eyes-mcp'], 'hive-gateway.nobody.x', { separator: '__', gateway: 'hive-gateway' })
+  const named = serversInName(['eyes-mcp'], 'hive-gateway.nobody.x', { separator: '__', gateway: 'hive-gateway' })
   expect(named).toEqual({ servers: [], qualifier: 'nobody' })
 })
 
@@ -134,7 +134,7 @@ test('F3: each spelling of each entry finds that entry, unless it is another’s
 })
 
 test('T1: a spelling yields the server that it names, or its qualifier', () => {
-  const named = (spelling: string) => namedServers(['files', 'toolway', 'a__b'], spelling, namingOf())
+  const named = (spelling: string) => serversInName(['files', 'toolway', 'a__b'], spelling, namingOf())
   expect(named('files.x')).toEqual({ servers: ['files'], qualifier: 'files' })
   expect(named('toolway.files.x')).toEqual({ servers: ['files'], qualifier: 'files' })
   expect(named('toolway.nobody.x')).toEqual({ servers: [], qualifier: 'nobody' })

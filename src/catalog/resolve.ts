@@ -14,7 +14,7 @@ export function resolveName(snapshot: CatalogSnapshot, kind: Kind, spelling: str
   const served = snapshot.byName[kind].get(spelling)
   if (served) return [served]
   const found = new Set<Item>()
-  for (const reading of readings(spelling, naming)) {
+  for (const reading of nameReadings(spelling, naming)) {
     const named = snapshot.byName[kind].get(reading.text)
     if (named) found.add(named)
     for (const [server, own] of snapshot.registry) {
@@ -34,8 +34,8 @@ export interface NamedServers {
   readonly qualifier: string | undefined
 }
 
-export function namedServers(names: Iterable<string>, spelling: string, naming: Naming): NamedServers {
-  const all = readings(spelling, naming)
+export function serversInName(names: Iterable<string>, spelling: string, naming: Naming): NamedServers {
+  const all = nameReadings(spelling, naming)
   // After the name of the gateway, expect a server name, unless the rest is the name of a meta-tool.
   const inner = all.length > 1 && all.slice(1).some(({ text }) => qualifierOf(text) !== undefined)
   const considered = inner ? all.slice(1) : all
@@ -45,8 +45,8 @@ export function namedServers(names: Iterable<string>, spelling: string, naming: 
 }
 
 /** The name that a spelling has on a server; undefined if the spelling does not start with the server's name. */
-export const nameOn = (server: string, spelling: string, naming: Naming): string | undefined =>
-  readings(spelling, naming).flatMap((reading) => namesAfter(server, reading))[0]
+export const nameOnServer = (server: string, spelling: string, naming: Naming): string | undefined =>
+  nameReadings(spelling, naming).flatMap((reading) => namesAfter(server, reading))[0]
 
 const namesAfter = (server: string, { text, separators }: Reading): readonly string[] =>
   text.startsWith(server)
@@ -56,12 +56,12 @@ const namesAfter = (server: string, { text, separators }: Reading): readonly str
     : []
 
 function qualifierOf(text: string): string | undefined {
-  const ends = separators.map((separator) => text.indexOf(separator)).filter((end) => end > 0)
+  const ends = nameSeparators.map((separator) => text.indexOf(separator)).filter((end) => end > 0)
   return ends.length === 0 ? undefined : text.slice(0, Math.min(...ends))
 }
 
 /** Separators that are accepted between server and tool, in addition to the configured one. */
-const separators: readonly string[] = ['::', '.', '__', '/']
+const nameSeparators: readonly string[] = ['::', '.', '__', '/']
 
 /** One way to parse a spelling: `text` is a served name, or server and tool joined by one of `separators`. */
 interface Reading {
@@ -72,10 +72,10 @@ interface Reading {
 type Naming = Pick<NamingConfig, 'separator' | 'gateway'>
 
 /** All ways to parse a spelling: unmodified first, then without the name of the gateway, which clients may put before it. */
-function readings(spelling: string, { separator, gateway = metaSource }: Naming): readonly Reading[] {
-  const known = separators.includes(separator) ? separators : [...separators, separator]
+function nameReadings(spelling: string, { separator, gateway = metaSource }: Naming): readonly Reading[] {
+  const known = nameSeparators.includes(separator) ? nameSeparators : [...nameSeparators, separator]
   const behind = (own: string): readonly Reading[] =>
-    [...separators, '_'].flatMap((one) => {
+    [...nameSeparators, '_'].flatMap((one) => {
       if (!spelling.startsWith(own + one)) return []
       return { text: spelling.slice(own.length + one.length), separators: one === '_' ? ['_'] : known }
     })
@@ -158,7 +158,7 @@ function resolveInside(snapshot: CatalogSnapshot, server: string, served: string
   const matching = [original, served].flatMap((uri) => firstPerServer(templates, uri))
   if (matching.length > 0) return matching.slice(0, 1)
   const [sibling] = own.resource.size > 0 ? own.resource.values() : templates
-  return sibling ? [unlisted(sibling.entry, original, served)] : []
+  return sibling ? [unlistedResource(sibling.entry, original, served)] : []
 }
 
 /** Resolves a URI as its server spells it: one that it lists, or else one that a template of it expands to. */
@@ -193,7 +193,7 @@ const reading = (item: Item, uri: string): Served => ({
 })
 
 /** An entry for an unlisted URI, run through another entry but named after the URI for policy and audit. */
-const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
+const unlistedResource = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
   name: served,
   entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, subscribe },
   definition: { uri: served },

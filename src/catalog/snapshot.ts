@@ -34,7 +34,7 @@ export function buildSnapshot(
 ): CatalogSnapshot {
   const names = perKind((kind) => {
     const assigned = assignNames(parts.flatMap((part) => part.claims[kind]))
-    for (const conflict of assigned.conflicts) tell(kind, conflict, warn)
+    for (const conflict of assigned.conflicts) warnOfConflict(kind, conflict, warn)
     return assigned.names
   })
   const uriOf = uriRule(parts, names.resource)
@@ -51,7 +51,7 @@ export function buildSnapshot(
         const label = { name, origin: source.origin, stale, page: servedPage }
         const known = registry.get(source.name)?.[kind] as Map<string, Item>
         // The claim to an entry's own name comes before the claims to its aliases, so the item is known here.
-        const item = alias ? renamed(known.get(entry.name) as Item, name) : itemOf(entry, label)
+        const item = alias ? renameItem(known.get(entry.name) as Item, name) : itemOf(entry, label)
         if (!alias) listed.push(item)
         byName[kind].set(name, item)
         known.set(own, item)
@@ -74,7 +74,7 @@ function uriRule(parts: readonly SourcePart[], names: readonly string[]): Catalo
   return (server, uri) => listed.get(server)?.get(uri) ?? servedUri(server, uri)
 }
 
-function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict, warn: Warn): void {
+function warnOfConflict(kind: Kind, { server, name, wanted, winner, served }: NameConflict, warn: Warn): void {
   const facts = { kind, server, name, wanted, served, winner }
   if (winner) warn(facts, 'two entries have the same name; serving this one under another name')
   else warn(facts, 'ignoring an alias that is too long, ends like a hash or has characters other than A-Z a-z 0-9 _ -')
@@ -115,10 +115,10 @@ export function createChooser(naming: NamingConfig): Choose {
   }
 }
 
-const unconfirmed: ReadonlySet<Health> = new Set(['stale', 'starting', 'unhealthy', 'needs-auth'])
+const unconfirmedHealth: ReadonlySet<Health> = new Set(['stale', 'starting', 'unhealthy', 'needs-auth'])
 
 /** Reads a source's entries. If a name occurs twice, the first entry wins. */
-export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart {
+export function readSourcePart(source: Source, choose: Choose, warn: Warn): SourcePart {
   const { health, heldBack } = source.status()
   const claims = perKind(() => new Map<string, EntryClaim>())
   for (const entry of source.entries()) {
@@ -134,7 +134,7 @@ export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart
       claims[kind].set(alias, { ...claim, name: alias, choice: choose({ ...entry, name: alias }), alias: true })
     }
   }
-  const stale = !heldBack && unconfirmed.has(health)
+  const stale = !heldBack && unconfirmedHealth.has(health)
   return { source, stale, claims: perKind((kind) => [...claims[kind].values()]) }
 }
 
@@ -198,7 +198,7 @@ export class SnapshotBuilder {
   }
 
   readonly #partOf = (source: Source): SourcePart => {
-    const part = this.#parts.get(source) ?? readPart(source, this.#choose, this.#warn)
+    const part = this.#parts.get(source) ?? readSourcePart(source, this.#choose, this.#warn)
     this.#parts.set(source, part)
     return part
   }
@@ -229,7 +229,7 @@ export interface Label {
   readonly page?: string
 }
 
-const nameField: Readonly<Record<Kind, string>> = {
+const kindNameField: Readonly<Record<Kind, string>> = {
   tool: 'name',
   prompt: 'name',
   resource: 'uri',
@@ -265,8 +265,8 @@ export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => 
   }
 }
 
-export function renamed(item: Item, name: string): Item {
-  const definition = () => ({ ...item.definition, [nameField[item.entry.kind]]: name })
+export function renameItem(item: Item, name: string): Item {
+  const definition = () => ({ ...item.definition, [kindNameField[item.entry.kind]]: name })
   return {
     name,
     entry: item.entry,
@@ -283,13 +283,13 @@ export function renamed(item: Item, name: string): Item {
 function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(asRecord(entry.definition._meta))) {
-    if (!ourKeys.has(key)) define(meta, key, label.page === undefined ? value : withPage(key, value, label.page))
+    if (!ourKeys.has(key)) defineMember(meta, key, label.page === undefined ? value : withPage(key, value, label.page))
   }
   meta['dev.toolway/source'] = label.origin
   meta['dev.toolway/server'] = entry.server
   if (label.stale) meta['dev.toolway/stale'] = true
   if (flags.length > 0) meta['dev.toolway/flags'] = flags
-  return { ...entry.definition, [nameField[entry.kind]]: label.name, _meta: meta }
+  return { ...entry.definition, [kindNameField[entry.kind]]: label.name, _meta: meta }
 }
 
 function withPage(key: string, value: unknown, page: string): unknown {
@@ -298,5 +298,5 @@ function withPage(key: string, value: unknown, page: string): unknown {
 }
 
 /** Sets a member. Assigning to `__proto__`, a key that a server may send, would set the prototype instead. */
-export const define = (target: object, key: string, value: unknown): object =>
+export const defineMember = (target: object, key: string, value: unknown): object =>
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })

@@ -6,7 +6,7 @@ import type { Definition, Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import { builtInSources, type Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
-import { buildSnapshot, type CatalogSnapshot, createChooser, createItem, readPart } from './snapshot.ts'
+import { buildSnapshot, type CatalogSnapshot, createChooser, createItem, readSourcePart } from './snapshot.ts'
 
 /** What a fake source offers: names alone, or whole definitions. */
 export interface Offer {
@@ -115,7 +115,7 @@ export function snapshotOf(sources: readonly Source[], naming: NamingConfig = na
   const choose = createChooser(naming)
   const warn = (facts: object) => warnings.push(facts)
   const snapshot: CatalogSnapshot = buildSnapshot(
-    sources.map((source) => readPart(source, choose, warn)),
+    sources.map((source) => readSourcePart(source, choose, warn)),
     createItem,
     warn,
   )

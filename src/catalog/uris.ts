@@ -49,15 +49,15 @@ export function serverSegment(uri: string): string {
 
 export const segment = (server: string): string => encodeURIComponent(server.toWellFormed())
 
-const maxUri = 16_384
+const maxMatchedUri = 16_384
 
-interface Expression {
+interface TemplateExpression {
   /** An expansion's first character; empty if it is not fixed. The expression may also expand to nothing. */
   readonly lead: string
   readonly stop: string
 }
 
-const expressions: ReadonlyMap<string, Expression> = new Map([
+const expressions: ReadonlyMap<string, TemplateExpression> = new Map([
   ['', { lead: '', stop: '/?#' }],
   ['+', { lead: '', stop: '' }],
   ['#', { lead: '#', stop: '' }],
@@ -76,9 +76,9 @@ export type MatchesTemplate = (uri: string) => boolean
  * expressions: the matcher passes the set of reached positions from part to part, so that no template can make it slow.
  */
 export function templateMatcher(template: string): MatchesTemplate {
-  const parts = split(template)
+  const parts = splitTemplate(template)
   return (uri) => {
-    if (uri.length > maxUri) return false
+    if (uri.length > maxMatchedUri) return false
     let reached: readonly number[] = [0]
     for (const part of parts) {
       reached = typeof part === 'string' ? afterLiteral(uri, reached, part) : afterExpression(uri, reached, part)
@@ -88,8 +88,8 @@ export function templateMatcher(template: string): MatchesTemplate {
   }
 }
 
-function split(template: string): readonly (string | Expression)[] {
-  const parts: (string | Expression)[] = []
+function splitTemplate(template: string): readonly (string | TemplateExpression)[] {
+  const parts: (string | TemplateExpression)[] = []
   let from = 0
   while (from < template.length) {
     const open = template.indexOf('{', from)
@@ -97,7 +97,7 @@ function split(template: string): readonly (string | Expression)[] {
     if (close < 0) break
     if (open > from) parts.push(template.slice(from, open))
     const operator = '+#./;?&'.includes(template[open + 1] as string) ? (template[open + 1] as string) : ''
-    parts.push(expressions.get(operator) as Expression)
+    parts.push(expressions.get(operator) as TemplateExpression)
     from = close + 1
   }
   if (from < template.length) parts.push(template.slice(from))
@@ -108,7 +108,11 @@ const afterLiteral = (uri: string, reached: readonly number[], literal: string):
   reached.filter((at) => uri.startsWith(literal, at)).map((at) => at + literal.length)
 
 /** The positions reachable after an expression. They ascend, so one pass adds each of them once. */
-function afterExpression(uri: string, reached: readonly number[], { lead, stop }: Expression): readonly number[] {
+function afterExpression(
+  uri: string,
+  reached: readonly number[],
+  { lead, stop }: TemplateExpression,
+): readonly number[] {
   const positions: number[] = []
   let swept = -1
   for (const start of reached) {

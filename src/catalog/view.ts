@@ -11,7 +11,7 @@ import { couldBeNamed } from './names.ts'
 import {
   ambiguous,
   nothingUsable,
-  ownName,
+  ownNameOf,
   serverNotReady,
   unknownEntry,
   unknownServer,
@@ -20,11 +20,11 @@ import {
 import { defaultCallMs, type SourceReadiness } from './readiness.ts'
 import {
   type NamedServers,
-  namedServers,
-  nameOn,
+  nameOnServer,
   resolveName,
   resolveResource,
   resolveTemplate,
+  serversInName,
   serversInUri,
 } from './resolve.ts'
 import type { SearchIndex } from './search/search-index.ts'
@@ -138,7 +138,7 @@ export class CatalogView implements View {
   }
 
   readonly ownName = (kind: Kind, server: string, spelling: string): string | undefined => {
-    return isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, this.#catalog.naming)
+    return isByUri(kind) ? originalUri(server, spelling) : nameOnServer(server, spelling, this.#catalog.naming)
   }
 
   readonly search = (query: string, { limit, server }: { limit: number; server?: string }) => {
@@ -238,7 +238,7 @@ export class CatalogView implements View {
   }
 
   #namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
-    if (!isByUri(kind)) return namedServers(names, spelling, this.#catalog.naming)
+    if (!isByUri(kind)) return serversInName(names, spelling, this.#catalog.naming)
     return { servers: serversInUri(names, spelling), qualifier: undefined }
   }
 
@@ -252,7 +252,7 @@ export class CatalogView implements View {
     const refusal = serverNotReady(source, kind, waitedFor(late, source, wait))
     if (refusal) throw refusal
     const own = this.#offered(kind).filter(({ entry }) => entry.server === server)
-    throw unknownEntry(kind, name, own, server, ownName)
+    throw unknownEntry(kind, name, own, server, ownNameOf)
   }
 
   /** Resolves a spelling that matches nothing yet: waits for servers that may offer the entry; fails if none does. */

@@ -7,7 +7,7 @@ import { metaSource, type Source } from '../core/source.ts'
 import { isUnhealthy, type ServerSummary } from '../core/source-status.ts'
 import { setBounded } from '../lib/memoize.ts'
 import { nothingUsable } from './not-found.ts'
-import { type CatalogSnapshot, type Item, type PerKind, perKind, renamed } from './snapshot.ts'
+import { type CatalogSnapshot, type Item, type PerKind, perKind, renameItem } from './snapshot.ts'
 
 /** The part of a snapshot that callers with the same permissions see. */
 export interface Visible {
@@ -91,7 +91,7 @@ export class Visibility {
 }
 
 /** Max entries per page. Few clients request a second page, so pages are large. */
-const pageSize = 10_000
+const maxPageItems = 10_000
 
 /** Returns the page that follows a cursor. Each page is serialized once. */
 type Pages = (cursor: string | undefined) => Page
@@ -102,7 +102,7 @@ function createPages(items: readonly Item[]): Pages {
 
   const startOf = (cursor: string | undefined): number => {
     if (cursor === undefined) return 0
-    positions ??= new Map(items.map((item, index) => [cursorOf(item), index]))
+    positions ??= new Map(items.map((item, index) => [itemCursor(item), index]))
     const position = positions.get(cursor)
     if (position !== undefined) return position + 1
     throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown or no longer valid; list again without one.')
@@ -112,21 +112,21 @@ function createPages(items: readonly Item[]): Pages {
     const start = startOf(cursor)
     const page = made.get(start) ?? makePage(items, start)
     // Cache only pages at multiples of the page size: every name is a valid cursor, so the cache could grow too large.
-    if (start % pageSize === 0) made.set(start, page)
+    if (start % maxPageItems === 0) made.set(start, page)
     return page
   }
 }
 
 function makePage(items: readonly Item[], start: number): Page {
-  const shown = items.slice(start, start + pageSize)
+  const shown = items.slice(start, start + maxPageItems)
   const last = shown.at(-1)
-  const more = last !== undefined && start + pageSize < items.length
+  const more = last !== undefined && start + maxPageItems < items.length
   const bytes = Buffer.from(`[${shown.map(({ json }) => json).join()}]`)
-  return { items: bytes, count: shown.length, nextCursor: more ? cursorOf(last) : undefined }
+  return { items: bytes, count: shown.length, nextCursor: more ? itemCursor(last) : undefined }
 }
 
 /** An item's cursor: opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
-const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
+const itemCursor = (item: Item): string => Buffer.from(item.name).toString('base64url')
 
 /** Summaries of the sources that have some of these items, or a reason to have no tools, without the meta-tools. */
 export function summariesOf(
@@ -170,19 +170,19 @@ export function toolsByExposure(items: readonly Item[], servers: () => readonly 
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
   const meta = items
     .filter(({ entry }) => entry.server === metaSource && !codeTools.some(({ name }) => name === entry.name))
-    .map((item) => withDescription(item, servers))
+    .map((item) => describeFor(item, servers))
   const code = codeTools.flatMap(({ server, name }) => {
     const hasName = ({ entry }: Item) => entry.name === name || entry.aliases?.includes(name) === true
     const item = items.find((one) => one.entry.server === server && hasName(one))
     if (!item) return []
-    return [withDescription(item.entry.name === name ? item : renamed(item, name), servers)]
+    return [describeFor(item.entry.name === name ? item : renameItem(item, name), servers)]
   })
   const pages = direct.filter(({ entry: { definition } }) => pageOf(definition) !== undefined && !isAppOnly(definition))
   return { direct, meta: [...meta, ...pages], both: [...meta, ...direct], code: [...code, ...pages] }
 }
 
 /** An item whose description mentions only servers that the caller sees. */
-function withDescription(item: Item, servers: () => readonly ServerSummary[]): Item {
+function describeFor(item: Item, servers: () => readonly ServerSummary[]): Item {
   const description = item.entry.descriptionFor?.(servers(), item.name)
   if (description === undefined) return item
   const definition = { ...item.definition, description }

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { ToolwayError } from '../core/errors.ts'
-import { composed, requiredNames, schemasAt } from '../core/schema-keywords.ts'
+import { composedSchemas, requiredNames, schemasAt } from '../core/schema-keywords.ts'
 import { Json } from '../json/json.ts'
 import { parseExactly } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
@@ -128,8 +128,8 @@ function acceptedBy(
   key: string,
 ): { types: ReadonlySet<string>; items: ReadonlySet<string> } {
   if (root === undefined) return { types: new Set(), items: new Set() }
-  const property = composed(schemasAt([root], key, root), root)
-  return { types: typesOf(property), items: typesOf(composed(schemasAt(property, undefined, root), root)) }
+  const property = composedSchemas(schemasAt([root], key, root), root)
+  return { types: typesOf(property), items: typesOf(composedSchemas(schemasAt(property, undefined, root), root)) }
 }
 
 /** A tool's arguments, for display. */

@@ -29,14 +29,14 @@ export function isAppOnly({ _meta }: Definition): boolean {
 export const toolsForModels = <T extends Pick<Served, 'entry'>>(tools: readonly T[]): readonly T[] =>
   tools.filter(({ entry }) => !isAppOnly(entry.definition))
 
-const maxCallers = 10_000
+const maxPageReaders = 10_000
 
 /** The server whose page each caller read last. Pages call tools by their servers' names, which several may have. */
 export class AppPages {
   readonly #servers = new Map<string, string>()
 
   read(caller: Caller, uri: string, server: string): void {
-    if (/^ui:/i.test(uri)) setBounded(this.#servers, callerKey(caller), server, maxCallers)
+    if (/^ui:/i.test(uri)) setBounded(this.#servers, callerKey(caller), server, maxPageReaders)
   }
 
   lastServer(caller: Caller): string | undefined {

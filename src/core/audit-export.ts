@@ -21,13 +21,13 @@ export const csvHeading =
 /** The heading for archived records, which may come from any host. */
 export const archiveCsvHeading = `${csvHeading},host,replica`
 
-const columns = csvHeading.split(',')
+const csvColumns = csvHeading.split(',')
 const archiveColumns = archiveCsvHeading.split(',')
 
-export const csvLine = (row: object): string => lineOf(row, columns)
-export const archiveCsvLine = (row: object): string => lineOf(row, archiveColumns)
+export const csvLine = (row: object): string => csvLineOf(row, csvColumns)
+export const archiveCsvLine = (row: object): string => csvLineOf(row, archiveColumns)
 
-const lineOf = (row: object, names: readonly string[]): string =>
+const csvLineOf = (row: object, names: readonly string[]): string =>
   names.map((name) => cell((row as Readonly<Record<string, unknown>>)[name])).join(',')
 
 /** Matches text that a spreadsheet would treat as a formula, even after blanks or with full-width characters. */

@@ -24,7 +24,7 @@ export interface Leases extends Disposable {
 }
 
 /** Maximum number of leases to remember, more than a replica holds at a time. The least recently used is dropped. */
-const maxHeld = 1_000
+const maxHeldLeases = 1_000
 
 export function createLeases(membership: Membership): Leases {
   const held = new Set<string>()
@@ -32,7 +32,7 @@ export function createLeases(membership: Membership): Leases {
     held.delete(name)
     held.add(name)
     const [oldest] = held
-    if (oldest !== undefined && held.size > maxHeld) held.delete(oldest)
+    if (oldest !== undefined && held.size > maxHeldLeases) held.delete(oldest)
   }
   const returned = membership.onReturn?.(() => {
     for (const name of held) void membership.keep(name, membership.self).then((ours) => ours || held.delete(name))

@@ -15,38 +15,38 @@ interface ErrorKind {
   readonly malformed?: true
 }
 
-const refused = { retryable: false, serverFault: false } as const
-const denied = { ...refused, denial: true } as const
-const later = { retryable: true, serverFault: false } as const
-const broken = { retryable: true, serverFault: true } as const
+const refusedKind = { retryable: false, serverFault: false } as const
+const deniedKind = { ...refusedKind, denial: true } as const
+const laterKind = { retryable: true, serverFault: false } as const
+const brokenKind = { retryable: true, serverFault: true } as const
 
 export const errorKinds = {
-  TOOL_NOT_FOUND: { rpc: -32602, http: 404, ...refused, malformed: true },
-  SERVER_NOT_FOUND: { rpc: -32602, http: 404, ...refused, malformed: true },
-  SERVER_UNAVAILABLE: { rpc: -31001, http: 502, ...broken },
-  SERVER_UNHEALTHY: { rpc: -31002, http: 503, ...later },
-  SERVER_DISABLED: { rpc: -31023, http: 403, ...refused },
-  CIRCUIT_OPEN: { rpc: -31003, http: 503, ...later },
-  DENIED_BY_POLICY: { rpc: -31004, http: 403, ...denied },
-  NAMESPACE_NOT_ALLOWED: { rpc: -31005, http: 403, ...denied },
-  TOOL_BLOCKED: { rpc: -31006, http: 403, ...denied },
-  WRITE_NOT_ALLOWED: { rpc: -31007, http: 403, ...denied },
-  AUTH_REQUIRED: { rpc: -31008, http: 401, ...denied },
-  RATE_LIMITED: { rpc: -31009, http: 429, ...later, denial: true },
-  INVALID_ARGUMENTS: { rpc: -31010, http: 400, ...refused },
-  INVALID_PATH: { rpc: -31011, http: 400, ...denied },
-  UNSAFE_SQL: { rpc: -31012, http: 400, ...denied },
-  UNSAFE_URL: { rpc: -31013, http: 400, ...denied },
-  INVALID_AGENT_ID: { rpc: -31014, http: 403, ...denied },
-  FALLBACK_AGENT_NOT_IN_RULES: { rpc: -31015, http: 403, ...denied },
-  NO_FALLBACK_CONFIGURED: { rpc: -31016, http: 403, ...denied },
-  TIMEOUT: { rpc: -31017, http: 504, ...broken },
-  CANCELLED: { rpc: -31018, http: 499, ...refused },
+  TOOL_NOT_FOUND: { rpc: -32602, http: 404, ...refusedKind, malformed: true },
+  SERVER_NOT_FOUND: { rpc: -32602, http: 404, ...refusedKind, malformed: true },
+  SERVER_UNAVAILABLE: { rpc: -31001, http: 502, ...brokenKind },
+  SERVER_UNHEALTHY: { rpc: -31002, http: 503, ...laterKind },
+  SERVER_DISABLED: { rpc: -31023, http: 403, ...refusedKind },
+  CIRCUIT_OPEN: { rpc: -31003, http: 503, ...laterKind },
+  DENIED_BY_POLICY: { rpc: -31004, http: 403, ...deniedKind },
+  NAMESPACE_NOT_ALLOWED: { rpc: -31005, http: 403, ...deniedKind },
+  TOOL_BLOCKED: { rpc: -31006, http: 403, ...deniedKind },
+  WRITE_NOT_ALLOWED: { rpc: -31007, http: 403, ...deniedKind },
+  AUTH_REQUIRED: { rpc: -31008, http: 401, ...deniedKind },
+  RATE_LIMITED: { rpc: -31009, http: 429, ...laterKind, denial: true },
+  INVALID_ARGUMENTS: { rpc: -31010, http: 400, ...refusedKind },
+  INVALID_PATH: { rpc: -31011, http: 400, ...deniedKind },
+  UNSAFE_SQL: { rpc: -31012, http: 400, ...deniedKind },
+  UNSAFE_URL: { rpc: -31013, http: 400, ...deniedKind },
+  INVALID_AGENT_ID: { rpc: -31014, http: 403, ...deniedKind },
+  FALLBACK_AGENT_NOT_IN_RULES: { rpc: -31015, http: 403, ...deniedKind },
+  NO_FALLBACK_CONFIGURED: { rpc: -31016, http: 403, ...deniedKind },
+  TIMEOUT: { rpc: -31017, http: 504, ...brokenKind },
+  CANCELLED: { rpc: -31018, http: 499, ...refusedKind },
   OUTCOME_UNKNOWN: { rpc: -31019, http: 502, retryable: false, serverFault: true },
-  OVERLOADED: { rpc: -31020, http: 503, ...later },
-  QUARANTINED: { rpc: -31021, http: 403, ...denied },
-  AUDIT_UNAVAILABLE: { rpc: -31022, http: 503, ...later },
-  INTERNAL: { rpc: -32603, http: 500, ...refused },
+  OVERLOADED: { rpc: -31020, http: 503, ...laterKind },
+  QUARANTINED: { rpc: -31021, http: 403, ...deniedKind },
+  AUDIT_UNAVAILABLE: { rpc: -31022, http: 503, ...laterKind },
+  INTERNAL: { rpc: -32603, http: 500, ...refusedKind },
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof errorKinds

@@ -108,22 +108,22 @@ export interface TallySums {
 
 export type Run = readonly [startedAt: number, seenAt: number]
 
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
-const day = 24 * hour
+const secondMs = 1000
+const tallyMinuteMs = 60 * secondMs
+const tallyHourMs = 60 * tallyMinuteMs
+const tallyDayMs = 24 * tallyHourMs
 
 /** Tallies are kept in steps of several lengths, the finest for the shortest time. The last one is kept for `keep`. */
 export const tallyResolutions = [
-  { stepMs: 10 * second, keptMs: 3 * hour },
-  { stepMs: minute, keptMs: 2 * day },
-  { stepMs: hour, keptMs: Number.POSITIVE_INFINITY },
+  { stepMs: 10 * secondMs, keptMs: 3 * tallyHourMs },
+  { stepMs: tallyMinuteMs, keptMs: 2 * tallyDayMs },
+  { stepMs: tallyHourMs, keptMs: Number.POSITIVE_INFINITY },
 ] as const
 
 /** When the oldest tally began, as exactly as is known. `oldest` has one time for each resolution that has tallies. */
 export function oldestTally(oldest: readonly number[]): number | undefined {
   const first = Math.min(...oldest)
-  return oldest.find((at) => at < first + hour)
+  return oldest.find((at) => at < first + tallyHourMs)
 }
 
 /** Which tallies answer a query: those of `stepMs` that began at `first` or later, added up to steps of `width`. */

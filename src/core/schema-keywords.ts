@@ -2,36 +2,39 @@ import { resolveReference } from '../json/json-pointer.ts'
 import { ExactNumber } from '../json/parse-json.ts'
 import { isRecord } from '../lib/is-record.ts'
 
-type Fields = Readonly<Record<string, unknown>>
+export type Fields = Readonly<Record<string, unknown>>
 type Shape = (value: unknown) => boolean
 
-const text: Shape = (value) => typeof value === 'string'
-const flag: Shape = (value) => typeof value === 'boolean'
+const isStringShape: Shape = (value) => typeof value === 'string'
+const isFlagShape: Shape = (value) => typeof value === 'boolean'
 const number: Shape = (value) => (typeof value === 'number' && Number.isFinite(value)) || value instanceof ExactNumber
-const count: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0
-const names: Shape = (value) => Array.isArray(value) && value.every(text)
-const namesByName: Shape = (value) => isRecord(value) && Object.values(value).every(names)
+const isCountShape: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+const areNames: Shape = (value) => Array.isArray(value) && value.every(isStringShape)
+const namesByName: Shape = (value) => isRecord(value) && Object.values(value).every(areNames)
 
 /** Keywords that constrain a value (titles and defaults do not), each with a check that it is used correctly. */
 export const assertions: Readonly<Record<string, Shape | undefined>> = {
-  type: (value) => text(value) || names(value),
+  type: (value) => isStringShape(value) || areNames(value),
   enum: Array.isArray,
   const: () => true,
   multipleOf: (value) => number(value) && Number(value instanceof ExactNumber ? value.source : value) > 0,
-  ...each(flag, 'nullable uniqueItems'),
-  ...each(number, 'maximum exclusiveMaximum minimum exclusiveMinimum'),
-  ...each(count, 'maxLength minLength maxItems minItems maxContains minContains maxProperties minProperties'),
-  ...each(text, 'pattern format $ref $dynamicRef $anchor $dynamicAnchor'),
-  required: names,
+  ...forKeywords(isFlagShape, 'nullable uniqueItems'),
+  ...forKeywords(number, 'maximum exclusiveMaximum minimum exclusiveMinimum'),
+  ...forKeywords(
+    isCountShape,
+    'maxLength minLength maxItems minItems maxContains minContains maxProperties minProperties',
+  ),
+  ...forKeywords(isStringShape, 'pattern format $ref $dynamicRef $anchor $dynamicAnchor'),
+  required: areNames,
   dependentRequired: namesByName,
 }
 
 /** Keywords that hold subschemas, and how: one schema, a list, or a map by name. */
 export const applicators: Readonly<Record<string, 'one' | 'list' | 'map' | undefined>> = {
-  ...each('one', 'additionalItems additionalProperties contains else if items not propertyNames then'),
-  ...each('one', 'unevaluatedItems unevaluatedProperties'),
-  ...each('list', 'allOf anyOf oneOf prefixItems'),
-  ...each('map', '$defs definitions dependencies dependentSchemas patternProperties properties'),
+  ...forKeywords('one', 'additionalItems additionalProperties contains else if items not propertyNames then'),
+  ...forKeywords('one', 'unevaluatedItems unevaluatedProperties'),
+  ...forKeywords('list', 'allOf anyOf oneOf prefixItems'),
+  ...forKeywords('map', '$defs definitions dependencies dependentSchemas patternProperties properties'),
 }
 
 /** Whether `items` is a list of schemas, which drafts before the latest allowed. */
@@ -39,7 +42,7 @@ export const isListOfItems = (keyword: string, value: unknown): value is readonl
   keyword === 'items' && Array.isArray(value)
 
 /** Whether `dependencies` lists required properties, which drafts before the latest allowed. */
-export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
+export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && areNames(value)
 
 /**
  * The properties that a caller must send. One that has a `default` may be omitted, because the server inserts it: some
@@ -66,25 +69,27 @@ export function withNumericBounds(schema: Fields): Fields {
   return copy
 }
 
-function each<T>(value: T, keywords: string): Record<string, T> {
+function forKeywords<T>(value: T, keywords: string): Record<string, T> {
   return Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, value]))
 }
 
 /** Whether one of the schemas declares a member. Also looks in schemas that they refer to or combine. */
 export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {
-  return composed(schemas, root).some(({ properties }) => isRecord(properties) && Object.hasOwn(properties, name))
+  return composedSchemas(schemas, root).some(
+    ({ properties }) => isRecord(properties) && Object.hasOwn(properties, name),
+  )
 }
 
 /** The schemas of a member; if no member is given, the schemas of the items. */
 export function schemasAt(schemas: readonly unknown[], member: string | undefined, root: unknown): readonly unknown[] {
-  return composed(schemas, root).map(({ items, properties }) => {
+  return composedSchemas(schemas, root).map(({ items, properties }) => {
     if (member === undefined) return items
     return isRecord(properties) && Object.hasOwn(properties, member) ? properties[member] : undefined
   })
 }
 
 /** These schemas and all schemas that they refer to or combine, each once, because servers' schemas may be circular. */
-export function composed(schemas: readonly unknown[], root: unknown): readonly Fields[] {
+export function composedSchemas(schemas: readonly unknown[], root: unknown): readonly Fields[] {
   const found = new Set<Fields>()
   const open = [...schemas]
   while (open.length > 0) {

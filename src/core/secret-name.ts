@@ -14,26 +14,26 @@ const aboutSecret =
   /(?:^|[-_. ]|(?:base|user|data|display|token|secret|passw(?:or)?d|key|cookie|credential|auth|session|signature|webhook)s?)(?:file|path|dir|folder|home|root|url|uri|endpoint|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer){1,2}$/i
 
 /** Whether a name refers to a property of a secret (its location, a count) rather than to the secret itself. */
-export const isAboutSecret = (name: string): boolean => aboutSecret.test(separated(name))
+export const isAboutSecret = (name: string): boolean => aboutSecret.test(separateWords(name))
 
 /** Names of token counts, which are not secrets: `MAX_TOKENS`, `maxSchemaTokens`, `tokens_used`. */
-const counted =
+const tokenCount =
   /(?:^|[-_])(?:max|min|num|total)[-_\w]*tokens?$|^(?:max|min|num|total)[A-Z]\w*tokens?$|tokens?[-_]?(?:used|usage|budget|per[-_]?\w+)$/i
 
 /** Max length of a name that may stand for a number. The search for such names takes quadratic time. */
 const maxCounted = 256
 
 export function isSecretName(name: string): boolean {
-  const words = separated(name)
+  const words = separateWords(name)
   return (
     (secretWord.test(words) || shortSecretWord.test(words)) &&
     !aboutSecret.test(words) &&
-    !(name.length <= maxCounted && counted.test(name))
+    !(name.length <= maxCounted && tokenCount.test(name))
   )
 }
 
 /** `dbPass` as `db_Pass`. */
-const separated = (name: string): string => name.replace(/(?<=[a-z\d])(?=[A-Z])/g, '_')
+const separateWords = (name: string): string => name.replace(/(?<=[a-z\d])(?=[A-Z])/g, '_')
 
 /**
  * Whether a value looks generated: a part of it mixes letters and digits at length, or switches case without a pattern.
@@ -44,12 +44,12 @@ export function isRandom(value: string): boolean {
     if (piece.length < 12) return false
     const digits = piece.replace(/\D/g, '').length
     const letters = piece.length - digits
-    if (digits > 0 && letters > 0) return switches(piece) >= 3
-    return letters === piece.length && piece.length >= 20 && switches(piece) >= piece.length / 3
+    if (digits > 0 && letters > 0) return caseSwitches(piece) >= 3
+    return letters === piece.length && piece.length >= 20 && caseSwitches(piece) >= piece.length / 3
   })
 }
 
-function switches(text: string): number {
+function caseSwitches(text: string): number {
   let count = 0
   for (let index = 1; index < text.length; index++) if (kind(text, index) !== kind(text, index - 1)) count++
   return count

@@ -4,25 +4,25 @@ import type { Definition } from './entry.ts'
 
 /** Estimates how many context tokens a tool uses: name, description and schema, at four characters per token. */
 export const tokensOf = (name: string, { description, inputSchema }: Definition): number =>
-  Math.ceil((name.length + (description?.length ?? 0) + (inputSchema ? lengthOf(inputSchema) : 0)) / 4)
+  Math.ceil((name.length + (description?.length ?? 0) + (inputSchema ? schemaLength(inputSchema) : 0)) / 4)
 
 /** The length of a schema as JSON. Cached, so that counting thousands of tools does not serialize schemas again. */
-const lengthOf = memoizeByObject((schema: object): number => JSON.stringify(schema).length)
+const schemaLength = memoizeByObject((schema: object): number => JSON.stringify(schema).length)
 
 export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']
 
 /** How many tokens a list of tools uses. Cached, because views return the same list until something changes. */
-export const costOf = memoizeByObject((tools: readonly Served[]): number =>
+export const tokenCost = memoizeByObject((tools: readonly Served[]): number =>
   tools.reduce((total, { name, definition }) => total + tokensOf(name, definition), 0),
 )
 
 /** How many tokens a caller's tools use in each exposure mode (B8). */
 export const costsOf = (view: View) =>
-  Object.fromEntries(exposures.map((mode) => [mode, costOf(view.shown(mode))])) as Record<Exposure, number>
+  Object.fromEntries(exposures.map((mode) => [mode, tokenCost(view.shown(mode))])) as Record<Exposure, number>
 
 /** What a client pays for its tools, and what the agent's exposure mode saves it. */
 export function tokenAccount(view: Pick<View, 'shown'>) {
-  const direct = costOf(view.shown('direct'))
-  const exposed = costOf(view.shown())
+  const direct = tokenCost(view.shown('direct'))
+  const exposed = tokenCost(view.shown())
   return { direct, exposed, saved: Math.max(0, direct - exposed) }
 }

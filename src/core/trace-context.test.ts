@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../tests/fixtures/any-character.ts'
-import { flagsOf, isSampled, readTraceContext, spanIdOf, traceIdOf } from './trace-context.ts'
+import { isSampled, readTraceContext, spanIdOf, traceFlags, traceIdOf } from './trace-context.ts'
 
 const trace = '0af7651916cd43dd8448eb211c80319c'
 const span = 'b7ad6b7169203331'
@@ -11,7 +11,7 @@ describe('F16: a trace context is parsed strictly', () => {
   test('traceparent, tracestate and baggage are read, with trace id, span id and flags', () => {
     const context = readTraceContext({ traceparent, tracestate: 'rojo=00f067aa0ba902b7', baggage: 'user=me' })
     expect(context).toEqual({ traceparent, tracestate: 'rojo=00f067aa0ba902b7', baggage: 'user=me' })
-    expect(context && [traceIdOf(context), spanIdOf(context), flagsOf(context), isSampled(context)]).toEqual([
+    expect(context && [traceIdOf(context), spanIdOf(context), traceFlags(context), isSampled(context)]).toEqual([
       trace,
       span,
       1,

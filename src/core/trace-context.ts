@@ -6,17 +6,17 @@ export interface TraceContext {
 }
 
 /** Limits from the W3C specification. Longer values are mistakes or attempts to smuggle data. */
-const maxState = 512
+const maxStateLength = 512
 const maxBaggage = 8_192
 const maxStates = 32
 const maxBaggageMembers = 180
 
 /** Matches a `traceparent`: version, trace id, span id, flags. Later versions may append fields. */
-const written = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
-const nothing = /^0+$/
+const traceparentForm = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const onlyZeros = /^0+$/
 
 /** Matches text without characters that could end a header. */
-const plain = /^[\x20-\x7e\t]*$/
+const headerSafe = /^[\x20-\x7e\t]*$/
 const stateMember =
   /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 const baggageMember =
@@ -25,7 +25,7 @@ const baggageMember =
 /** Reads a trace context. Malformed values count as absent, as W3C demands, so the result is safe in headers. */
 export function readTraceContext(source: Readonly<Record<string, unknown>> | TraceContext): TraceContext | undefined {
   const { traceparent, tracestate, baggage } = source
-  const place = typeof traceparent === 'string' ? placeOf(traceparent) : undefined
+  const place = typeof traceparent === 'string' ? normalizeTraceparent(traceparent) : undefined
   if (place === undefined) return undefined
   return { traceparent: place, ...(isState(tracestate) && { tracestate }), ...readBaggage({ baggage }) }
 }
@@ -37,19 +37,19 @@ export const readBaggage = ({
   isBaggage(baggage) ? { baggage } : undefined
 
 /** Rewrites a `traceparent` in version 00; undefined if it is invalid. */
-function placeOf(traceparent: string): string | undefined {
-  const [, version, trace = '', span = '', flags = '', more] = written.exec(traceparent) ?? []
+function normalizeTraceparent(traceparent: string): string | undefined {
+  const [, version, trace = '', span = '', flags = '', more] = traceparentForm.exec(traceparent) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
-  return nothing.test(trace) || nothing.test(span) ? undefined : `00-${trace}-${span}-${flags}`
+  return onlyZeros.test(trace) || onlyZeros.test(span) ? undefined : `00-${trace}-${span}-${flags}`
 }
 
-const isState = (value: unknown): value is string => isList(value, stateMember, maxStates, maxState)
+const isState = (value: unknown): value is string => isMemberList(value, stateMember, maxStates, maxStateLength)
 
-const isBaggage = (value: unknown): value is string => isList(value, baggageMember, maxBaggageMembers, maxBaggage)
+const isBaggage = (value: unknown): value is string => isMemberList(value, baggageMember, maxBaggageMembers, maxBaggage)
 
 /** Whether a value is a valid list of members, separated by commas. Some members may be empty, but not all of them. */
-function isList(value: unknown, member: RegExp, maxMembers: number, maxLength: number): value is string {
-  if (typeof value !== 'string' || value.length > maxLength || !plain.test(value)) return false
+function isMemberList(value: unknown, member: RegExp, maxMembers: number, maxLength: number): value is string {
+  if (typeof value !== 'string' || value.length > maxLength || !headerSafe.test(value)) return false
   const members = value
     .split(',')
     .map((part) => part.trim())
@@ -61,6 +61,6 @@ export const traceIdOf = ({ traceparent }: TraceContext): string => traceparent.
 
 export const spanIdOf = ({ traceparent }: TraceContext): string => traceparent.slice(36, 52)
 
-export const flagsOf = ({ traceparent }: TraceContext): number => Number.parseInt(traceparent.slice(53, 55), 16)
+export const traceFlags = ({ traceparent }: TraceContext): number => Number.parseInt(traceparent.slice(53, 55), 16)
 
-export const isSampled = (context: TraceContext): boolean => (flagsOf(context) & 1) === 1
+export const isSampled = (context: TraceContext): boolean => (traceFlags(context) & 1) === 1

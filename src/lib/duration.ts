@@ -3,11 +3,11 @@ export const dayMs = 24 * hourMs
 
 export const durationUnits = { ms: 1, s: 1_000, m: 60_000, h: hourMs, d: dayMs } as const
 
-const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
+const durationPattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 
 /** Milliseconds from `500ms`, `30s`, `5m`, `1h` or `2d`; undefined for any other text. */
 export function parseDuration(text: string): number | undefined {
-  const [, count, unit] = pattern.exec(text.trim()) ?? []
+  const [, count, unit] = durationPattern.exec(text.trim()) ?? []
   return unit === undefined ? undefined : Math.round(Number(count) * durationUnits[unit as keyof typeof durationUnits])
 }
 
@@ -34,12 +34,12 @@ export const jitteredBackoffMs = (failures: number, backoff: Backoff, random: ()
   random() * backoffMs(failures, backoff)
 
 /** The longest time that a server can ask for. Timers cannot wait for weeks: Node's fire at once instead. */
-const maxRetryAfterMs = 86_400_000
+const longestRetryAfterMs = 86_400_000
 
 /** Reads a Retry-After header: seconds or an HTTP date, up to a day. Undefined if it is missing or invalid. */
 export function retryAfterMs(value: string | undefined, now: number): number | undefined {
   const written = value?.trim() ?? ''
-  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(written)) return Math.min(Math.ceil(Number(written) * 1_000), maxRetryAfterMs)
+  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(written)) return Math.min(Math.ceil(Number(written) * 1_000), longestRetryAfterMs)
   const date = Date.parse(written)
-  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now), maxRetryAfterMs)
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now), longestRetryAfterMs)
 }

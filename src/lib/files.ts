@@ -22,11 +22,11 @@ export async function writeAtomic(
   // Use the same folder, because a rename is atomic only within one file system.
   const temporary = temporaryBeside(path)
   try {
-    await write(temporary, content, options)
+    await writeContent(temporary, content, options)
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {})
-    throw named(error, path)
+    throw nameFile(error, path)
   }
   await syncFolder(folder)
 }
@@ -56,7 +56,7 @@ export async function writeNew(path: string, content: string): Promise<boolean> 
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw named(error, path)
+    throw nameFile(error, path)
   } finally {
     // Also if the disk is full, which leaves an empty file.
     await rm(temporary, { force: true })
@@ -64,7 +64,7 @@ export async function writeNew(path: string, content: string): Promise<boolean> 
 }
 
 /** Adds the file's path to an error of `write` or `fsync`, which does not name the file. */
-function named(error: unknown, path: string): unknown {
+function nameFile(error: unknown, path: string): unknown {
   const failure = error as NodeJS.ErrnoException
   if (failure.code === undefined || failure.path !== undefined) return error
   failure.message += ` '${path}'`
@@ -72,7 +72,7 @@ function named(error: unknown, path: string): unknown {
   return failure
 }
 
-async function write(path: string, content: string | Uint8Array, { mode = 0o600, owner }: AtomicWriteOptions) {
+async function writeContent(path: string, content: string | Uint8Array, { mode = 0o600, owner }: AtomicWriteOptions) {
   await using file = await open(path, 'wx', 0o600)
   await file.writeFile(content)
   if (owner && owner.uid !== process.getuid?.()) await file.chown(owner.uid, owner.gid).catch(() => {})
@@ -91,12 +91,12 @@ async function syncFolder(folder: string): Promise<void> {
 /** When this process started, by the clock that file times come from. */
 const startedAt = Date.now() - process.uptime() * 1_000
 
-const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
+const machineHash = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 
 /** A new path for a temporary file beside `path`. Its name tells which process writes it. */
 export function temporaryBeside(path: string): string {
   const random = randomBytes(6).toString('hex')
-  return join(dirname(path), `${temporaryStart(path)}${machine}-${process.pid}-${random}.tmp`)
+  return join(dirname(path), `${temporaryStart(path)}${machineHash}-${process.pid}-${random}.tmp`)
 }
 
 /** How the names of temporary files for `path` begin: they are hidden. */
@@ -107,7 +107,7 @@ const temporaryName = /^\..+\.([0-9a-f]{8})-(\d+)-[0-9a-f]{12}\.tmp$/
 /** The process of this machine that writes a temporary file; undefined if it is another machine's or not temporary. */
 function writerOf(path: string): number | undefined {
   const [, where, pid] = temporaryName.exec(basename(path)) ?? []
-  return where === machine ? Number(pid) : undefined
+  return where === machineHash ? Number(pid) : undefined
 }
 
 /**
@@ -131,14 +131,14 @@ function isRunning(pid: number): boolean {
 
 /** How long to wait for a lock. A process usually holds one only while it writes a small file. */
 const defaultWaitMs = 20_000
-const pollMs = 20
+const lockPollMs = 20
 /** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
-const maxAgeMs = 10 * 60_000
+const maxLockAgeMs = 10 * 60_000
 
 const maxLockBytes = 1_024
 
 /** The locks that this process holds. */
-const held = new Set<string>()
+const heldLocks = new Set<string>()
 
 /** Holds a lock file until the returned object is disposed of. Removes the lock of a process that has died. */
 export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<AsyncDisposable> {
@@ -151,13 +151,13 @@ export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<As
       throw new Error(
         `${path} is locked by process ${found.trim() || 'unknown'}; if that process is not running, remove the file`,
       )
-    } else await pause(pollMs)
+    } else await pause(lockPollMs)
   }
-  held.add(mine)
+  heldLocks.add(mine)
   return {
     async [Symbol.asyncDispose]() {
       await rm(path, { force: true })
-      held.delete(mine)
+      heldLocks.delete(mine)
     },
   }
 }
@@ -192,17 +192,17 @@ async function removeLeftover(path: string): Promise<void> {
   if (!path.endsWith('.lock') || (await stat(path)).size > maxLockBytes) return
   const lock = await readFile(path, 'utf8')
   const [, pid, host] = lockText.exec(lock) ?? []
-  if (host !== hostname() || held.has(lock)) return
+  if (host !== hostname() || heldLocks.has(lock)) return
   if (await hasOwnerEnded(Number(pid), path)) await removeAbandoned(path, lock)
 }
 
 async function isAbandoned(path: string, lock: string): Promise<boolean> {
-  if (held.has(lock)) return false
+  if (heldLocks.has(lock)) return false
   const [pid = '', host] = lock.split(' ')
   // Whether a process is running can be checked only on its own machine.
   if (/^\d+$/.test(pid) && host === hostname()) return hasOwnerEnded(Number(pid), path)
   const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? {}
-  return mtimeMs !== undefined && Date.now() - mtimeMs > maxAgeMs
+  return mtimeMs !== undefined && Date.now() - mtimeMs > maxLockAgeMs
 }
 
 /** Removes an abandoned lock. Moves it aside first, and puts it back if it turns out to be a new lock. */

@@ -1,6 +1,6 @@
 /** A page with one sentence and no external resources, shown after the redirect from an authorization server. */
 export function plainPage(sentence: string, link?: { readonly href: string; readonly text: string }) {
-  const back = link ? `<p><a href="${escaped(link.href)}">${escaped(link.text)}</a></p>` : ''
+  const back = link ? `<p><a href="${escapeHtml(link.href)}">${escapeHtml(link.text)}</a></p>` : ''
   return {
     headers: {
       'content-type': 'text/html; charset=utf-8',
@@ -10,8 +10,8 @@ export function plainPage(sentence: string, link?: { readonly href: string; read
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     },
-    body: `<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolway</title><p>${escaped(sentence)}</p>${back}</html>\n`,
+    body: `<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolway</title><p>${escapeHtml(sentence)}</p>${back}</html>\n`,
   }
 }
 
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)

@@ -7,9 +7,9 @@ const growth = (1 + error) / (1 - error)
 const perUnit = 1 / Math.log(growth)
 /** The range of durations in milliseconds. Durations outside this range are clamped. */
 const minMs = 0.01
-const maxMs = 3_600_000
+const maxLatencyMs = 3_600_000
 
-const latencyBuckets = Math.ceil(Math.log(maxMs / minMs) * perUnit) + 1
+const latencyBuckets = Math.ceil(Math.log(maxLatencyMs / minMs) * perUnit) + 1
 
 export const createLatencies = (): Latencies => new Uint32Array(latencyBuckets)
 

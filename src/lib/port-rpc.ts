@@ -42,12 +42,12 @@ export interface PortRpcOptions {
 }
 
 /** The default timeout. A response that takes longer is of no use to a call. */
-export const defaultTimeoutMs = 500
+export const defaultRpcTimeoutMs = 500
 /** After this many timeouts in a row, requests fail fast until the other side responds again. */
 const maxTimeouts = 3
-const probeMs = 1_000
+const rpcProbeMs = 1_000
 /** The maximum number of pending requests, which limits memory use while the other side is busy. */
-const maxPending = 10_000
+const maxPendingRequests = 10_000
 
 // Do not rename the message members: during an upgrade, processes of two versions can be connected.
 interface RequestMessage {
@@ -65,7 +65,7 @@ interface ResponseMessage {
 
 /** RPC over a message port. The protocol is symmetric: both ends call this function. */
 export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions): RpcPeer<Remote> {
-  const { port, methods, timeoutMs = () => defaultTimeoutMs, clock, errors, onUp, onFailure } = options
+  const { port, methods, timeoutMs = () => defaultRpcTimeoutMs, clock, errors, onUp, onFailure } = options
   const pending = new Map<number, (response: ResponseMessage | undefined) => void>()
   let lastId = 0
   let timeouts = 0
@@ -104,7 +104,7 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
   }
 
   port.onMessage((message) => {
-    if (isResponse(message)) {
+    if (isRpcResponse(message)) {
       responded()
       pending.get(message.answers)?.(message)
     } else if (isRequest(message)) void respond(message)
@@ -119,12 +119,12 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
       const message = { id, ask: method, given: params }
       if (!isUp()) {
         // While the other side is down, send a request as a probe from time to time, without waiting for the response.
-        if (clock.monotonic() - probedAt < probeMs) return undefined
+        if (clock.monotonic() - probedAt < rpcProbeMs) return undefined
         probedAt = clock.monotonic()
         send(message)
         return undefined
       }
-      if (pending.size >= maxPending) return undefined
+      if (pending.size >= maxPendingRequests) return undefined
       const { promise, resolve } = Promise.withResolvers<ResponseMessage | undefined>()
       pending.set(id, resolve)
       // Time out one event loop turn later: first read the responses that arrived while this process was busy.
@@ -140,7 +140,7 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
   }
 }
 
-const isResponse = (value: unknown): value is ResponseMessage => isRecord(value) && typeof value.answers === 'number'
+const isRpcResponse = (value: unknown): value is ResponseMessage => isRecord(value) && typeof value.answers === 'number'
 
 const isRequest = (value: unknown): value is RequestMessage =>
   isRecord(value) && typeof value.ask === 'string' && Array.isArray(value.given)

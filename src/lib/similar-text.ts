@@ -1,15 +1,15 @@
-const maxLength = 64
+const maxWord = 64
 
 /** Up to three candidates that a misspelt word may stand for, most similar first. */
 export function nearMisses(word: string, candidates: Iterable<string>): string[] {
   // Ignore long words: they come from callers, and the comparison takes quadratic time.
-  if (word.length > maxLength) return []
-  const wanted = folded(word)
+  if (word.length > maxWord) return []
+  const wanted = foldWord(word)
   const found: { candidate: string; distance: number }[] = []
   for (const candidate of new Set(candidates)) {
-    const offered = folded(candidate)
+    const offered = foldWord(candidate)
     const allowed = Math.floor(Math.min(wanted.length, offered.length) / 3)
-    const hopeless = candidate === word || candidate.length > maxLength || offered === ''
+    const hopeless = candidate === word || candidate.length > maxWord || offered === ''
     if (hopeless || Math.abs(offered.length - wanted.length) > allowed) continue
     const distance = editDistance(wanted, offered)
     if (distance <= allowed) found.push({ candidate, distance })
@@ -32,7 +32,7 @@ export function didYouMean(word: string, candidates: Iterable<string>, otherwise
 }
 
 /** Ignores case and separators, where most mistakes occur: read_only and readonly both mean readOnly. */
-const folded = (word: string) => word.toLowerCase().replace(/[\s_.-]/g, '')
+const foldWord = (word: string) => word.toLowerCase().replace(/[\s_.-]/g, '')
 
 export function editDistance(from: string, to: string): number {
   let before: number[] = []
@@ -52,7 +52,7 @@ export function editDistance(from: string, to: string): number {
   return previous[to.length]!
 }
 
-const maxPattern = 200
+const maxFuzzyPattern = 200
 
 /**
  * How well a text matches a pattern: 0 if not at all, higher is better. All words of the pattern must occur. The whole
@@ -61,7 +61,7 @@ const maxPattern = 200
 export function fuzzyScore(pattern: string, text: string): number {
   const offered = text.toLowerCase()
   let score = 0
-  for (const word of pattern.slice(0, maxPattern).toLowerCase().split(/\s+/).filter(Boolean)) {
+  for (const word of pattern.slice(0, maxFuzzyPattern).toLowerCase().split(/\s+/).filter(Boolean)) {
     const found = scoreOfWord(word, offered)
     if (found === 0) return 0
     score += found
@@ -76,12 +76,12 @@ function scoreOfWord(word: string, text: string): number {
   const brevity = word.length / text.length
   if (at === 0) return 800 + brevity
   if (at > 0) return (/[\p{L}\p{N}]/u.test(text.charAt(at - 1)) ? 400 : 600) + brevity
-  const span = spanOf(word, text)
+  const span = lettersSpan(word, text)
   return span === undefined ? 0 : (200 * word.length) / span + brevity
 }
 
 /** The length of the part of a text in which all letters occur in order, from the first place where they do. */
-function spanOf(word: string, text: string): number | undefined {
+function lettersSpan(word: string, text: string): number | undefined {
   let start = -1
   let from = 0
   for (const letter of word) {

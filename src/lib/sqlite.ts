@@ -91,7 +91,7 @@ export function openSqliteFile(options: SqliteFileOptions): SqliteFile {
   const current = (): DatabaseSync => {
     if (database && inode !== inodeNow()) close()
     if (!database) {
-      database = opened(options, busyMs)
+      database = openAndPrepare(options, busyMs)
       inode = inodeNow()
     }
     return database
@@ -101,13 +101,13 @@ export function openSqliteFile(options: SqliteFileOptions): SqliteFile {
     const before = inode
     close()
     if (!isUnusable(error) || (options.keepsOtherVersions && error instanceof OtherVersion)) {
-      report(codeOf(error))
+      report(sqliteCode(error))
       return { again: false }
     }
     // Another process may have replaced the file already.
-    const aside = before === undefined || before === inodeNow() ? moveAside(path) : undefined
+    const aside = before === undefined || before === inodeNow() ? moveDatabaseAside(path) : undefined
     inode = undefined
-    if (aside !== undefined) say({ code: codeOf(error), aside })
+    if (aside !== undefined) say({ code: sqliteCode(error), aside })
     return { again: true }
   }
 
@@ -137,7 +137,7 @@ export function openSqliteFile(options: SqliteFileOptions): SqliteFile {
   }
 }
 
-function opened({ path, create, version, prepare }: SqliteFileOptions, busyMs: number): DatabaseSync {
+function openAndPrepare({ path, create, version, prepare }: SqliteFileOptions, busyMs: number): DatabaseSync {
   makeFolder(dirname(path))
   // Create the file before SQLite does, so that only the owner can read it. SQLite gives its other files the same mode.
   closeSync(openSync(path, 'a', 0o600))
@@ -166,7 +166,7 @@ function opened({ path, create, version, prepare }: SqliteFileOptions, busyMs: n
 class OtherVersion extends Error {}
 
 /** Moves the files of a database aside; undefined if that is impossible. */
-function moveAside(path: string): string | undefined {
+function moveDatabaseAside(path: string): string | undefined {
   const aside = `${path}.${new Date().toISOString().replaceAll(':', '-')}.unusable`
   try {
     for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, aside + end)
@@ -184,7 +184,7 @@ function moveAside(path: string): string | undefined {
 }
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB. */
-const damaged = [11, 26]
+const damagedCodes = [11, 26]
 
 const errcodeOf = (error: unknown): number | undefined => {
   const { errcode } = error as { errcode?: unknown }
@@ -194,11 +194,11 @@ const errcodeOf = (error: unknown): number | undefined => {
 /** Whether the file can never be used again. */
 function isUnusable(error: unknown): boolean {
   const code = errcodeOf(error)
-  return error instanceof OtherVersion || (code !== undefined && damaged.includes(code))
+  return error instanceof OtherVersion || (code !== undefined && damagedCodes.includes(code))
 }
 
 /** A short name for the log. */
-function codeOf(error: unknown): string {
+function sqliteCode(error: unknown): string {
   if (error instanceof OtherVersion) return 'OTHER_VERSION'
   const { code, errstr } = error as { code?: string; errstr?: string }
   return errstr ?? code ?? String(error)

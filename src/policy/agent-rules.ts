@@ -7,10 +7,10 @@ import {
   type PolicyQuery,
   type PolicyRefusal,
   passes,
-  permission,
+  permitBy,
   type Ruling,
 } from './explanation.ts'
-import { byEither, byName, byStar, type CompilePattern, compilePatterns, type Patterns } from './patterns.ts'
+import { type CompilePattern, compilePatterns, matchFirst, matchName, matchStar, type Patterns } from './patterns.ts'
 
 /** An agent's rules as configured. */
 export type WrittenAgent = Pick<AgentConfig, 'allow' | 'deny'>
@@ -34,14 +34,14 @@ export function compileAgent(
   toolsNeedServer = false,
 ): AgentRules {
   const path = `agents.${agent}`
-  const byDefault = { ...refused, rule: `${path} (default deny)` }
+  const byDefault = { ...refusedByRule, rule: `${path} (default deny)` }
   const advice = `Use another tool or server, or ask the operator to add it to ${path}.allow.`
   return {
     path,
     toolsNeedServer,
-    allow: compileRuleSet(allow, `${path}.allow`, compile, permission),
-    deny: compileRuleSet(deny, `${path}.deny`, compile, denied),
-    metaTools: permission(`${path} (meta-tools)`),
+    allow: compileRuleSet(allow, `${path}.allow`, compile, permitBy),
+    deny: compileRuleSet(deny, `${path}.deny`, compile, denyRefusal),
+    metaTools: permitBy(`${path} (meta-tools)`),
     serverNotAllowed: {
       ...byDefault,
       auditReason: 'server_not_allowed',
@@ -58,10 +58,10 @@ export function compileAgent(
   }
 }
 
-const refused = { allowed: false, code: 'DENIED_BY_POLICY' } as const
+const refusedByRule = { allowed: false, code: 'DENIED_BY_POLICY' } as const
 
-const denied = (rule: string, about: 'server' | 'tool'): PolicyRefusal => ({
-  ...refused,
+const denyRefusal = (rule: string, about: 'server' | 'tool'): PolicyRefusal => ({
+  ...refusedByRule,
   rule,
   auditReason: `${about}_not_allowed`,
   sentence: about === 'server' ? serverDenied : toolDenied,
@@ -73,7 +73,7 @@ const serverDenied = ({ agent, server }: PolicyQuery, rule: string) =>
 const toolDenied = ({ agent, server, name }: PolicyQuery, rule: string) =>
   `The agent ${agent} may not use ${server}.${name}: ${rule} denies it. Use another tool, or ask the operator.`
 
-type WrittenRules = AgentConfig['allow']
+type WrittenRuleSet = AgentConfig['allow']
 
 /** One agent's compiled `allow` or `deny`. Look-ups return the outcome of the matching rule. */
 interface RuleSet<Outcome> {
@@ -91,7 +91,7 @@ interface RuleSet<Outcome> {
  * rule to its outcome.
  */
 function compileRuleSet<Outcome>(
-  { servers, tools }: WrittenRules,
+  { servers, tools }: WrittenRuleSet,
   path: string,
   compile: CompilePattern,
   outcomeOf: (rule: string, about: 'server' | 'tool') => Outcome,
@@ -112,16 +112,16 @@ function compileRuleSet<Outcome>(
 
 function toolByName<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
   const list = rules.tools.get(server)
-  return list && byName(list, tool)
+  return list && matchName(list, tool)
 }
 
 /** The outcome of the first matching rule that has a wildcard in the server or the tool. */
 function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
   const list = rules.tools.get(server)
-  const found = list && byStar(list, tool)
+  const found = list && matchStar(list, tool)
   if (found !== undefined) return found
   for (const starred of rules.starred) {
-    const other = starred.matches(server) ? byEither(starred.tools, tool) : undefined
+    const other = starred.matches(server) ? matchFirst(starred.tools, tool) : undefined
     if (other !== undefined) return other
   }
   return undefined
@@ -135,7 +135,7 @@ function listsTools({ tools, starred }: RuleSet<unknown>, server: string): boole
 }
 
 export const serverByEither = <Outcome>({ servers }: RuleSet<Outcome>, server: string): Outcome | undefined =>
-  byName(servers, server) ?? byStar(servers, server)
+  matchName(servers, server) ?? matchStar(servers, server)
 
 /** An agent and the agents that it inherits from, itself first. Never empty. */
 export type RuleFamily = readonly AgentRules[]
@@ -148,12 +148,12 @@ export type RuleFamily = readonly AgentRules[]
 export function decideByRules(family: RuleFamily, question: PolicyQuery, considered?: Consideration[]): Ruling {
   const { server, name, isTool } = question
   for (const { path, deny } of family) {
-    const refusal = byName(deny.servers, server) ?? (isTool ? toolByName(deny, server, name) : undefined)
+    const refusal = matchName(deny.servers, server) ?? (isTool ? toolByName(deny, server, name) : undefined)
     if (refusal) return decides(refusal, 'explicit deny', 'it is listed', considered)
     considered?.push(passes('explicit deny', `${path}.deny`))
   }
   for (const { path, deny } of family) {
-    const refusal = byStar(deny.servers, server) ?? (isTool ? toolByStar(deny, server, name) : undefined)
+    const refusal = matchStar(deny.servers, server) ?? (isTool ? toolByStar(deny, server, name) : undefined)
     if (refusal) return decides(refusal, 'wildcard deny', 'its pattern matches', considered)
     considered?.push(passes('wildcard deny', `${path}.deny`))
   }
@@ -205,11 +205,11 @@ function decideByAllow(
     const note = `${path}.allow.servers does not list the server (policy.toolsNeedServer)`
     return decides(rules.serverNotAllowed, 'default deny', note, considered)
   }
-  const explicit = isTool ? toolByName(allow, server, name) : byName(allow.servers, server)
+  const explicit = isTool ? toolByName(allow, server, name) : matchName(allow.servers, server)
   if (explicit) return decides(explicit, 'explicit allow', 'it is listed', considered)
   considered?.push(passes('explicit allow', `${path}.allow`))
 
-  const wildcard = isTool ? toolByStar(allow, server, name) : byStar(allow.servers, server)
+  const wildcard = isTool ? toolByStar(allow, server, name) : matchStar(allow.servers, server)
   if (wildcard) return decides(wildcard, 'wildcard allow', 'its pattern matches', considered)
   considered?.push(passes('wildcard allow', `${path}.allow`))
 

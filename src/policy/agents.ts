@@ -30,16 +30,16 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
   if (credential.agents === '*') {
     if (agents.has(asked)) return { agent: asked }
     // Do not suggest omitting the agent: `toolway why` needs one, and there may be no fallback.
-    throw invalid(`There is no agent ${quoteAscii(asked)}`, asked, [...agents], '.')
+    throw invalidAgent(`There is no agent ${quoteAscii(asked)}`, asked, [...agents], '.')
   }
-  const mine = credential.agents.length > 0 ? credential.agents : [fallback(selection)].filter(isName)
+  const mine = credential.agents.length > 0 ? credential.agents : [fallback(selection)].filter(isFallbackName)
   if (mine.includes(asked) && agents.has(asked)) return { agent: asked }
   // Reveal nothing about agents that the credential may not act as, not even whether they exist.
   const why = mine.includes(asked)
     ? 'The configuration has no rules for the agent'
     : 'This credential may not act as the agent'
   const possible = mine.filter((agent) => agents.has(agent))
-  throw invalid(`${why} ${quoteAscii(asked)}`, asked, possible)
+  throw invalidAgent(`${why} ${quoteAscii(asked)}`, asked, possible)
 }
 
 /** Stands for the agent of a caller that requested none and has no fallback. No configured agent can have this name. */
@@ -49,12 +49,12 @@ export const noAgent = '(none)'
 export function agentOrNone(selection: AgentSelection): string {
   if (selection.asked !== undefined || selection.agents.size === 0) return selectAgent(selection).agent
   const found = fallback(selection)
-  return isName(found) ? found : noAgent
+  return isFallbackName(found) ? found : noAgent
 }
 
 export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): ToolwayError {
   const found = fallback({ ...selection, asked: undefined })
-  return isName(found)
+  return isFallbackName(found)
     ? new ToolwayError('NO_FALLBACK_CONFIGURED', `Specify the agent to act as: ${waysToName('your-agent')}.`)
     : found
 }
@@ -81,7 +81,7 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
   if (!denyOnMissingAgent && agents.has(defaultAgent) && mayBe(defaultAgent)) return defaultAgent
   // Do not mention agents that the credential may not act as.
   const [example = 'your-agent'] = credential.agents === '*' ? agents : mine
-  const which = mine.size === 0 ? 'an agent' : listed([...mine])
+  const which = mine.size === 0 ? 'an agent' : joinAgents([...mine])
   const [why, remedy] =
     agent === undefined
       ? ['no default agent is configured', ' An operator can set defaults.agent.']
@@ -95,22 +95,22 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
 const waysToName = (agent: string): string =>
   `pass "agent_id" in the arguments of a Toolway tool, for example execute_tool {"agent_id": "${agent}", …}, or send the header "Toolway-Agent: ${agent}", ?agent=${agent} or _meta["dev.toolway/agent"]`
 
-const isName = (found: string | ToolwayError): found is string => typeof found === 'string'
+const isFallbackName = (found: string | ToolwayError): found is string => typeof found === 'string'
 
 function orThrow(found: string | ToolwayError): string {
-  if (isName(found)) return found
+  if (isFallbackName(found)) return found
   throw found
 }
 
-function invalid(why: string, asked: string, possible: readonly string[], end = ', or omit it.'): ToolwayError {
-  const otherwise = possible.length === 0 ? '; ask the operator for an agent.' : `; use ${listed(possible)}${end}`
+function invalidAgent(why: string, asked: string, possible: readonly string[], end = ', or omit it.'): ToolwayError {
+  const otherwise = possible.length === 0 ? '; ask the operator for an agent.' : `; use ${joinAgents(possible)}${end}`
   return new ToolwayError('INVALID_AGENT_ID', why + didYouMean(asked, possible, otherwise))
 }
 
-const maxListed = 10
+const maxListedAgents = 10
 
-function listed(agents: readonly string[]): string {
-  const shown = agents.slice(0, maxListed)
+function joinAgents(agents: readonly string[]): string {
+  const shown = agents.slice(0, maxListedAgents)
   const more = agents.length - shown.length
   return shown.join(' or ') + (more > 0 ? ` or one of ${more} more` : '')
 }
@@ -129,7 +129,7 @@ export function lineage(agent: string, agents: { has(agent: string): boolean }):
  * For each agent, the nearest value in its family and the agent that has this value. Only includes agents that have or
  * inherit a value.
  */
-export function inherited<Configured, Value>(
+export function inheritSetting<Configured, Value>(
   agents: Readonly<Record<string, Configured>>,
   settingOf: (agent: Configured) => Value | undefined,
 ): ReadonlyMap<string, { readonly from: string; readonly value: Value }> {
@@ -156,7 +156,7 @@ export function compileCapture({
   agents,
 }: Pick<Config, 'mcpServers' | 'agents'>): ((call: CapturedBy) => boolean) | undefined {
   const servers = new Set(Object.keys(mcpServers).filter((name) => mcpServers[name]?.capture))
-  const captured = inherited(agents, ({ capture }) => capture)
+  const captured = inheritSetting(agents, ({ capture }) => capture)
   const own = new Set([...captured].filter(([, { value }]) => value).map(([name]) => name))
   if (servers.size + own.size === 0) return undefined
   return ({ caller, entry }) => servers.has(entry.server) || own.has(caller.agent)

@@ -40,7 +40,7 @@ export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' 
 
   const serverRule = (entry: Entry): Matched | undefined => {
     const list = entry.kind === 'tool' ? servers.get(entry.server) : undefined
-    return list && matched(list, (pattern) => namesOf(entry).some((name) => matches(pattern, name)))
+    return list && matchingRule(list, (pattern) => allNamesOf(entry).some((name) => matches(pattern, name)))
   }
 
   return {
@@ -49,7 +49,7 @@ export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' 
       const server = serverRule(entry)
       if (server) found.push(server)
       for (const list of entry.kind === 'tool' ? (families.get(agent) ?? []) : []) {
-        const rule = matched(list, (pattern) => isMeant(pattern, entry))
+        const rule = matchingRule(list, (pattern) => isMeant(pattern, entry))
         if (rule) found.push(rule)
       }
       if (more !== undefined) found.push({ rule: more, by })
@@ -65,13 +65,13 @@ interface Matched {
   readonly by: Approvers
 }
 
-function matched({ key, patterns, by }: RuleList, fits: (pattern: string) => boolean): Matched | undefined {
+function matchingRule({ key, patterns, by }: RuleList, fits: (pattern: string) => boolean): Matched | undefined {
   const index = patterns.findIndex(fits)
   return index < 0 ? undefined : { rule: `${key}[${index}]`, by }
 }
 
 /** All names of an entry, so that an alias cannot bypass a rule. */
-const namesOf = ({ name, aliases = [] }: Entry): readonly string[] => [name, ...aliases]
+const allNamesOf = ({ name, aliases = [] }: Entry): readonly string[] => [name, ...aliases]
 
 /**
  * Whether an agent's pattern means an entry. Meta-tools must be named: a wildcard would ask about every search, and the
@@ -81,11 +81,11 @@ function isMeant(pattern: string, entry: Entry): boolean {
   const { server, traits } = entry
   if (pattern === 'writes') return !traits.readOnly && !traits.carries
   if (server === metaSource && !pattern.startsWith(`${metaSource}.`)) return false
-  return namesOf(entry).some((name) => matches(pattern, `${server}.${name}`))
+  return allNamesOf(entry).some((name) => matches(pattern, `${server}.${name}`))
 }
 
 /** The gateway's own token and the local user. Both are the operator, who may have no other credential. */
-const operators: ReadonlySet<string> = new Set(['token', 'local'])
+const operatorPrincipals: ReadonlySet<string> = new Set(['token', 'local'])
 
 /**
  * Whether a person may answer. Answering a call that was made with one's own credential needs `own`, because the agent
@@ -96,7 +96,7 @@ export function mayAnswer(
   person: Pick<Caller, 'principal' | 'admin'>,
 ): boolean {
   const isOwn = principal === person.principal
-  const counts = !isOwn || operators.has(person.principal)
+  const counts = !isOwn || operatorPrincipals.has(person.principal)
   return by.every((list) =>
     list.some((word) => {
       if (word === 'own') return isOwn

@@ -5,7 +5,7 @@ import { type Decide, type Decision, type Denial, refusalOf } from '../core/deci
 import type { Entry } from '../core/entry.ts'
 import { builtInSources, metaSource } from '../core/source.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
-import { agentOrNone, inherited, noAgent, refusalOfNone } from './agents.ts'
+import { agentOrNone, inheritSetting, noAgent, refusalOfNone } from './agents.ts'
 import type { Explanation, ExplanationStep } from './explanation.ts'
 import { Rules } from './rules.ts'
 
@@ -39,8 +39,8 @@ export class Policy {
     const readOnly = [...readOnlyServers(mcpServers), ...readOnlyAgents(agents, mcpServers)]
     this.#further = [...readOnly, ...(quarantined ? [{ step: 'pins' as const, denialOf: quarantined }] : [])]
     this.judgesDefinitions = readOnly.length > 0 || (quarantined !== undefined && policy.pins === 'quarantine')
-    this.#exposures = inherited(agents, ({ expose }) => expose)
-    this.#debugging = inherited(agents, ({ debug }) => debug)
+    this.#exposures = inheritSetting(agents, ({ expose }) => expose)
+    this.#debugging = inheritSetting(agents, ({ debug }) => debug)
   }
 
   /** Decides whether a caller may use an entry. Both lists and calls use it; each decision names its rule. */
@@ -180,7 +180,7 @@ function readOnlyServers(servers: Config['mcpServers']): FurtherStep[] {
  * restriction.
  */
 function readOnlyAgents(agents: Config['agents'], servers: Config['mcpServers']): FurtherStep[] {
-  const readOnly = inherited(agents, ({ readOnly }) => readOnly || undefined)
+  const readOnly = inheritSetting(agents, ({ readOnly }) => readOnly || undefined)
   const denialOf = ({ server, name, traits }: Entry, agent: string): Denial | undefined => {
     const restriction = traits.readOnly || traits.carries ? undefined : readOnly.get(agent)
     if (!restriction) return undefined

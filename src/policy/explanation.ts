@@ -120,7 +120,7 @@ export type Ruling = Permission | PolicyRefusal
 
 export type { Permission }
 
-export const permission = (rule: string): Permission => ({ allowed: true, rule })
+export const permitBy = (rule: string): Permission => ({ allowed: true, rule })
 
 /** Returns the ruling, and adds it to `considered` if the caller wants an explanation. */
 export function decides<Decided extends Ruling>(

@@ -2,7 +2,7 @@ import type { Config, LimitsConfig } from '../config/schema.ts'
 import { builtInSources } from '../core/source.ts'
 import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
 import { compilePattern } from '../lib/wildcard.ts'
-import { inherited } from './agents.ts'
+import { inheritSetting } from './agents.ts'
 
 export interface LimitsOptions {
   readonly limits: Pick<LimitsConfig, 'perMinute' | 'servers' | 'tools'> & Partial<Pick<LimitsConfig, 'per'>>
@@ -17,10 +17,10 @@ interface Share extends Omit<Limit, 'key' | 'perClient'> {
   readonly met: Map<string, Limit>
 }
 
-const none: readonly Limit[] = []
+const noLimits: readonly Limit[] = []
 
 /** Max cached pairs of agent or client and limit, more than are in use. Bounded because servers name their tools. */
-const maxRemembered = 100_000
+const maxKnownLimits = 100_000
 
 /**
  * Selects the buckets for a call (F8, W12). Each agent has its own buckets, or with `per: client` each principal: one per
@@ -40,7 +40,7 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
     shares: new WeakMap<LimitedEntry, { readonly share: Share | undefined }>(),
   })
   let compiled = compile()
-  if (compiled.totals.size === 0 && compiled.shareOf === undefined) return () => none
+  if (compiled.totals.size === 0 && compiled.shareOf === undefined) return () => noLimits
   let remembered = 0
 
   const limitFor = ({ agent, principal }: Parameters<LimitsOf>[0], { met, of, ...limit }: Share): Limit => {
@@ -51,7 +51,7 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
     const key = `${perClient ? JSON.stringify(owner) : owner} ${of}`
     const own: Limit = { ...limit, key, ...(perClient && { perClient }) }
     met.set(owner, own)
-    if (++remembered > maxRemembered) {
+    if (++remembered > maxKnownLimits) {
       remembered = 0
       compiled = compile()
     }
@@ -66,7 +66,7 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
       shares.set(entry, known)
     }
     const total = onlyCarries(entry) ? undefined : totals.get(caller.agent)
-    if (!known.share) return total ? [limitFor(caller, total)] : none
+    if (!known.share) return total ? [limitFor(caller, total)] : noLimits
     const limit = limitFor(caller, known.share)
     return total ? [limit, limitFor(caller, total)] : [limit]
   }
@@ -104,7 +104,7 @@ const share = (rule: string, perMinute: number, of: string, scope: string): Shar
 
 const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Share> =>
   new Map(
-    [...inherited(agents, ({ perMinute }) => perMinute)].map(([agent, { from, value }]) => [
+    [...inheritSetting(agents, ({ perMinute }) => perMinute)].map(([agent, { from, value }]) => [
       agent,
       share(`agents.${from}.perMinute`, value, `total ${agent}`, ' in total'),
     ]),
@@ -120,8 +120,8 @@ function compileToolLimits(written: Readonly<Record<string, number>>) {
     matches: compilePattern(pattern),
     limit: { rule: `limits.tools.${pattern}`, perMinute },
   }))
-  const names = new Map(limits.filter(({ pattern }) => !isPattern(pattern)).map((one) => [one.pattern, one.limit]))
-  const patterns = limits.filter(({ pattern }) => isPattern(pattern)).sort(byParticularity)
+  const names = new Map(limits.filter(({ pattern }) => !isLimitPattern(pattern)).map((one) => [one.pattern, one.limit]))
+  const patterns = limits.filter(({ pattern }) => isLimitPattern(pattern)).sort(byParticularity)
 
   return (server: string, name: string, carries: boolean) => {
     const whole = `${server}.${name}`
@@ -130,14 +130,14 @@ function compileToolLimits(written: Readonly<Record<string, number>>) {
   }
 }
 
-const isPattern = (text: string): boolean => text.includes('*')
+const isLimitPattern = (text: string): boolean => text.includes('*')
 
 /** Sorts patterns: longer literal prefix first, then more literal characters, then alphabetical order. */
 function byParticularity({ pattern: a }: { pattern: string }, { pattern: b }: { pattern: string }): number {
-  return b.indexOf('*') - a.indexOf('*') || letters(b) - letters(a) || (a < b ? -1 : 1)
+  return b.indexOf('*') - a.indexOf('*') || literalLetters(b) - literalLetters(a) || (a < b ? -1 : 1)
 }
 
-const letters = (pattern: string): number => pattern.replaceAll('*', '').length
+const literalLetters = (pattern: string): number => pattern.replaceAll('*', '').length
 
 type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrency'>>>
 
@@ -145,6 +145,6 @@ type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrenc
  * Max calls in flight per agent (B7): its own number, else the nearest inherited one. Agents are counted separately.
  */
 export function compileConcurrency(agents: Agents): (agent: string) => number | undefined {
-  const limits = inherited(agents, ({ concurrency }) => concurrency)
+  const limits = inheritSetting(agents, ({ concurrency }) => concurrency)
   return (agent) => limits.get(agent)?.value
 }

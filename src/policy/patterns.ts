@@ -38,14 +38,14 @@ export function compilePatterns<Outcome>(
 const noNames: ReadonlyMap<string, never> = new Map<string, never>()
 const noPatterns: Patterns<never> = { names: noNames, stars: [] }
 
-export const byName = <Outcome>({ names }: Patterns<Outcome>, text: string): Outcome | undefined =>
+export const matchName = <Outcome>({ names }: Patterns<Outcome>, text: string): Outcome | undefined =>
   names.get(text)?.outcome
 
-export const byStar = <Outcome>({ stars }: Patterns<Outcome>, text: string): Outcome | undefined =>
+export const matchStar = <Outcome>({ stars }: Patterns<Outcome>, text: string): Outcome | undefined =>
   firstStar(stars, text)?.outcome
 
 /** The outcome of the first name or pattern in the list that matches. */
-export function byEither<Outcome>({ names, stars }: Patterns<Outcome>, text: string): Outcome | undefined {
+export function matchFirst<Outcome>({ names, stars }: Patterns<Outcome>, text: string): Outcome | undefined {
   const name = names.get(text)
   const star = firstStar(stars, text)
   if (name === undefined || star === undefined) return (name ?? star)?.outcome

@@ -20,7 +20,7 @@ export type PastCall = Pick<
 }
 
 /** An agent and an entry for which the decision differs from the recorded one. */
-export interface Change {
+export interface PolicyChange {
   readonly agent: string
   readonly server: string
   readonly tool: string
@@ -37,10 +37,10 @@ export interface Change {
 /** The effect of a proposed policy on recorded calls. */
 export interface Replayed {
   readonly calls: number
-  readonly denied: readonly Change[]
-  readonly allowed: readonly Change[]
+  readonly denied: readonly PolicyChange[]
+  readonly allowed: readonly PolicyChange[]
   /** Calls to entries that would no longer exist. Policy would not be evaluated for them. */
-  readonly gone: readonly Change[]
+  readonly gone: readonly PolicyChange[]
 }
 
 export interface ReplayOptions {
@@ -63,9 +63,9 @@ export interface Replay {
 export function createReplay({ policy, servers, serversProposed }: ReplayOptions): Replay {
   // Use a map: a lookup in the object itself would find `constructor`.
   const proposed = new Map(Object.entries(servers))
-  const denied = new Map<string, Change>()
-  const allowed = new Map<string, Change>()
-  const gone = new Map<string, Change>()
+  const denied = new Map<string, PolicyChange>()
+  const allowed = new Map<string, PolicyChange>()
+  const gone = new Map<string, PolicyChange>()
   /** Calls that have made inner calls and have not ended yet. */
   const carriers = new Map<string, true>()
   let calls = 0
@@ -76,7 +76,8 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
       if (parent !== undefined) setBounded(carriers, parent, true, maxCarriers)
       const hasCarried = call !== undefined && carriers.delete(call)
       const allowedBefore = hasCarried || wasAllowed(past)
-      if (server === undefined || tool === undefined || (past.decision === 'ERROR' && unresolved(past.reason))) return
+      if (server === undefined || tool === undefined || (past.decision === 'ERROR' && failedBeforePolicy(past.reason)))
+        return
       calls++
       if (past.reason === 'quarantined') return
       const agent = agentNow(past.agent)
@@ -84,18 +85,18 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
       const change = { agent, server, tool, last: time, before: past.rule, examples }
       const missing = serversProposed ? missingBy(proposed, past, server, tool) : undefined
       if (missing !== undefined) {
-        if (allowedBefore) count(gone, { ...change, after: missing })
+        if (allowedBefore) countChange(gone, { ...change, after: missing })
         return
       }
-      const decision = policy.decide(callerOf(agent, past), entryOf(past, server, tool))
+      const decision = policy.decide(replayCaller(agent, past), entryOf(past, server, tool))
       if (decision.allowed === allowedBefore) return
-      count(decision.allowed ? allowed : denied, { ...change, ...outcomeOf(decision) })
+      countChange(decision.allowed ? allowed : denied, { ...change, ...changeOutcome(decision) })
     },
     result: () => ({
       calls,
-      denied: sorted(denied.values()),
-      allowed: sorted(allowed.values()),
-      gone: sorted(gone.values()),
+      denied: sortByCalls(denied.values()),
+      allowed: sortByCalls(allowed.values()),
+      gone: sortByCalls(gone.values()),
     }),
   }
 
@@ -122,7 +123,7 @@ const maxExamples = 5
 /** Above any number of meta-tool calls that run at once. */
 const maxCarriers = 10_000
 
-function count(changes: Map<string, Change>, change: Omit<Change, 'calls'>): void {
+function countChange(changes: Map<string, PolicyChange>, change: Omit<PolicyChange, 'calls'>): void {
   const { agent, server, tool, before, after } = change
   const key = JSON.stringify([agent, server, tool, before, after])
   const known = changes.get(key)
@@ -148,7 +149,7 @@ function missingBy(
   // `include` and `exclude` apply to tools only.
   if (kind !== 'tool') return undefined
   const { include, exclude } = config.tools
-  if (!listed(include, tool)) return `${path}.tools.include`
+  if (!matchesAny(include, tool)) return `${path}.tools.include`
   const index = exclude.findIndex((pattern) => matches(pattern, tool))
   return index < 0 ? undefined : `${path}.tools.exclude[${index}]`
 }
@@ -160,13 +161,13 @@ function missingBy(
 function isRead({ kind = 'tool', write }: PastCall, name: string, config: ServerConfig | undefined): boolean {
   if (kind !== 'tool') return true
   if (config === undefined) return !write
-  return listed(config.readTools, name) || (config.trustAnnotations && !write)
+  return matchesAny(config.readTools, name) || (config.trustAnnotations && !write)
 }
 
-const listed = (patterns: readonly string[], name: string): boolean =>
+const matchesAny = (patterns: readonly string[], name: string): boolean =>
   patterns.some((pattern) => matches(pattern, name))
 
-const outcomeOf = (decision: Decision) =>
+const changeOutcome = (decision: Decision) =>
   decision.allowed ? { after: decision.rule } : { after: decision.rule, reason: decision.reason }
 
 /**
@@ -179,10 +180,10 @@ const wasAllowed = ({ decision, reason = '', server }: PastCall): boolean =>
 const lacksAgent: ReadonlySet<string> = new Set(['no_fallback_configured', 'fallback_agent_not_in_rules'])
 
 /** Whether a call failed before policy was evaluated, because its entry was not found or its server is not ready. */
-const unresolved = (reason = ''): boolean =>
+const failedBeforePolicy = (reason = ''): boolean =>
   ['tool_not_found', 'server_not_found', 'server_unhealthy', 'auth_required'].includes(reason)
 
-const callerOf = (agent: string, { anonymous }: PastCall): Caller => ({
+const replayCaller = (agent: string, { anonymous }: PastCall): Caller => ({
   agent,
   agents: '*',
   principal: 'replay',
@@ -192,4 +193,4 @@ const callerOf = (agent: string, { anonymous }: PastCall): Caller => ({
   capabilities: {},
 })
 
-const sorted = (changes: Iterable<Change>): Change[] => [...changes].sort((a, b) => b.calls - a.calls)
+const sortByCalls = (changes: Iterable<PolicyChange>): PolicyChange[] => [...changes].sort((a, b) => b.calls - a.calls)

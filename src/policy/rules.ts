@@ -12,11 +12,11 @@ import {
   type PolicyRefusal,
   type PolicyVerdict,
   passes,
-  permission,
+  permitBy,
   type RuledDenial,
   type Ruling,
 } from './explanation.ts'
-import { byEither, type CompilePattern, compilePatterns, createPatternCompiler } from './patterns.ts'
+import { type CompilePattern, compilePatterns, createPatternCompiler, matchFirst } from './patterns.ts'
 
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
   Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
@@ -178,7 +178,7 @@ const denialBy = ({ code, rule, auditReason, sentence }: PolicyRefusal, query: P
   auditReason,
 })
 
-const noAgents = permission('agents (none configured)')
+const noAgents = permitBy('agents (none configured)')
 
 const unknownAgent: PolicyRefusal = {
   allowed: false,
@@ -200,29 +200,29 @@ function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): RefuseGlo
   const blockedTools = patternsIn('blockedTools', toolBlocked)
   const allowedServers = patternsIn('allowedServers', (rule) => rule)
   const allowedTools = patternsIn('allowedTools', (rule) => rule)
-  const requireAuth = patternsIn('requireAuth', authRequired)
+  const requireAuth = patternsIn('requireAuth', requireAuthRefusal)
   const everyTool = policy.allowedTools.length === 0
 
   return ({ server, name, isTool, authenticated }, considered) => {
     const whole = `${server}.${name}`
-    const block = byEither(blockedTools, whole)
+    const block = matchFirst(blockedTools, whole)
     if (block) return decides(block, 'blocked tools', 'blocked for every agent', considered)
     considered?.push(passes('blocked tools', 'policy.blockedTools', 'not blocked'))
     // Meta-tools show and run only what the caller may use, so allow-lists need not name them.
     if (server === metaSource) return undefined
 
-    const serverRule = byEither(allowedServers, server)
+    const serverRule = matchFirst(allowedServers, server)
     if (serverRule === undefined)
       return decides(serverNotListed, 'allowed servers', 'the server is not listed', considered)
     considered?.push(passes('allowed servers', serverRule, 'the server is listed'))
 
     if (isTool) {
-      const toolRule = everyTool ? 'policy.allowedTools' : byEither(allowedTools, whole)
+      const toolRule = everyTool ? 'policy.allowedTools' : matchFirst(allowedTools, whole)
       if (toolRule === undefined) return decides(toolNotListed, 'allowed tools', 'the tool is not listed', considered)
       considered?.push(passes('allowed tools', toolRule, everyTool ? 'no list is configured' : 'the tool is listed'))
     }
 
-    const guard = authenticated ? undefined : byEither(requireAuth, whole)
+    const guard = authenticated ? undefined : matchFirst(requireAuth, whole)
     if (guard) return decides(guard, 'authentication', 'the caller is not authenticated', considered)
     const note = authenticated ? 'the caller is authenticated' : 'no authentication needed'
     considered?.push(passes('authentication', 'policy.requireAuth', note))
@@ -254,7 +254,7 @@ const toolNotListed: PolicyRefusal = {
   sentence: ({ server, name }) => `${server}.${name} is not in policy.allowedTools; use a tool from tools/list.`,
 }
 
-const authRequired = (rule: string): PolicyRefusal => ({
+const requireAuthRefusal = (rule: string): PolicyRefusal => ({
   allowed: false,
   code: 'AUTH_REQUIRED',
   rule,

@@ -1,7 +1,7 @@
 import { captureJson, createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { Catalogs } from '../catalog/catalog.ts'
-import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
+import { type ServerOrigin, serverOrigin } from '../catalog/pins/pin-record.ts'
 import { Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { ChatOptions } from '../chat/chat.ts'
@@ -104,7 +104,7 @@ export async function prepareConfig(
   const prepared = {
     loaded,
     token: token === 'none' ? undefined : token,
-    origins: new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)])),
+    origins: new Map(Object.entries(mcpServers).map(([name, server]) => [name, serverOrigin(server)])),
     createVerifier: provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined,
     pins: sharePins({ mode: policy.pins, folder: stores.path, ...context }, parts, before),
     ...(await shareTraces(loaded.config, context, parts, before)),

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import type { Config } from '../config/schema.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { SchemaChecker } from '../policy/arguments/checker.ts'
-import { sentenceOf } from '../policy/arguments/problems.ts'
+import { describeProblems } from '../policy/arguments/problems.ts'
 import type { Policy } from '../policy/decide.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import { likelyLanguages } from '../sandbox/runtime.ts'
@@ -84,7 +84,7 @@ export async function answerParser(schema: Readonly<Record<string, unknown>>): P
 
 function answerMismatch(checker: SchemaChecker, value: unknown): string | undefined {
   try {
-    return checker.accepts(value) ? undefined : sentenceOf(checker.allProblems(value))
+    return checker.accepts(value) ? undefined : describeProblems(checker.allProblems(value))
   } catch {
     return 'it is too complex to check'
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
-import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
+import { awaitsReview, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
 import { findingText } from '../../catalog/scan/finding.ts'
 import { isFlag } from '../../catalog/scan/scan.ts'
@@ -97,7 +97,7 @@ function definitionSource({ current, history }: InboxContext): InboxSource {
       if (pins !== from || !items) {
         items = pins
           .list()
-          .filter(isOpen)
+          .filter(awaitsReview)
           .map((state) => ({ item: definitionItem(state, pins), server: state.server }))
       }
       from = pins

@@ -1,4 +1,4 @@
-import { isOpen, type PinState, reviewPin, stateOf } from '../../catalog/pins/pin-state.ts'
+import { awaitsReview, type PinState, pinStateOf, reviewPin } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
 import { visible } from '../../catalog/scan/finding.ts'
 import type { Caller } from '../../core/call.ts'
@@ -26,7 +26,7 @@ export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current'
       ...definition,
       findings: definition.findings.map((finding) => ({ ...finding, where: visible(finding.where) })),
     }))
-    return { ...viewPin(stateOf(server, pin, pins.mode)), mode: pins.mode, definitions }
+    return { ...viewPin(pinStateOf(server, pin, pins.mode)), mode: pins.mode, definitions }
   }
 
   const decide = async (
@@ -99,7 +99,7 @@ function viewPin(state: PinState): PinView {
   return {
     ...rest,
     name: visible(state.name),
-    open: isOpen(state),
+    open: awaitsReview(state),
     approvedAt,
     approvedBy,
     changed,

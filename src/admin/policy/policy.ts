@@ -9,7 +9,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { Policy } from '../../policy/decide.ts'
-import type { Change } from '../../policy/replay.ts'
+import type { PolicyChange } from '../../policy/replay.ts'
 import type { ReplayProgress } from '../../runtime/policy-replay.ts'
 import type { AuditQueries } from '../audit/audit.ts'
 import { toolsQuery, whyQuery } from '../calls/schema.ts'
@@ -123,7 +123,7 @@ export function createPolicyAdmin(
   }
 }
 
-const groupOf = (changes: readonly Change[]) => ({
+const groupOf = (changes: readonly PolicyChange[]) => ({
   calls: changes.reduce((sum, { calls }) => sum + calls, 0),
   changes: changes.slice(0, maxGroups).map(({ agent, server, tool, calls, last, before, after, examples }) => ({
     ...{ agent, server, tool, calls, last: Date.parse(last), before: before ?? null, after },

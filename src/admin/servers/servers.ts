@@ -5,7 +5,7 @@ import type { Caller } from '../../core/call.ts'
 import { settles } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
-import { costOf } from '../../core/tokens.ts'
+import { tokenCost } from '../../core/tokens.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
@@ -56,7 +56,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       return {
         ...viewServer(caller, findServer(caller, name, generation)),
         callsSince: figures.since(caller),
-        toolTokens: costOf(visibleTools(caller, generation).filter(({ entry }) => entry.server === name)),
+        toolTokens: tokenCost(visibleTools(caller, generation).filter(({ entry }) => entry.server === name)),
         offers: offersOf(caller, name, generation),
         ...(caller.admin ? internals(name, generation) : hiddenInternals),
       }

@@ -4,7 +4,7 @@ import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../json/canonical-json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
-import { hashOf, pinnedPart } from './definition.ts'
+import { definitionHash, pinnedPart } from './definition.ts'
 
 const definitions = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), {
   maxKeys: 6,
@@ -45,7 +45,7 @@ function* altered(value: unknown): Generator<unknown> {
 test('B5: the hash does not depend on the order of members', () => {
   fc.assert(
     fc.property(definitions, (definition) => {
-      expect(hashOf(reversed(definition) as Definition)).toBe(hashOf(definition))
+      expect(definitionHash(reversed(definition) as Definition)).toBe(definitionHash(definition))
     }),
   )
 })
@@ -53,10 +53,10 @@ test('B5: the hash does not depend on the order of members', () => {
 test('B5: the hash changes with every value, at any depth', () => {
   fc.assert(
     fc.property(definitions, (definition) => {
-      const hash = hashOf(definition)
+      const hash = definitionHash(definition)
       for (const other of altered(definition)) {
         if (JSON.stringify(reversed(other)) !== JSON.stringify(reversed(definition))) {
-          expect(hashOf(other as Definition)).not.toBe(hash)
+          expect(definitionHash(other as Definition)).not.toBe(hash)
         }
       }
     }),
@@ -74,6 +74,6 @@ test('B5: canonical JSON is JSON of the same value', () => {
 
 test('B5: members with names of prototype properties count like others', () => {
   const plain = jsonValue('{"name":"a","__proto__":{"x":1}}') as Definition
-  expect(hashOf(plain)).not.toBe(hashOf({ name: 'a' }))
+  expect(definitionHash(plain)).not.toBe(definitionHash({ name: 'a' }))
   expect(pinnedPart(plain)).toBe(plain)
 })

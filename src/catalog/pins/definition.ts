@@ -6,7 +6,7 @@ import { jsonValue } from '../../json/parse-json.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { type ScanFinding, visible } from '../scan/finding.ts'
 import { isFlag, scannerVersion } from '../scan/scan.ts'
-import { define } from '../snapshot.ts'
+import { defineMember } from '../snapshot.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
 
 type Copy = Readonly<Record<string, unknown>> | undefined
@@ -23,17 +23,17 @@ export function changedFields(before: Copy, after: Copy): string[] {
 export function summarizeChanges(before: Copy, after: Copy): string {
   if (!before || !after) return ''
   const parts = changedFields(before, after).map((field) => {
-    const [was, is] = differing(textOf(before[field]), textOf(after[field]))
+    const [was, is] = differing(fieldText(before[field]), fieldText(after[field]))
     return `${field}: ${was === '' ? 'added' : `“${was}” →`} “${is}”`
   })
-  return parts.slice(0, maxParts).join('; ')
+  return parts.slice(0, maxSummaryParts).join('; ')
 }
 
-const maxParts = 4
-const maxLength = 120
+const maxSummaryParts = 4
+const maxSummary = 120
 const context = 16
 
-const textOf = (value: unknown): string =>
+const fieldText = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
 /** The parts in which two strings differ, with a few characters of the common prefix and suffix as context. */
@@ -46,9 +46,9 @@ function differing(a: string, b: string): [string, string] {
   const part = (text: string) => {
     if (text === '') return ''
     const shown = visible(text.slice(from, text.length - Math.max(0, end - context)).toWellFormed())
-    const cut = shown.length > maxLength
+    const cut = shown.length > maxSummary
     const ends = cut || end > context
-    return `${from > 0 ? '…' : ''}${shown.slice(0, maxLength)}${ends ? '…' : ''}`
+    return `${from > 0 ? '…' : ''}${shown.slice(0, maxSummary)}${ends ? '…' : ''}`
   }
   return [part(a), part(b)]
 }
@@ -98,8 +98,8 @@ function jsonLines(value: unknown, where: string, prefix = '', indent = ''): Def
   return [{ text: `${indent}${prefix}${open}`, where }, ...inner, { text: `${indent}${close}`, where: '' }]
 }
 
-const order = ['name', 'title', 'description', 'instructions', 'annotations', 'inputSchema', 'outputSchema']
-const rank = (field: string): number => (order.includes(field) ? order.indexOf(field) : order.length)
+const fieldOrder = ['name', 'title', 'description', 'instructions', 'annotations', 'inputSchema', 'outputSchema']
+const rank = (field: string): number => (fieldOrder.includes(field) ? fieldOrder.indexOf(field) : fieldOrder.length)
 
 export type MarkedLine = readonly [mark: ' ' | '-' | '+', text: string]
 
@@ -175,7 +175,7 @@ export interface PinnedDefinition {
 
 export const pinnedDefinitionOf = (definition: Definition): PinnedDefinition => {
   const part = pinnedPart(definition)
-  return { hash: hashOf(part), part }
+  return { hash: definitionHash(part), part }
 }
 
 export type ScanVerdict = Pick<DefinitionSnapshot, 'flags' | 'high' | 'scanner'>
@@ -186,32 +186,32 @@ export const verdictOf = (findings: readonly ScanFinding[]): ScanVerdict => ({
   scanner: scannerVersion,
 })
 
-const unscanned: ScanVerdict = { flags: [], high: false, scanner: 0 }
+const noVerdict: ScanVerdict = { flags: [], high: false, scanner: 0 }
 
 export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): DefinitionSnapshot => ({
   hash,
   at,
   definition: truncatedCopy(part),
-  ...unscanned,
+  ...noVerdict,
 })
 
 export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scannerVersion
 
 /** Max characters per field in a pin. Longer fields are stored as a hash, so that servers cannot inflate pins. */
 const maxField = 8_192
-const maxInAll = 16_384
+const maxCopy = 16_384
 const maxFields = 64
 
 /** A copy of limited size for people to compare. Long fields are replaced by a hash, so that changes are detected. */
 function truncatedCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
-  let room = maxInAll
+  let room = maxCopy
   for (const [index, [key, value]] of Object.entries(definition).entries()) {
     const text = definitionText(value)
     const keeps = text.length <= Math.min(maxField, room) && index < maxFields && key.length < 200
     if (keeps) room -= text.length
     if (index >= maxFields) continue
-    define(copy, key.slice(0, 200), keeps ? value : stub(text))
+    defineMember(copy, key.slice(0, 200), keeps ? value : stub(text))
   }
   return copy
 }
@@ -238,4 +238,5 @@ export function pinnedPart(definition: Definition): Definition {
 const definitionText = (part: unknown): string => canonical(part ?? null, { depth: Number.POSITIVE_INFINITY })
 
 /** The hash of a definition. It does not depend on the order of members. */
-export const hashOf = (part: Definition): string => createHash('sha256').update(definitionText(part)).digest('hex')
+export const definitionHash = (part: Definition): string =>
+  createHash('sha256').update(definitionText(part)).digest('hex')

@@ -5,13 +5,13 @@ import type { Log } from '../../core/log.ts'
 import { builtInSources } from '../../core/source.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { fileName } from '../descriptor-store.ts'
-import { blockSchema, factsSchema, keyOf, pinSchema, redactPath, type ServerPins } from './pin-record.ts'
+import { blockSchema, factsSchema, pinKey, pinSchema, redactPath, type ServerPins } from './pin-record.ts'
 
 /** Max bytes per file. Earlier versions never wrote a larger one. */
 const maxFileBytes = 64 * 1_048_576
 
 /** 0.2 kept blocks that an operator had lifted, with the time of the approval. */
-const blocked = z
+const blocksInForce = z
   .array(blockSchema.extend({ lifted: z.number().optional() }))
   .transform((blocks) => blocks.filter(({ at, lifted = 0 }) => at > lifted))
   .transform((blocks) => (blocks.length > 0 ? blocks : undefined))
@@ -21,7 +21,7 @@ const fileSchema = factsSchema.extend({
   server: z.string(),
   /** Absent in files of 0.1. */
   listed: z.boolean().optional(),
-  pins: z.array(pinSchema.extend({ blocked: blocked.optional() })),
+  pins: z.array(pinSchema.extend({ blocked: blocksInForce.optional() })),
 })
 
 const damagedEnd = '.damaged'
@@ -39,7 +39,7 @@ export function readPinFiles(folder: string, log: Log): { records: ServerPins[];
     if (record && fileName(record.server) === name) records.push(record)
     else {
       lost.push(name)
-      if (names.includes(name)) moveAside(join(folder, name), log)
+      if (names.includes(name)) moveFileAside(join(folder, name), log)
     }
   }
   // 0.1 pinned sinks, too.
@@ -61,11 +61,11 @@ function readPinFile(path: string, log: Log): ServerPins | undefined {
   return {
     server,
     facts: { origins: redacted, acknowledged, distrusted, listed },
-    pins: new Map(pins.map((pin) => [keyOf(pin.kind, pin.name), pin])),
+    pins: new Map(pins.map((pin) => [pinKey(pin.kind, pin.name), pin])),
   }
 }
 
-function moveAside(path: string, log: Log): void {
+function moveFileAside(path: string, log: Log): void {
   renameSync(path, path + damagedEnd)
   log.warn(
     { path: path + damagedEnd },

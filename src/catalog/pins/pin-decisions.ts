@@ -1,5 +1,5 @@
 import { approvalOf, approveSnapshot, blockSnapshot, isBlocked, type Pin, snapshotIn } from './pin-record.ts'
-import { findPin, isUnacknowledged, labelOf, wordOf } from './pin-state.ts'
+import { findPin, isUnacknowledged, pinLabel, wordOf } from './pin-state.ts'
 import type { PinTable, StoredPins } from './pin-table.ts'
 
 /** The definitions to approve: one, by its label; all of a server's definitions; or all definitions. */
@@ -30,7 +30,7 @@ function approveServer(table: PinTable, stored: StoredPins, selection: Selection
   if (selection.server !== undefined && selection.server !== server) return []
   const approved: Approved[] = []
   for (const pin of stored.pins.values()) {
-    const label = labelOf(server, pin.kind, pin.name)
+    const label = pinLabel(server, pin.kind, pin.name)
     if (selection.label !== undefined && selection.label !== label) continue
     const hash = selection.hash ?? hashToApprove(pin, selection)
     // If its hash is given, the approval of a definition that was trusted at first sight is recorded, too.

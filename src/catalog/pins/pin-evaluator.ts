@@ -22,7 +22,7 @@ import {
   snapshotIn,
   trustsFirstSight,
 } from './pin-record.ts'
-import { labelOf, latestApproval, type PinState, type PinsMode, stateOf } from './pin-state.ts'
+import { latestApproval, type PinState, type PinsMode, pinLabel, pinStateOf } from './pin-state.ts'
 import type { PinTable, StoredPins } from './pin-table.ts'
 
 export interface Pinned {
@@ -72,7 +72,7 @@ export class PinEvaluator {
     if (!pin && stored.pins.size >= maxPins) {
       notices.full(server)
       const pinned = this.#pinned(server, { kind, name, approved: [], pending: [], seen })
-      return pinned.denial ? { ...pinned, denial: denialForCrowd(pinned.denial, labelOf(server, kind, name)) } : pinned
+      return pinned.denial ? { ...pinned, denial: denialForCrowd(pinned.denial, pinLabel(server, kind, name)) } : pinned
     }
     const snapshot = (pin && snapshotIn(pin, hash)) ?? snapshotOf(look, seen.at)
     if (!pin) this.#addPin(stored, subject, snapshot)
@@ -90,7 +90,7 @@ export class PinEvaluator {
   }
 
   #pinned(server: string, pin: Pin): Pinned {
-    const state = stateOf(server, pin, this.#options.mode)
+    const state = pinStateOf(server, pin, this.#options.mode)
     return state.quarantined ? { usable: false, state, denial: denialFor(state) } : { usable: true, state }
   }
 
@@ -104,14 +104,14 @@ export class PinEvaluator {
     this.#table.put(server, { kind, name, approved, pending: trusted ? [] : [snapshot], seen })
     if (!trusted) waiting()
     if (!trustsNew) notices.unapproved(server)
-    else if (stored.facts.listed) notices.isNew(server, labelOf(server, kind, name))
+    else if (stored.facts.listed) notices.isNew(server, pinLabel(server, kind, name))
   }
 
   #noteWaiting(stored: StoredPins, pin: Pin, snapshot: DefinitionSnapshot): void {
     const { notices, waiting } = this.#options
     const { server } = stored
     if (pin.approved.length > 0) notices.changed(server, pin, snapshot)
-    else if (trustsFirstSight(stored.facts)) notices.isNew(server, labelOf(server, pin.kind, pin.name))
+    else if (trustsFirstSight(stored.facts)) notices.isNew(server, pinLabel(server, pin.kind, pin.name))
     else notices.unapproved(server)
     waiting()
   }
@@ -133,20 +133,20 @@ export class PinEvaluator {
     })
     // After an upgrade of the scanner, do not report again what an earlier version found.
     const isNews = verdict.flags.some((flag) => !before?.flags.includes(flag)) || (verdict.high && !before?.high)
-    if (isNews) notices.found(server, labelOf(server, kind, name), look.hash, findings)
+    if (isNews) notices.found(server, pinLabel(server, kind, name), look.hash, findings)
     if (findings.length > 0) flagged(server)
   }
 }
 
 export function denialFor({ label, state, changed, flags }: PinState): Denial {
   const shown = visible(label)
-  const change = `its ${listed(changed)} changed after it was approved`
+  const change = `its ${joinWords(changed)} changed after it was approved`
   const reasons = {
     approved: '',
     blocked: 'an operator blocked its definition',
     new: "nobody has approved it since it is new or its server's pins were lost",
     changed: change,
-    flagged: `${changed.length > 0 ? `${change}, and ` : ''}the scanner flagged it (${listed(flags)})`,
+    flagged: `${changed.length > 0 ? `${change}, and ` : ''}the scanner flagged it (${joinWords(flags)})`,
   }
   return {
     allowed: false,
@@ -161,7 +161,7 @@ const denialForCrowd = (denial: Denial, label: string): Denial => ({
   reason: `${visible(label)} is quarantined: its server has offered more names than can be pinned. An operator can limit them with the server's tools.include setting.`,
 })
 
-const listed = (words: readonly string[]): string => {
+const joinWords = (words: readonly string[]): string => {
   const shown = words.slice(0, 4).map((word) => visible(word).slice(0, 60))
   if (shown.length < 2) return shown[0] ?? 'definition'
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
@@ -169,7 +169,7 @@ const listed = (words: readonly string[]): string => {
 
 /** How long scanning new definitions may delay a listing, and how long it may then take per event loop turn. */
 const nowMs = 100
-const sliceMs = 10
+const scanSliceMs = 10
 
 export type ScanQueue = ReturnType<typeof createScanQueue>
 
@@ -189,7 +189,7 @@ export function createScanQueue() {
   const rest = async () => {
     while (waiting.length > 0) {
       await new Promise<void>((resolve) => setImmediate(resolve))
-      for (const until = performance.now() + sliceMs; waiting.length > 0 && performance.now() < until; )
+      for (const until = performance.now() + scanSliceMs; waiting.length > 0 && performance.now() < until; )
         waiting.shift()?.()
     }
     running = undefined
@@ -241,8 +241,8 @@ export function createUnpinnedFlags({
 }
 
 /** Max logged changes per definition, so that a server whose definitions change constantly does not fill the log. */
-const maxChanges = 5
-const maxRemembered = 50_000
+const maxLoggedChanges = 5
+const maxNotices = 50_000
 
 export type Notices = ReturnType<typeof createNotices>
 
@@ -253,7 +253,7 @@ export function createNotices(log: Log, mode: PinsMode) {
   const once = (...key: readonly string[]): boolean => {
     const text = key.join('\n')
     if (logged.has(text)) return false
-    if (logged.size >= maxRemembered) logged.clear()
+    if (logged.size >= maxNotices) logged.clear()
     logged.add(text)
     return true
   }
@@ -261,17 +261,17 @@ export function createNotices(log: Log, mode: PinsMode) {
 
   return {
     changed(server: string, pin: Pin, snapshot: DefinitionSnapshot): void {
-      const label = labelOf(server, pin.kind, pin.name)
+      const label = pinLabel(server, pin.kind, pin.name)
       if (!once('changed', label, snapshot.hash)) return
       const count = (counts.get(label) ?? 0) + 1
       counts.set(label, count)
-      if (count > maxChanges) return
+      if (count > maxLoggedChanges) return
       const facts = {
         server,
         definition: visible(label),
         diff: summarizeChanges(latestApproval(pin)?.definition, snapshot.definition),
       }
-      const more = count === maxChanges ? '. Further changes to it are not logged' : ''
+      const more = count === maxLoggedChanges ? '. Further changes to it are not logged' : ''
       log.warn(
         facts,
         `definition differs from the approved one: ${effect}; run \`toolway pins show ${visible(label)}\` for details${more}`,

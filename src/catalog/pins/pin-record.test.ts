@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { ServerConfig } from '../../config/schema.ts'
-import { originOf } from './pin-record.ts'
+import { serverOrigin } from './pin-record.ts'
 
 test('B6: a secret in the path of a URL is neither described nor kept, and two of them still differ', () => {
-  const at = (url: string) => originOf({ transport: 'http', url } as ServerConfig)
+  const at = (url: string) => serverOrigin({ transport: 'http', url } as ServerConfig)
   const [one, other] = ['Zk3vQ9xLm2Rt7Wp5', 'Yb8Nc4Hd6Jf1Gs0K'].map((secret) => at(`https://x.test:8/s/${secret}/mcp`))
   expect(one?.text).toBe('https://x.test:8/s/[redacted]/mcp')
   expect(other?.hash).not.toBe(one?.hash)

@@ -7,13 +7,13 @@ import { isRandom } from '../../core/secret-name.ts'
 export const pinKinds = ['tool', 'prompt', 'instructions'] as const
 export type PinKind = (typeof pinKinds)[number]
 
-const time = z.number().nonnegative()
-const hash = z.string().regex(/^[0-9a-f]{64}$/)
+const timeSchema = z.number().nonnegative()
+const hashSchema = z.string().regex(/^[0-9a-f]{64}$/)
 
-const snapshot = z.object({
-  hash,
+const snapshotSchema = z.object({
+  hash: hashSchema,
   /** When the definition was first seen. In an approval, the time of the approval. */
-  at: time,
+  at: timeSchema,
   /** A truncated copy of the definition, for people to compare. */
   definition: z.record(z.string(), z.unknown()).optional(),
   /** The scanner's findings, whether any of them has high severity, and the scanner version. */
@@ -21,53 +21,53 @@ const snapshot = z.object({
   high: z.boolean(),
   scanner: z.number(),
 })
-const approval = snapshot.extend({ by: z.enum(['first sight', 'operator']) })
+const approvalSchema = snapshotSchema.extend({ by: z.enum(['first sight', 'operator']) })
 
-export const blockSchema = z.object({ hash, at: time })
+export const blockSchema = z.object({ hash: hashSchema, at: timeSchema })
 
 export const pinSchema = z.object({
   kind: z.enum(pinKinds),
   name: z.string(),
   /** The first sight, if there was one, then operators' approvals, oldest first. */
-  approved: z.array(approval),
-  pending: z.array(snapshot),
-  seen: z.object({ hash, at: time }),
+  approved: z.array(approvalSchema),
+  pending: z.array(snapshotSchema),
+  seen: z.object({ hash: hashSchema, at: timeSchema }),
   /** Definitions that an operator blocked: they must not be used until an operator approves them. */
   blocked: z.array(blockSchema).optional(),
 })
 
 export const factsSchema = z.object({
   /** The server's origins, oldest first. */
-  origins: z.array(z.object({ hash: z.string(), text: z.string(), at: time })),
+  origins: z.array(z.object({ hash: z.string(), text: z.string(), at: timeSchema })),
   /** When an operator last approved everything from this server. */
-  acknowledged: time,
+  acknowledged: timeSchema,
   /** When the pins were lost, or 0. Until an operator acknowledges the loss, first sight does not count as approval. */
-  distrusted: time,
+  distrusted: timeSchema,
   /** Whether the first listing is complete, so that further definitions are new. */
   listed: z.boolean(),
 })
 
-export type DefinitionSnapshot = Readonly<z.output<typeof snapshot>>
-export type Approval = Readonly<z.output<typeof approval>>
-export type RecordedOrigin = ServerFacts['origins'][number]
-export type ServerFacts = Readonly<z.output<typeof factsSchema>>
+export type DefinitionSnapshot = Readonly<z.output<typeof snapshotSchema>>
+export type Approval = Readonly<z.output<typeof approvalSchema>>
+export type RecordedOrigin = PinFacts['origins'][number]
+export type PinFacts = Readonly<z.output<typeof factsSchema>>
 export type Pin = Readonly<z.output<typeof pinSchema>>
 
 export interface ServerPins {
   readonly server: string
-  readonly facts: ServerFacts
+  readonly facts: PinFacts
   readonly pins: ReadonlyMap<string, Pin>
 }
 
-export const keyOf = (kind: PinKind, name: string): string => `${kind}:${name}`
+export const pinKey = (kind: PinKind, name: string): string => `${kind}:${name}`
 
-export const trustsFirstSight = ({ distrusted, acknowledged }: ServerFacts): boolean =>
+export const trustsFirstSight = ({ distrusted, acknowledged }: PinFacts): boolean =>
   distrusted === 0 || acknowledged >= distrusted
 
 /** Max operator approvals kept per name: clients may see different variants, and older versions may return. */
 const maxApproved = 8
 /** Max definitions per name that await approval. A server that keeps changing displaces only its own older ones. */
-const maxPending = 4
+const maxPendingDefinitions = 4
 const maxBlocked = 8
 const maxOrigins = 4
 
@@ -82,7 +82,7 @@ export const isBlocked = ({ blocked }: Pin, hash: string): boolean =>
 
 /** Adds a definition that awaits approval, unless the pin has it already. */
 export const addPending = (pin: Pin, snapshot: DefinitionSnapshot): Pin =>
-  snapshotIn(pin, snapshot.hash) ? pin : { ...pin, pending: [...pin.pending, snapshot].slice(-maxPending) }
+  snapshotIn(pin, snapshot.hash) ? pin : { ...pin, pending: [...pin.pending, snapshot].slice(-maxPendingDefinitions) }
 
 /** Records an operator's approval of one of the pin's definitions. */
 export function approveSnapshot(pin: Pin, snapshot: DefinitionSnapshot, at: number): Pin {
@@ -112,22 +112,22 @@ export const addOrigin = (origins: readonly RecordedOrigin[], origin: RecordedOr
 export type ServerOrigin = Omit<RecordedOrigin, 'at'>
 
 /** Programs whose first argument names the package or script that they run. */
-const runners = new Set('npx bunx uvx pipx node deno bun python python3 docker podman uv'.split(' '))
+const runnerPrograms = new Set('npx bunx uvx pipx node deno bun python python3 docker podman uv'.split(' '))
 
 /** A server's origin. Keeps only a hash and the most significant word, because arguments and URLs may hold secrets. */
-export function originOf(config: ServerConfig): ServerOrigin {
+export function serverOrigin(config: ServerConfig): ServerOrigin {
   if (config.transport === 'stdio') {
     const { command, args } = config
     const program = basename(command).replace(/\.(?:exe|cmd)$/i, '')
-    const what = runners.has(program)
+    const what = runnerPrograms.has(program)
       ? args.find((word) => /^[@\w][\w@./:-]*$/.test(word) && !/^(?:run|exec|x)$/.test(word))
       : undefined
-    return { hash: digest(['stdio', command, ...args]), text: [program, what ?? ''].join(' ').trim() }
+    return { hash: originHash(['stdio', command, ...args]), text: [program, what ?? ''].join(' ').trim() }
   }
   const address = URL.canParse(config.url) ? new URL(config.url) : undefined
   const text = address ? address.origin + address.pathname : config.transport
   // Exclude the query, because it may contain a key, and keys are rotated.
-  return { hash: digest([config.transport, text]), text: redactPath(text) }
+  return { hash: originHash([config.transport, text]), text: redactPath(text) }
 }
 
 /** Redacts the parts of a URL's path that look generated, because they may be secrets. Keeps other text as it is. */
@@ -136,5 +136,5 @@ export function redactPath(text: string): string {
   return origin + path.replace(/[^/]+/g, (part) => (isRandom(part) ? '[redacted]' : part))
 }
 
-const digest = (words: readonly string[]): string =>
+const originHash = (words: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 16)

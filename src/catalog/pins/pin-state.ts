@@ -43,7 +43,7 @@ export interface PinState {
   readonly pending: readonly string[]
 }
 
-export function labelOf(server: string, kind: PinKind, name: string): string {
+export function pinLabel(server: string, kind: PinKind, name: string): string {
   if (kind === 'tool') return `${server}.${name}`
   return kind === 'prompt' ? `prompt:${server}.${name}` : `instructions:${server}`
 }
@@ -53,7 +53,7 @@ export function findPin(
   label: string,
 ): { readonly server: string; readonly pin: Pin } | undefined {
   for (const { server, pins } of servers) {
-    for (const pin of pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
+    for (const pin of pins.values()) if (pinLabel(server, pin.kind, pin.name) === label) return { server, pin }
   }
   return undefined
 }
@@ -69,7 +69,7 @@ export function wordOf(pin: Pin, hash: string): PinWord {
   return approval ? 'approved' : pin.approved.length > 0 ? 'changed' : 'new'
 }
 
-export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
+export function pinStateOf(server: string, pin: Pin, mode: PinsMode): PinState {
   const { kind, name, seen, pending } = pin
   const approval = approvalOf(pin, seen.hash)
   const latest = approval ?? latestApproval(pin)
@@ -79,7 +79,7 @@ export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
     server,
     kind,
     name,
-    label: labelOf(server, kind, name),
+    label: pinLabel(server, kind, name),
     state,
     quarantined: (mode === 'quarantine' && state !== 'approved') || (mode === 'warn' && state === 'blocked'),
     hash: seen.hash,
@@ -92,11 +92,11 @@ export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
 }
 
 /** Whether a definition waits for an operator's decision. */
-export const isOpen = ({ state }: PinState): boolean => state !== 'approved' && state !== 'blocked'
+export const awaitsReview = ({ state }: PinState): boolean => state !== 'approved' && state !== 'blocked'
 
 export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
   [...record.pins.values()]
-    .map((pin) => stateOf(record.server, pin, mode))
+    .map((pin) => pinStateOf(record.server, pin, mode))
     .sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0))
 
 /** Whether an operator must check the server as a whole: its origin changed, or its pins were lost. */
@@ -129,7 +129,7 @@ export function reviewPin(server: string, pin: Pin, names: ToolNames): ReviewedD
   const base = latestApproval({ ...pin, approved })
   const review = (snapshot: DefinitionSnapshot, by: Approval['by'] | null): ReviewedDefinition => {
     const { hash, at } = snapshot
-    const findings = findingsIn(snapshot, (definition) => scanAmong(names, { ...pin, server }, definition))
+    const findings = storedFindings(snapshot, (definition) => scanAmong(names, { ...pin, server }, definition))
     const before = base?.hash === hash ? snapshot : base
     const lines = linesWith(findings, before?.definition, snapshot.definition, before !== undefined)
     return { hash, at, state: wordOf(pin, hash), approvedBy: by, current: hash === pin.seen.hash, findings, lines }
@@ -142,9 +142,9 @@ export function reviewPin(server: string, pin: Pin, names: ToolNames): ReviewedD
 }
 
 /** The findings in the stored copy. Long fields are not stored, so the stored flags may name further kinds. */
-function findingsIn(
+function storedFindings(
   { definition, flags, high }: DefinitionSnapshot,
-  scan: (definition: NonNullable<Definition>) => ScanFinding[],
+  scan: (definition: NonNullable<StoredDefinition>) => ScanFinding[],
 ): ScanFinding[] {
   const findings = definition ? scan(definition) : []
   const others = flags.filter((flag) => findings.every(({ kind }) => kind !== flag))
@@ -160,9 +160,14 @@ function findingsIn(
   ]
 }
 
-type Definition = DefinitionSnapshot['definition']
+type StoredDefinition = DefinitionSnapshot['definition']
 
-function linesWith(findings: readonly ScanFinding[], before: Definition, after: Definition, hasBase: boolean) {
+function linesWith(
+  findings: readonly ScanFinding[],
+  before: StoredDefinition,
+  after: StoredDefinition,
+  hasBase: boolean,
+) {
   const placed = placedLines(after)
   const found = placed.map((line) => findings.flatMap((finding, index) => (isIn(finding, line, placed) ? [index] : [])))
   const diff = lineDiff(
@@ -176,10 +181,10 @@ function linesWith(findings: readonly ScanFinding[], before: Definition, after: 
 /** Whether a finding is in a line. Of a text with several lines, those that share words with the excerpt. */
 function isIn({ where, excerpt }: ScanFinding, line: DefinitionLine, all: readonly DefinitionLine[]): boolean {
   if (where === '' || line.where !== where) return false
-  const sought = plain(excerpt.replace(/^…|…$/g, ''))
+  const sought = foldSpaces(excerpt.replace(/^…|…$/g, ''))
   const hidden = sought.includes(escapeStart)
   const shares = ({ text }: DefinitionLine) => {
-    const own = plain(text)
+    const own = foldSpaces(text)
     // The excerpt of a hidden character also quotes the text around it, which may be in other lines.
     if (hidden) return own.includes(escapeStart)
     const words = own.split(' ')
@@ -194,4 +199,4 @@ function isIn({ where, excerpt }: ScanFinding, line: DefinitionLine, all: readon
 const escapeStart = '\\u{'
 /** How many words in a row a line must share with an excerpt. */
 const phrase = 3
-const plain = (text: string) => text.toLowerCase().replace(/\s+/g, ' ').trim()
+const foldSpaces = (text: string) => text.toLowerCase().replace(/\s+/g, ' ').trim()

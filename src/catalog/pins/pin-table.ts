@@ -13,22 +13,22 @@ import {
   addPending,
   type DefinitionSnapshot,
   factsSchema,
-  keyOf,
   type Pin,
+  type PinFacts,
   type PinKind,
+  pinKey,
   pinSchema,
-  type ServerFacts,
   type ServerPins,
 } from './pin-record.ts'
 
 /** Other versions leave the file unchanged, so change this with each change of the format. */
-const version = 1
+const pinsVersion = 1
 
 /**
  * Each row is a pin, the facts about a server (kind `server`), or the time of a loss (kind `lost`): of the file of
  * Toolway 0.2 with this name, or of everything. A row's revision is higher than that of all rows written before.
  */
-const schema = `
+const pinsSchema = `
   CREATE TABLE pins (server TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
     value TEXT NOT NULL, PRIMARY KEY (server, kind, name));
   CREATE INDEX pins_revision ON pins (revision)`
@@ -38,11 +38,11 @@ const upsert = `
   ON CONFLICT DO UPDATE SET revision = excluded.revision, value = excluded.value`
 
 /** How often changes are saved and those of other processes are read. */
-const syncMs = 500
+const pinsSyncMs = 500
 /** The delay after a failure. The disk may be full for a while. */
-const retryMs = 10_000
+const pinsRetryMs = 10_000
 /** How long to wait for another process that is writing. Writes take milliseconds. */
-const busyMs = 1_000
+const pinsBusyMs = 1_000
 /** Max characters stored per server. What exceeds them is stored without copies of definitions. */
 const maxServerLength = 16 * 1_048_576
 
@@ -62,7 +62,7 @@ export interface PinTableOptions {
 export class StoredPins implements ServerPins {
   readonly server: string
   readonly pins = new Map<string, Pin>()
-  facts: ServerFacts
+  facts: PinFacts
   /** Incremented by decisions, here or in other processes, but not when a definition is seen. */
   generation = 0
   /** Whether an operator has ever blocked one of its definitions. */
@@ -76,26 +76,26 @@ export class StoredPins implements ServerPins {
   }
 
   set(pin: Pin): void {
-    this.pins.set(keyOf(pin.kind, pin.name), pin)
+    this.pins.set(pinKey(pin.kind, pin.name), pin)
     this.hasBlocks ||= pin.blocked !== undefined
   }
 
   pin(kind: PinKind, name: string): Pin | undefined {
-    return this.pins.get(keyOf(kind, name))
+    return this.pins.get(pinKey(kind, name))
   }
 
   /** Notes the length of a pin's row. Returns that of all rows. */
   measure({ kind, name }: Pin, text: string): number {
-    const key = keyOf(kind, name)
+    const key = pinKey(kind, name)
     this.#length += text.length - (this.#lengths.get(key) ?? 0)
     this.#lengths.set(key, text.length)
     return this.#length
   }
 }
 
-type Kind = PinKind | 'server' | 'lost'
+type RowKind = PinKind | 'server' | 'lost'
 
-const rowKey = (server: string, kind: Kind, name = ''): string => JSON.stringify([server, kind, name])
+const rowKey = (server: string, kind: RowKind, name = ''): string => JSON.stringify([server, kind, name])
 
 /**
  * The pins of all servers, in memory and in a table that several processes share. What is seen is saved soon, and what
@@ -120,9 +120,9 @@ export class PinTable implements Disposable {
     const mayHavePins = holdsFiles(pinsFolder(options.folder))
     this.#file = openSqliteFile({
       path,
-      version,
+      version: pinsVersion,
       keepsOtherVersions: true,
-      busyMs,
+      busyMs: pinsBusyMs,
       create: (database) => this.#create(database),
       prepare: () => this.#opened(),
       say: (trouble) => this.#report(trouble),
@@ -147,7 +147,7 @@ export class PinTable implements Disposable {
     this.#unsaved.add(rowKey(server, pin.kind, pin.name))
   }
 
-  putFacts(server: string, facts: Partial<ServerFacts>): void {
+  putFacts(server: string, facts: Partial<PinFacts>): void {
     const stored = this.of(server)
     stored.facts = { ...stored.facts, ...facts }
     this.#unsaved.add(rowKey(server, 'server'))
@@ -197,7 +197,7 @@ export class PinTable implements Disposable {
 
   /** Keeps the pins in sync until the table is disposed of. */
   watch(): void {
-    this.#timer = this.#options.clock.after(this.#trouble ? retryMs : syncMs, () => {
+    this.#timer = this.#options.clock.after(this.#trouble ? pinsRetryMs : pinsSyncMs, () => {
       this.sync()
       this.watch()
     })
@@ -220,7 +220,7 @@ export class PinTable implements Disposable {
         run()
         const save = database.prepare(upsert)
         for (const key of this.#unsaved) {
-          const [server, kind, name] = jsonValue(key) as [string, Kind, string]
+          const [server, kind, name] = jsonValue(key) as [string, RowKind, string]
           save.run(server, kind, name, this.#revision + 1, this.#rowText(server, kind, name))
         }
       }),
@@ -231,7 +231,7 @@ export class PinTable implements Disposable {
     return true
   }
 
-  #rowText(server: string, kind: Kind, name: string): string {
+  #rowText(server: string, kind: RowKind, name: string): string {
     if (kind === 'lost') return String(this.#lost.get(server))
     const stored = this.of(server)
     if (kind === 'server') return JSON.stringify(stored.facts)
@@ -246,13 +246,13 @@ export class PinTable implements Disposable {
   #load(database: DatabaseSync): void {
     const rows = database.prepare('SELECT * FROM pins WHERE revision > ? ORDER BY revision').iterate(this.#revision)
     for (const { server, kind, name, value, revision } of rows) {
-      this.#read(server as string, kind as Kind, name as string, value as string)
+      this.#read(server as string, kind as RowKind, name as string, value as string)
       this.#revision = revision as number
     }
   }
 
   /** Applies a row that another process wrote. It wins; definitions that only this process has seen await approval. */
-  #read(server: string, kind: Kind, name: string, value: string): void {
+  #read(server: string, kind: RowKind, name: string, value: string): void {
     const isUnsaved = this.#unsaved.delete(rowKey(server, kind, name))
     if (kind === 'lost') return void this.#lost.set(server, Number(value))
     const stored = this.of(server)
@@ -286,7 +286,7 @@ export class PinTable implements Disposable {
   /** Fills a new file: with the pins of earlier versions, or, if a damaged file was moved aside, with a note of the loss. */
   #create(database: DatabaseSync): void {
     const { folder, clock, log } = this.#options
-    database.exec(schema)
+    database.exec(pinsSchema)
     const save = database.prepare(upsert)
     const replaces = this.#trouble?.aside !== undefined
     this.#trouble = undefined

@@ -4,7 +4,7 @@ import { entryOf } from '../../core/call.fixture.ts'
 import type { Entry } from '../../core/entry.ts'
 import { builtInSources } from '../../core/source.ts'
 import type { Pin } from './pin-record.ts'
-import { isOpen } from './pin-state.ts'
+import { awaitsReview } from './pin-state.ts'
 import { PinTable } from './pin-table.ts'
 import { pinsPlace, toolEntry } from './pins.fixture.ts'
 import { type ListedServer, readPins } from './pins.ts'
@@ -139,7 +139,7 @@ describe('B5: pinned definitions', () => {
     const entry = toolEntry('read', poisoned)
     expect(pins.check(entry)).toMatchObject({ usable: false, state: { state: 'flagged', flags: ['secrecy'] } })
     expect(pins.denialOf(entry)?.reason).toContain('the scanner flagged it (secrecy)')
-    expect(pins.list().filter(isOpen)).toMatchObject([{ label: 'files.read', state: 'flagged', changed: [] }])
+    expect(pins.list().filter(awaitsReview)).toMatchObject([{ label: 'files.read', state: 'flagged', changed: [] }])
     await pins.approve({ server: 'files' })
     expect(pins.check({ ...entry })).toMatchObject({ usable: true, state: { state: 'approved', flags: ['secrecy'] } })
     await pins.block('files.read', pins.list()[0]?.hash ?? '')

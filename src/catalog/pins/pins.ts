@@ -45,13 +45,13 @@ export interface ListedServer extends Pick<Source, 'name' | 'entries'> {
   kinds(): ReadonlyMap<string, Pick<Source, 'entries'>>
 }
 
-interface Known {
+interface KnownDefinition {
   readonly look: PinnedDefinition
   readonly generation: number
   readonly pinned: Pinned
 }
 
-const free: Pinned = { usable: true }
+const alwaysUsable: Pinned = { usable: true }
 
 /** Servers' approved definitions: the first one seen for each name, and those that an operator approved later. */
 export class Pins implements AsyncDisposable {
@@ -64,8 +64,8 @@ export class Pins implements AsyncDisposable {
   readonly #table: PinTable | undefined
   readonly #evaluator: PinEvaluator | undefined
   readonly #unpinnedFlags: (entry: Entry) => readonly string[]
-  readonly #known = new WeakMap<Entry, Known>()
-  readonly #instructions = new Map<string, Known>()
+  readonly #known = new WeakMap<Entry, KnownDefinition>()
+  readonly #instructions = new Map<string, KnownDefinition>()
   #configured: ReadonlyMap<string, ServerOrigin> | undefined
   #toolNames: ToolNames | undefined
   #changed: Set<string> | undefined
@@ -123,7 +123,7 @@ export class Pins implements AsyncDisposable {
 
   /** Compares an entry with its pin. Called for every decision, so it does more than a lookup only the first time. */
   check(entry: Entry): Pinned {
-    if (!this.#table || !isPinned(entry)) return free
+    if (!this.#table || !isPinned(entry)) return alwaysUsable
     const before = this.#known.get(entry)
     if (before?.generation === this.#table.of(entry.server).generation) return before.pinned
     const look = before?.look ?? pinnedDefinitionOf(entry.verbatim ?? entry.definition)
@@ -134,7 +134,7 @@ export class Pins implements AsyncDisposable {
 
   /** Compares a server's instructions with their pin. Empty instructions are always usable. */
   checkServer(server: string, instructions: string): Pinned {
-    if (!this.#table || instructions === '' || builtInSources.includes(server)) return free
+    if (!this.#table || instructions === '' || builtInSources.includes(server)) return alwaysUsable
     const last = this.#instructions.get(server)
     const before = last?.look.part.instructions === instructions ? last : undefined
     if (before?.generation === this.#table.of(server).generation) return before.pinned
@@ -144,9 +144,9 @@ export class Pins implements AsyncDisposable {
     return known.pinned
   }
 
-  #evaluate(subject: PinSubject, look: PinnedDefinition): Known {
+  #evaluate(subject: PinSubject, look: PinnedDefinition): KnownDefinition {
     const generation = this.#table?.of(subject.server).generation ?? 0
-    return { look, generation, pinned: this.#evaluator?.evaluate(subject, look) ?? free }
+    return { look, generation, pinned: this.#evaluator?.evaluate(subject, look) ?? alwaysUsable }
   }
 
   /** Checks everything that a server lists. After its first listing with entries, further ones are new. */
@@ -303,7 +303,7 @@ export function readPins({ folder, mode, clock, log }: PinsOptions) {
     names: () => toolNamesIn(ordered),
     states: ordered.flatMap((record) => statesOf(record, mode)),
     /** Servers that need an operator's attention as a whole. */
-    notes: ordered.filter(isUnacknowledged).map(noteOf),
+    notes: ordered.filter(isUnacknowledged).map(serverNote),
     find: (label: string) => findPin(ordered, label),
     /** Approves definitions on disk. A running gateway applies the approval within a second. */
     async approve(selection: Selection): Promise<readonly Approved[]> {
@@ -314,7 +314,7 @@ export function readPins({ folder, mode, clock, log }: PinsOptions) {
   }
 }
 
-function noteOf({ server, facts: { origins, distrusted, acknowledged } }: ServerPins): ServerNote {
+function serverNote({ server, facts: { origins, distrusted, acknowledged } }: ServerPins): ServerNote {
   const [from, to] = origins.slice(-2)
   const moved = from && to && to.at > acknowledged ? { from, to } : undefined
   return { server, moved, lostAt: distrusted > acknowledged ? distrusted : undefined }

@@ -53,10 +53,10 @@ export function excerptOf(text: string, at = 0, length = 0): string {
       .toWellFormed()
       .replace(/[ \t\r\n]+/g, ' '),
   )
-  return `${from > 0 ? '…' : ''}${middle.slice(0, maxLength)}${to < text.length || middle.length > maxLength ? '…' : ''}`
+  return `${from > 0 ? '…' : ''}${middle.slice(0, maxExcerpt)}${to < text.length || middle.length > maxExcerpt ? '…' : ''}`
 }
 
 const before = 30
 const after = 30
 const maxMatch = 80
-const maxLength = 200
+const maxExcerpt = 200

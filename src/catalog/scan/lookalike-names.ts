@@ -1,6 +1,6 @@
 import { skeletonOf, spellingOf } from '../../lib/characters.ts'
 
-interface Known {
+interface KnownName {
   readonly server: string
   readonly spelling: string
   readonly label: string
@@ -16,15 +16,15 @@ const maxOfOne = 16
  * separators and case, unless the description is a copy of the other one.
  */
 export class ToolNames {
-  readonly #names = new Map<string, Known[]>()
-  readonly #qualified = new Map<string, Known[]>()
+  readonly #names = new Map<string, KnownName[]>()
+  readonly #qualified = new Map<string, KnownName[]>()
   readonly #offered = new Map<string, ReadonlySet<string>>()
 
   add(server: string, name: string, description: unknown = ''): void {
     const label = `${server}.${name}`
     const known = { server, label, description: typeof description === 'string' ? description : '' }
-    add(this.#names, skeletonOf(name), { ...known, spelling: spellingOf(name) })
-    add(this.#qualified, skeletonOf(label), { ...known, spelling: spellingOf(label) })
+    addName(this.#names, skeletonOf(name), { ...known, spelling: spellingOf(name) })
+    addName(this.#qualified, skeletonOf(label), { ...known, spelling: spellingOf(label) })
   }
 
   /** Notes what a server lists, before its names are added one by one. */
@@ -36,11 +36,11 @@ export class ToolNames {
   resembling(server: string, name: string, description: unknown = ''): string | undefined {
     const skeleton = skeletonOf(name)
     const spelling = spellingOf(name)
-    const isOther = (known: Known) => known.server !== server
-    const isOwn = (known: Known) => known.server === server && known.spelling === spelling
+    const isOther = (known: KnownName) => known.server !== server
+    const isOwn = (known: KnownName) => known.server === server && known.spelling === spelling
     const list = this.#names.get(skeleton) ?? []
     const earlier = list.slice(0, (list.findIndex(isOwn) + 1 || list.length + 1) - 1).filter(isOther)
-    const isCopy = (known: Known) => isCopied(known.description, description)
+    const isCopy = (known: KnownName) => isCopied(known.description, description)
     // If it has the same name as the tool that was there first, that is no disguise.
     const similar = earlier[0]?.spelling === spelling ? earlier.find(isCopy) : earlier[0]
     return (similar ?? this.#qualified.get(skeleton)?.find(isOther))?.label
@@ -58,13 +58,13 @@ export class ToolNames {
 /** Whether two descriptions have nearly the same words. Equal ones are two instances of the same server. */
 function isCopied(first: string, second: unknown): boolean {
   if (typeof second !== 'string' || first === second) return false
-  const [a, b] = [wordsOf(first), wordsOf(second)]
-  return a.size >= minWords && a.intersection(b).size >= shared * Math.max(a.size, b.size)
+  const [a, b] = [descriptionWords(first), descriptionWords(second)]
+  return a.size >= minWords && a.intersection(b).size >= copiedShare * Math.max(a.size, b.size)
 }
 
 const minWords = 4
-const shared = 0.8
-const wordsOf = (text: string): Set<string> =>
+const copiedShare = 0.8
+const descriptionWords = (text: string): Set<string> =>
   new Set(
     text
       .slice(0, 2_000)
@@ -72,7 +72,7 @@ const wordsOf = (text: string): Set<string> =>
       .match(/[\p{L}\p{N}]+/gu),
   )
 
-function add(names: Map<string, Known[]>, skeleton: string, known: Known): void {
+function addName(names: Map<string, KnownName[]>, skeleton: string, known: KnownName): void {
   const list = names.get(skeleton)
   if (!list) names.set(skeleton, [known])
   else if (

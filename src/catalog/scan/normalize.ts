@@ -1,24 +1,24 @@
 import { latinFor, lookalikes } from '../../lib/characters.ts'
 
 const ignorable = /\p{Default_Ignorable_Code_Point}|[\0-\x08\x0e-\x1f\x7f-\x9f]/gu
-const ascii = /^[\x00-\x7f]*$/
-const words = /[\p{L}\p{M}]+/gu
+const asciiText = /^[\x00-\x7f]*$/
+const letterRuns = /[\p{L}\p{M}]+/gu
 const latin = /\p{sc=Latn}/u
-const foreign = /(?=\p{L})\P{sc=Latn}/u
+const foreignLetter = /(?=\p{L})\P{sc=Latn}/u
 
 /** Undoes disguises in text: compatibility forms, hidden characters, look-alikes of Latin letters, and case. */
 export function fold(text: string): string {
-  if (ascii.test(text)) return text.toLowerCase()
-  return unmixed(text.normalize('NFKC').replace(ignorable, ''))
+  if (asciiText.test(text)) return text.toLowerCase()
+  return latinizeMixed(text.normalize('NFKC').replace(ignorable, ''))
     .replace(/[\u2018\u2019\u201b\u2032]/g, "'")
     .toLowerCase()
 }
 
 export function mixedWord(text: string): { readonly word: string; readonly at: number } | undefined {
-  if (ascii.test(text) || !lookalikes.test(text)) return undefined
-  for (const { 0: word, index } of text.matchAll(words)) {
+  if (asciiText.test(text) || !lookalikes.test(text)) return undefined
+  for (const { 0: word, index } of text.matchAll(letterRuns)) {
     // Turkish and others have letters of the Latin script that are also look-alikes, such as ı.
-    if (isMixed(word) && foreign.test(word)) return { word, at: index }
+    if (isMixed(word) && foreignLetter.test(word)) return { word, at: index }
   }
   return undefined
 }
@@ -26,56 +26,56 @@ export function mixedWord(text: string): { readonly word: string; readonly at: n
 const isMixed = (word: string): boolean => word.length > 2 && lookalikes.test(word) && latin.test(word)
 
 // Replaces look-alikes of Latin letters, but only in words that mix scripts: genuine Cyrillic and Greek stay unchanged.
-const unmixed = (text: string): string =>
-  lookalikes.test(text) ? text.replace(words, (word) => (isMixed(word) ? latinFor(word) : word)) : text
+const latinizeMixed = (text: string): string =>
+  lookalikes.test(text) ? text.replace(letterRuns, (word) => (isMixed(word) ? latinFor(word) : word)) : text
 
-const digits = '0134578@$!'
-const letters = 'oieastbasi'
-const marked = /(?<![a-z0-9@$!.:/_-])[a-z0-9@$!]{2,24}(?![a-z0-9@$!_/-])/g
+const leetDigits = '0134578@$!'
+const leetLetters = 'oieastbasi'
+const leetWord = /(?<![a-z0-9@$!.:/_-])[a-z0-9@$!]{2,24}(?![a-z0-9@$!_/-])/g
 const leet = /^(?=.*[a-z]).*[0134578@$]/
 const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
 
 /** Other readings of folded text: leetspeak as letters, and spaced-out letters joined. Most strings have none. */
-export function readings(folded: string): string[] {
+export function otherReadings(folded: string): string[] {
   const others: string[] = []
-  const unleet = folded.replace(marked, (word) =>
-    leet.test(word) ? word.replace(/[0134578@$!]/g, (sign) => letters[digits.indexOf(sign)] as string) : word,
+  const unleet = folded.replace(leetWord, (word) =>
+    leet.test(word) ? word.replace(/[0134578@$!]/g, (sign) => leetLetters[leetDigits.indexOf(sign)] as string) : word,
   )
   if (unleet !== folded) others.push(unleet)
-  const together = joined(folded)
+  const together = joinLetters(folded)
   if (together !== folded) others.push(together)
   return others
 }
 
 /** Joins spaced-out letters. Words are separated by one space, or by two if the letters are separated by spaces. */
-const joined = (folded: string): string =>
+const joinLetters = (folded: string): string =>
   folded.replace(apart, (run) =>
     /[.\-_*]/.test(run) ? run.replace(/[.\-_*]/g, '') : run.replace(/ (?! )(?<! {2})/g, '').replace(/ {2,}/g, ' '),
   )
 
-const base64 = /(?<![\w+/-])[\w+/-]{16,}={0,2}(?![\w+/=])/g
-const hex = /(?<![\w])(?:0x)?((?:[0-9a-f]{2}){12,})(?!\w)/gi
+const base64Run = /(?<![\w+/-])[\w+/-]{16,}={0,2}(?![\w+/=])/g
+const hexRun = /(?<![\w])(?:0x)?((?:[0-9a-f]{2}){12,})(?!\w)/gi
 const percent = /(?:%[0-9a-f]{2}){4,}/gi
 const entity = /&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi
-const escapes = /\\(?:u\{?([0-9a-f]{2,6})\}?|x([0-9a-f]{2}))/gi
+const unicodeEscape = /\\(?:u\{?([0-9a-f]{2,6})\}?|x([0-9a-f]{2}))/gi
 
 /** A quick test before `decodedIn`: encoded text has long unbroken runs, or characters that prose does not have. */
 const unbroken = /[\w+/=-]{16}|%[0-9a-f]{2}%|&#|\\[ux]/i
 
 /** Whether decoded bytes are text. Those of numbers and hashes are not. */
-const isText = (text: string): boolean => text.length >= 8 && !/[\ufffd\0-\x08\x0e-\x1f\x7f]/.test(text)
+const isDecodedText = (text: string): boolean => text.length >= 8 && !/[\ufffd\0-\x08\x0e-\x1f\x7f]/.test(text)
 
 /** The texts that a string contains in encoded form (base64, hex, percent encoding, entities, escapes), also twice. */
 export function decodedIn(text: string): string[] {
   if (!unbroken.test(text)) return []
-  const runs = [...text.matchAll(base64)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))
-  const numbers = [...text.matchAll(hex)].map(([, digits = '']) => Buffer.from(digits, 'hex').toString('utf8'))
-  const found = [...runs, ...numbers].filter(isText)
+  const runs = [...text.matchAll(base64Run)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))
+  const numbers = [...text.matchAll(hexRun)].map(([, digits = '']) => Buffer.from(digits, 'hex').toString('utf8'))
+  const found = [...runs, ...numbers].filter(isDecodedText)
   if (text.includes('%')) {
     for (const [run] of text.matchAll(percent)) found.push(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
   }
   // Entities and escapes encode single letters within other text, so decode the text as a whole.
-  for (const pattern of [entity, escapes]) {
+  for (const pattern of [entity, unicodeEscape]) {
     if ((text.match(pattern)?.length ?? 0) < 6) continue
     found.push(
       text.replace(pattern, (_, first?: string, second?: string) => {
@@ -137,11 +137,11 @@ const standIns: readonly StandIn[] = [
 ]
 
 /** Quoted examples of what a tool detects. They are removed before scanning, because they are not instructions. */
-const mentioned =
+const quotedExample =
   /\b(?:such as|like|e\.g\.|for example|for instance|phrases?|attempts? to)[:,]? ["“«][^"”»\n]{0,200}["”»]/g
 
 /** Questions about the text that a tool examines. They are removed, because they are not instructions to a model. */
-const asked = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
+const questionAboutText = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
 
 export interface Sentence {
   readonly text: string
@@ -150,31 +150,32 @@ export interface Sentence {
 }
 
 export function sentencesOf(folded: string): Sentence[] {
-  let text = /["“«]/.test(folded) ? folded.replace(mentioned, ' ') : folded
-  if (text.includes('?')) text = text.replace(asked, ' ')
+  let text = /["“«]/.test(folded) ? folded.replace(quotedExample, ' ') : folded
+  if (text.includes('?')) text = text.replace(questionAboutText, ' ')
   return text
     .split(/(?<=[.!?;])\s+|(?<=[。！？；])|\n+|\s-\s/)
-    .map(oneLine)
+    .map(squeezeSpaces)
     .filter((sentence) => sentence.length > 5)
-    .flatMap(pieces)
-    .map((sentence) => ({ text: sentence, code: codeOf(sentence) }))
+    .flatMap(overlappingPieces)
+    .map((sentence) => ({ text: sentence, code: withStandIns(sentence) }))
 }
 
-const oneLine = (text: string): string => text.replace(/[\s*]+/g, ' ').trim()
+const squeezeSpaces = (text: string): string => text.replace(/[\s*]+/g, ' ').trim()
 
-function codeOf(sentence: string): string {
+function withStandIns(sentence: string): string {
   let code = sentence
   for (const [name, sign, pattern] of standIns) if (sign.test(code)) code = code.replace(pattern, name)
-  return code === sentence ? code : oneLine(code)
+  return code === sentence ? code : squeezeSpaces(code)
 }
 
 /** Max length of a sentence. Legitimate sentences are shorter; longer ones are scanned in overlapping pieces. */
 const maxSentence = 1_000
-const overlap = 200
+const pieceOverlap = 200
 
-function pieces(sentence: string): string[] {
+function overlappingPieces(sentence: string): string[] {
   if (sentence.length <= maxSentence) return [sentence]
   const found: string[] = []
-  for (let at = 0; at < sentence.length; at += maxSentence - overlap) found.push(sentence.slice(at, at + maxSentence))
+  for (let at = 0; at < sentence.length; at += maxSentence - pieceOverlap)
+    found.push(sentence.slice(at, at + maxSentence))
   return found
 }

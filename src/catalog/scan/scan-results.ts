@@ -28,7 +28,7 @@ export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; re
     const kinds = [...new Set(findings.map(({ kind }) => kind))]
     tell(call, findings, kinds)
     const text = result.body.bytes.toString('utf8')
-    const body = Json.raw<ResultBody>(marked(mode === 'strip' ? stripped(text) : text, findings))
+    const body = Json.raw<ResultBody>(markResult(mode === 'strip' ? stripHidden(text) : text, findings))
     const { plain: _, ...rest } = result
     return { ...rest, body, findings: kinds } satisfies Result
   }
@@ -43,12 +43,12 @@ export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; re
   }
 }
 
-const anyString = /"(?:[^"\\]|\\.)*"/gs
+const jsonString = /"(?:[^"\\]|\\.)*"/gs
 const suspicious = /[^\x20-\x7e]|\\[urbf]/
 
 /** Removes hidden characters from the strings in JSON text. Edits the text itself, because numbers must not change. */
-const stripped = (json: string): string =>
-  json.replace(anyString, (token) => {
+const stripHidden = (json: string): string =>
+  json.replace(jsonString, (token) => {
     if (!suspicious.test(token)) return token
     const text = jsonValue(token) as string
     const clean = withoutHidden(text, 'kept')
@@ -56,7 +56,7 @@ const stripped = (json: string): string =>
   })
 
 /** Adds the findings to a result's `_meta`. Leaves all other bytes unchanged. */
-function marked(json: string, findings: readonly ScanFinding[]): Buffer {
+function markResult(json: string, findings: readonly ScanFinding[]): Buffer {
   const bytes = Buffer.from(json)
   const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))
   const mark = JSON.stringify(shown)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Definition } from '../../core/entry.ts'
 import { createItem, type Item } from '../snapshot.ts'
-import { best, SearchIndex } from './search-index.ts'
+import { bestCandidates, SearchIndex } from './search-index.ts'
 import { stem, tokens } from './tokenizer.ts'
 
 const itemOf = (definition: Definition, server = 's'): Item => {
@@ -195,7 +195,7 @@ test('B4: the best matches are the first ones of a full sort', () => {
     fc.property(fc.array(fc.nat(20)), fc.nat(30), (values, limit) => {
       const order = (a: number, b: number) => (values[b] as number) - (values[a] as number) || a - b
       const all = [...values.keys()]
-      expect(best(all, limit, order)).toEqual([...all].sort(order).slice(0, limit))
+      expect(bestCandidates(all, limit, order)).toEqual([...all].sort(order).slice(0, limit))
     }),
   )
 })

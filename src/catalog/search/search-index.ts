@@ -47,7 +47,7 @@ export class SearchIndex {
   /** The matching tools, best first. Ties keep the order of the list passed to `update`. */
   search(query: string, { limit, among, server }: SearchQuery) {
     const ranks = this.#ranks
-    const steps = stepsOf(query)
+    const steps = taskSteps(query)
     const whole = this.#score([...new Set(steps.flat())])
     const mask = this.#maskOf(among)
     const ofServer = (place: number) => server === undefined || this.#items[place]?.entry.server === server
@@ -55,7 +55,10 @@ export class SearchIndex {
     const scores = steps.length > 1 ? this.#stepScores(steps, whole.scores, found) : whole.scores
     const order = (a: number, b: number) =>
       (scores[b] as number) - (scores[a] as number) || (ranks[a] as number) - (ranks[b] as number)
-    return { items: best(found, limit, order).map((place) => this.#items[place] as Item), total: found.length }
+    return {
+      items: bestCandidates(found, limit, order).map((place) => this.#items[place] as Item),
+      total: found.length,
+    }
   }
 
   #score(words: readonly string[]) {
@@ -103,7 +106,7 @@ function highest(scores: Float64Array, places: readonly number[]): number {
 }
 
 /** The best `limit` candidates in order. Does not sort the others: most are worse than all that are kept. */
-export function best(
+export function bestCandidates(
   candidates: Iterable<number>,
   limit: number,
   compare: (a: number, b: number) => number,
@@ -123,17 +126,17 @@ const border =
   /(?<=[.?!;])\s+|(?<=[。？！；])\s*|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
 
 const maxQuery = 4_000
-const maxSteps = 12
+const maxTaskSteps = 12
 
 /** The words of a task by step, without duplicates within a step; empty steps are dropped. */
-function stepsOf(task: string): readonly (readonly string[])[] {
+function taskSteps(task: string): readonly (readonly string[])[] {
   const steps = task
     .slice(0, maxQuery)
     .split(border)
     .map((step) => [...new Set(tokens(step))])
     .filter((words) => words.length > 0)
-  if (steps.length <= maxSteps) return steps
-  return [...steps.slice(0, maxSteps - 1), [...new Set(steps.slice(maxSteps - 1).flat())]]
+  if (steps.length <= maxTaskSteps) return steps
+  return [...steps.slice(0, maxTaskSteps - 1), [...new Set(steps.slice(maxTaskSteps - 1).flat())]]
 }
 
 /** The tools that contain a word, and the word's weight in each of them. */
@@ -147,7 +150,7 @@ class Postings {
   readonly #postings = new Map<string, Posting>()
 
   add(place: number, entry: Entry): void {
-    for (const [word, weight] of wordsOf(entry)) {
+    for (const [word, weight] of entryWords(entry)) {
       const known = this.#postings.get(word)
       if (known) {
         known.places.push(place)
@@ -158,11 +161,11 @@ class Postings {
 
   remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void {
     const places = new Set(gone.map(({ place }) => place))
-    const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
+    const words = new Set(gone.flatMap(({ entry }) => [...entryWords(entry).keys()]))
     // Remove all tools together, so that each posting list is scanned only once.
     for (const word of words) {
       const posting = this.#postings.get(word) as Posting
-      without(posting, places)
+      removePlaces(posting, places)
       if (posting.places.length === 0) this.#postings.delete(word)
     }
   }
@@ -186,7 +189,7 @@ class Postings {
   }
 }
 
-function without({ places, weights }: Posting, gone: ReadonlySet<number>): void {
+function removePlaces({ places, weights }: Posting, gone: ReadonlySet<number>): void {
   let kept = 0
   for (let at = 0; at < places.length; at++) {
     if (gone.has(places[at] as number)) continue
@@ -201,7 +204,7 @@ function without({ places, weights }: Posting, gone: ReadonlySet<number>): void 
 type Words = ReadonlyMap<string, number>
 
 /** Field weights. Names count most, because they are chosen with care; parameter descriptions count least. */
-const weights = { name: 3, server: 1, title: 2, description: 2, parameter: 2, explanation: 1, value: 2 } as const
+const fieldWeights = { name: 3, server: 1, title: 2, description: 2, parameter: 2, explanation: 1, value: 2 } as const
 
 /** The weighted count at which a word reaches half of its maximum score (BM25's k1). */
 const saturation = 2
@@ -212,13 +215,13 @@ const usualLength = 50
 
 const knownWords = new WeakMap<Definition, Words>()
 
-function wordsOf(entry: Entry): Words {
-  const known = knownWords.get(entry.definition) ?? weigh(entry)
+function entryWords(entry: Entry): Words {
+  const known = knownWords.get(entry.definition) ?? weighWords(entry)
   knownWords.set(entry.definition, known)
   return known
 }
 
-function weigh({ server, name, definition }: Entry): Words {
+function weighWords({ server, name, definition }: Entry): Words {
   const counts = new Map<string, number>()
   let length = 0
   const add = (text: unknown, weight: number) => {
@@ -228,10 +231,10 @@ function weigh({ server, name, definition }: Entry): Words {
       length += weight
     }
   }
-  add(name, weights.name)
-  add(server, weights.server)
-  add(definition.title, weights.title)
-  add(definition.description, weights.description)
+  add(name, fieldWeights.name)
+  add(server, fieldWeights.server)
+  add(definition.title, fieldWeights.title)
+  add(definition.description, fieldWeights.description)
   addParameters(definition.inputSchema, add, 0)
   const half = saturation * (1 - lengthPenalty + (lengthPenalty * length) / usualLength)
   for (const [word, count] of counts) counts.set(word, count / (count + half))
@@ -239,20 +242,21 @@ function weigh({ server, name, definition }: Entry): Words {
 }
 
 /** Limits for the depth and size of schemas, which come from servers. */
-const maxDepth = 3
+const maxSchemaDepth = 3
 const maxParameters = 100
-const maxValues = 50
+const maxEnumValues = 50
 
 function addParameters(schema: unknown, add: (text: unknown, weight: number) => void, depth: number): void {
-  if (!isRecord(schema) || depth >= maxDepth) return
+  if (!isRecord(schema) || depth >= maxSchemaDepth) return
   // Enum values often contain words that users mention in tasks: `unit: celsius | fahrenheit`.
-  if (Array.isArray(schema.enum)) for (const value of schema.enum.slice(0, maxValues)) add(value, weights.value)
+  if (Array.isArray(schema.enum))
+    for (const value of schema.enum.slice(0, maxEnumValues)) add(value, fieldWeights.value)
   if (isRecord(schema.items)) addParameters(schema.items, add, depth)
   if (!isRecord(schema.properties)) return
   for (const [name, property] of Object.entries(schema.properties).slice(0, maxParameters)) {
-    add(name, weights.parameter)
+    add(name, fieldWeights.parameter)
     if (!isRecord(property)) continue
-    add(property.description, weights.explanation)
+    add(property.description, fieldWeights.explanation)
     addParameters(property, add, depth + 1)
   }
 }

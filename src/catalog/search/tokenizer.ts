@@ -8,31 +8,31 @@ const stopWords: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-const maxText = 20_000
+const maxIndexedText = 20_000
 
 /**
  * The stems of a string's words, in order. Splits names such as `getUserInfo`, `get_user_info` and `HTTPServer2`.
  * Text in scripts without spaces between words, such as Chinese, becomes pairs of neighbouring characters.
  */
 export function tokens(text: string): string[] {
-  const words = withoutAccents(text.slice(0, maxText))
+  const words = withoutAccents(text.slice(0, maxIndexedText))
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
     .toLowerCase()
     .match(/[\p{L}\p{M}\p{N}]+/gu)
   const found: string[] = []
   for (const word of words ?? []) {
-    if (unspaced.test(word)) found.push(...pairsOf(word))
-    else if (!stopWords.has(word)) found.push(stemOf(word))
+    if (unspacedScript.test(word)) found.push(...pairsOf(word))
+    else if (!stopWords.has(word)) found.push(stemWord(word))
   }
   return found
 }
 
-const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
+const isAsciiText = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 /** Makes words with and without accents equal, and different encodings of the same text. */
 const withoutAccents = (text: string): string =>
-  isAscii(text)
+  isAsciiText(text)
     ? text
     : text
         .normalize('NFKD')
@@ -41,20 +41,20 @@ const withoutAccents = (text: string): string =>
 
 /** Scripts that are written without spaces between words, and Hangul, where particles are attached to words. */
 const scripts = ['Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
-const unspaced = new RegExp(`[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]+`, 'u')
-const splitUnspaced = new RegExp(`(${unspaced.source})`, 'u')
+const unspacedScript = new RegExp(`[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]+`, 'u')
+const splitUnspaced = new RegExp(`(${unspacedScript.source})`, 'u')
 
 /** The words of a string that is partly in such scripts: for these parts, all pairs of neighbouring characters. */
 function pairsOf(word: string): string[] {
   return word.split(splitUnspaced).flatMap((part, index) => {
-    if (index % 2 === 0) return part === '' || stopWords.has(part) ? [] : [stemOf(part)]
+    if (index % 2 === 0) return part === '' || stopWords.has(part) ? [] : [stemWord(part)]
     const characters = Array.from(part)
     return characters.length === 1 ? characters : characters.slice(1).map((next, at) => `${characters[at]}${next}`)
   })
 }
 
 /** Returns a word's stem. Stems are cached, because tools keep using the same few words. */
-const stemOf = memoize(stem, 20_000, Number.POSITIVE_INFINITY)
+const stemWord = memoize(stem, 20_000, Number.POSITIVE_INFINITY)
 
 /**
  * The stem of a lower-case English word by the Porter2 rules: `calculating`, `calculated` and `calculation` have the
@@ -69,11 +69,11 @@ export function stem(word: string): string {
   const r1 = regionAfter(text, 0, prefixes.find((prefix) => text.startsWith(prefix))?.length)
   const r2 = regionAfter(text, r1)
   text = plural(text)
-  if (settled.has(text)) return text.toLowerCase()
+  if (falseInflections.has(text)) return text.toLowerCase()
   text = pastOrProgressive(text, r1)
   text = finalY(text)
-  text = apply(furtherRules, apply(longRules, text, r1, r2), r1, r2)
-  text = apply(residualRules, text, r2, r2)
+  text = applyRules(furtherRules, applyRules(longRules, text, r1, r2), r1, r2)
+  text = applyRules(residualRules, text, r2, r2)
   return finalE(text, r1, r2).toLowerCase()
 }
 
@@ -84,12 +84,16 @@ const isVowel = (letter: string | undefined): boolean => letter !== undefined &&
 const prefixes: readonly string[] = ['gener', 'commun', 'arsen']
 
 const exceptions = new Map([
-  ...table('skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli'),
-  ...table('singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes'),
+  ...suffixTable(
+    'skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli',
+  ),
+  ...suffixTable('singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes'),
 ])
 
 /** Words that look inflected once a plural ending is removed, but are not. */
-const settled: ReadonlySet<string> = new Set('inning outing canning herring earring proceed exceed succeed'.split(' '))
+const falseInflections: ReadonlySet<string> = new Set(
+  'inning outing canning herring earring proceed exceed succeed'.split(' '),
+)
 
 /** Writes a `y` that is a consonant (at the start of a word or after a vowel) as `Y`. */
 function consonantY(word: string): string {
@@ -133,35 +137,37 @@ function pastOrProgressive(text: string, r1: number): string {
 const finalY = (text: string): string =>
   text.length > 2 && /[^aeiouy][yY]$/.test(text) ? `${text.slice(0, -1)}i` : text
 
-type Rule = readonly [suffix: string, replacement: string, condition?: 'r2' | RegExp]
+type SuffixRule = readonly [suffix: string, replacement: string, condition?: 'r2' | RegExp]
 
 /** Suffix rules, longest suffix first, because only the first matching suffix is tried. */
-const longRules: readonly Rule[] = [
-  ...table('ational:ate ization:ize fulness:ful ousness:ous iveness:ive tional:tion biliti:ble lessli:less entli:ent'),
-  ...table('ation:ate alism:al aliti:al ousli:ous iviti:ive fulli:ful enci:ence anci:ance abli:able izer:ize'),
-  ...table('ator:ate alli:al bli:ble'),
+const longRules: readonly SuffixRule[] = [
+  ...suffixTable(
+    'ational:ate ization:ize fulness:ful ousness:ous iveness:ive tional:tion biliti:ble lessli:less entli:ent',
+  ),
+  ...suffixTable('ation:ate alism:al aliti:al ousli:ous iviti:ive fulli:ful enci:ence anci:ance abli:able izer:ize'),
+  ...suffixTable('ator:ate alli:al bli:ble'),
   ['ogi', 'og', /l$/],
   ['li', '', /[cdeghkmnrt]$/],
 ]
 
-const furtherRules: readonly Rule[] = [
-  ...table('ational:ate tional:tion alize:al icate:ic iciti:ic'),
+const furtherRules: readonly SuffixRule[] = [
+  ...suffixTable('ational:ate tional:tion alize:al icate:ic iciti:ic'),
   ['ative', '', 'r2'],
-  ...table('ical:ic ness: ful:'),
+  ...suffixTable('ical:ic ness: ful:'),
 ]
 
-const residualRules: readonly Rule[] = [
-  ...table('ement: ance: ence: able: ible: ment: ant: ent: ism: ate: iti: ous: ive: ize:'),
+const residualRules: readonly SuffixRule[] = [
+  ...suffixTable('ement: ance: ence: able: ible: ment: ant: ent: ism: ate: iti: ous: ive: ize:'),
   ['ion', '', /[st]$/],
-  ...table('al: er: ic:'),
+  ...suffixTable('al: er: ic:'),
 ]
 
 /** Parses pairs written as `from:to`. */
-function table(pairs: string): readonly [from: string, to: string][] {
+function suffixTable(pairs: string): readonly [from: string, to: string][] {
   return pairs.split(' ').map((pair) => pair.split(':') as [string, string])
 }
 
-function apply(rules: readonly Rule[], text: string, region: number, r2: number): string {
+function applyRules(rules: readonly SuffixRule[], text: string, region: number, r2: number): string {
   const rule = rules.find(([suffix]) => text.endsWith(suffix))
   if (!rule) return text
   const [suffix, replacement, condition] = rule

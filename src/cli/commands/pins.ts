@@ -1,7 +1,7 @@
 import { lineDiff, linesOf, type MarkedLine } from '../../catalog/pins/definition.ts'
 import type { Selection } from '../../catalog/pins/pin-decisions.ts'
 import type { DefinitionSnapshot, Pin } from '../../catalog/pins/pin-record.ts'
-import { isOpen, latestApproval, type PinState, stateOf } from '../../catalog/pins/pin-state.ts'
+import { awaitsReview, latestApproval, type PinState, pinStateOf } from '../../catalog/pins/pin-state.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/pins.ts'
 import { visible } from '../../catalog/scan/finding.ts'
 import { scanAmong } from '../../catalog/scan/scan.ts'
@@ -27,7 +27,7 @@ export async function listPins(shell: Shell, options: OptionsOf<'pins list'>): P
   if (options.server !== undefined && !servers.includes(options.server)) throw unknownServer(options.server, servers)
   const of = <T extends { readonly server: string }>(all: readonly T[]) =>
     all.filter(({ server }) => options.server === undefined || server === options.server)
-  const shown = of(states).filter((state) => !options.changed || isOpen(state))
+  const shown = of(states).filter((state) => !options.changed || awaitsReview(state))
   if (options.json) return output.value({ mode, pins: shown.map(asJson), servers: of(notes) })
   if (shown.length > 0) print(shown, output)
   else if (options.changed) output.note('Nothing is waiting for approval.')
@@ -54,7 +54,7 @@ function print(states: readonly PinState[], output: Output): void {
     {
       title: 'STATE',
       value: ({ state }) => state,
-      style: (cell, state) => (isOpen(state) ? paint('yellow', cell) : cell),
+      style: (cell, state) => (awaitsReview(state) ? paint('yellow', cell) : cell),
     },
     { title: 'CHANGED', value: ({ changed }) => changed.map((field) => visible(field)).join(', ') },
     { title: 'FLAGS', value: ({ flags }) => flags.join(', '), style: (cell) => paint('red', cell) },
@@ -90,7 +90,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   const found = pins.find(label)
   if (!found) throw unknownPin(label, pins.states)
   const { pin, server } = found
-  const state = stateOf(server, pin, pins.mode)
+  const state = pinStateOf(server, pin, pins.mode)
   const approved = pin.approved.find(({ hash }) => hash === pin.seen.hash) ?? latestApproval(pin)
   const findings = (snapshot: DefinitionSnapshot | undefined) =>
     snapshot?.definition ? scanAmong(pins.names(), { ...pin, server }, snapshot.definition) : []

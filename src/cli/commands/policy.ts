@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../../audit/record.ts'
 import { loadConfig } from '../../config/load.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import type { Change, Replayed } from '../../policy/replay.ts'
+import type { PolicyChange, Replayed } from '../../policy/replay.ts'
 import { type ReplayedPolicy, recordsInArchive, recordsInFolder, replayRecords } from '../../runtime/policy-replay.ts'
 import type { OptionsOf } from '../command-table.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
@@ -49,7 +49,7 @@ async function replay(records: AsyncIterable<AuditRecord>, proposed: ReplayedPol
 
 function print({ calls, denied, allowed, gone }: Replayed, output: Output): void {
   const { print, paint, note } = output
-  const total = (changes: readonly Change[]) => changes.reduce((sum, change) => sum + change.calls, 0)
+  const total = (changes: readonly PolicyChange[]) => changes.reduce((sum, change) => sum + change.calls, 0)
   section('would now be denied', 'red', denied)
   section('would no longer exist', 'red', gone)
   section('would now be allowed', 'green', allowed)
@@ -58,10 +58,10 @@ function print({ calls, denied, allowed, gone }: Replayed, output: Output): void
   if (gone.length > 0) counts.push(`${total(gone)} would fail because the tool no longer exists`)
   note(`${calls} recorded calls: ${counts.join(', ')}.`)
 
-  function section(title: string, colour: 'red' | 'green', changes: readonly Change[]): void {
+  function section(title: string, colour: 'red' | 'green', changes: readonly PolicyChange[]): void {
     if (changes.length === 0) return
     print(paint(colour, title))
-    output.table<Change>(changes, [
+    output.table<PolicyChange>(changes, [
       { title: 'CALLS', value: (change) => String(change.calls) },
       { title: 'AGENT', value: ({ agent }) => agent },
       { title: 'TOOL', value: ({ server, tool }) => `${server}.${tool}`, whole: true },

@@ -7,7 +7,7 @@ import { endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { metaSource } from '../../core/source.ts'
 import { isSilent } from '../../core/source-status.ts'
-import { costOf, exposures, tokensOf } from '../../core/tokens.ts'
+import { exposures, tokenCost, tokensOf } from '../../core/tokens.ts'
 import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { properties } from '../arguments.ts'
 import type { OptionsOf } from '../command-table.ts'
@@ -180,7 +180,7 @@ function costFor(agent: string, view: CommandView, { server, top }: OptionsOf<'t
     server === undefined ? tools : tools.filter(({ entry }) => entry.server === server)
   const inMode = (mode: Exposure) => {
     const tools = wanted(view.shown(mode))
-    return { tools: tools.length, tokens: costOf(tools) }
+    return { tools: tools.length, tokens: tokenCost(tools) }
   }
   const modes = { direct: inMode('direct'), meta: inMode('meta'), both: inMode('both'), code: inMode('code') }
   // Find the configured mode by comparing lists: a view returns the same list object for the same mode.

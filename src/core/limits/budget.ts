@@ -22,7 +22,7 @@ export interface BudgetLimits {
 /** The bound that was reached: the caller's own, or the one for all callers. */
 type ReachedBound = 'caller' | 'all'
 
-const retryAfterMs = 1_000
+const overloadRetryMs = 1_000
 
 /** A bounded amount of something that waits or is kept, such as requests, streams or bytes, with a share per caller. */
 export class Budget implements BudgetLimits {
@@ -112,10 +112,10 @@ function usedUp({ what, limit, perCaller }: Budget, reached: ReachedBound): Tool
     reached === 'caller'
       ? `You have reached the limit of ${perCaller} ${what} per caller: end some of them, or try again later.`
       : `All callers together have reached the limit of ${limit} ${what}: try again later.`
-  return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
+  return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: overloadRetryMs })
 }
 
-const MiB = 1024 * 1024
+const mebibyte = 1024 * 1024
 
 /**
  * Budgets whose bounds are fixed; docs/operations/overload.md lists them all. One caller's requests and streams together
@@ -123,13 +123,17 @@ const MiB = 1024 * 1024
  */
 export const fixedBudgets = {
   requests: { what: 'requests in flight', limit: 4_096, perCaller: 768 },
-  response_bytes: { what: 'unread bytes of responses', limit: 256 * MiB, perCaller: 64 * MiB },
-  stored_bytes: { what: 'bytes of messages for later delivery', limit: 64 * MiB, perCaller: 16 * MiB },
+  response_bytes: { what: 'unread bytes of responses', limit: 256 * mebibyte, perCaller: 64 * mebibyte },
+  stored_bytes: { what: 'bytes of messages for later delivery', limit: 64 * mebibyte, perCaller: 16 * mebibyte },
   sessions: { what: 'sessions', limit: 10_000, perCaller: 5_000 },
   streams: { what: 'open streams', limit: 4_096, perCaller: 768 },
   subscriptions: { what: 'subscriptions', limit: 20_000, perCaller: 10_000 },
   questions: { what: 'calls and questions that wait for input from the client', limit: 2_000, perCaller: 500 },
-  question_bytes: { what: 'bytes of calls and questions that wait for input', limit: 128 * MiB, perCaller: 32 * MiB },
+  question_bytes: {
+    what: 'bytes of calls and questions that wait for input',
+    limit: 128 * mebibyte,
+    perCaller: 32 * mebibyte,
+  },
   approvals: { what: "calls that wait for a person's approval", limit: 256, perCaller: 64 },
   tasks: { what: 'tasks', limit: 4_000, perCaller: 1_000 },
   chat_answers: { what: 'chat answers in progress', limit: 256, perCaller: 128 },

@@ -7,7 +7,7 @@ interface SemaphoreLimits {
   readonly perCaller?: number
 }
 
-interface Waiting {
+interface WaitingCaller {
   readonly caller: string
   goOn(): void
 }
@@ -16,7 +16,7 @@ interface Waiting {
 export class FairSemaphore {
   readonly #perCaller: number
   readonly #held = new Map<string, number>()
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Set<WaitingCaller>()
   #free: number
 
   constructor({ slots = Number.POSITIVE_INFINITY, perCaller = slots }: SemaphoreLimits) {
@@ -50,7 +50,7 @@ export class FairSemaphore {
         end()
         resolve()
       }
-      const place: Waiting = { caller, goOn }
+      const place: WaitingCaller = { caller, goOn }
       this.#waiting.add(place)
       signal.addEventListener('abort', giveUp, { once: true })
     })
@@ -75,8 +75,8 @@ export class FairSemaphore {
     next.goOn()
   }
 
-  #next(): Waiting | undefined {
-    let next: Waiting | undefined
+  #next(): WaitingCaller | undefined {
+    let next: WaitingCaller | undefined
     let fewest = this.#perCaller
     for (const waiting of this.#waiting) {
       const held = this.#heldBy(waiting.caller)

@@ -81,7 +81,7 @@ export interface Waiter {
   refusal(why: string): Error
 }
 
-interface Place {
+interface QueuePlace {
   readonly waiter: Waiter
   goOn(): void
   refuse(error: Error): void
@@ -100,9 +100,9 @@ const shareOfQueue = (limit: number): number => Math.ceil(limit / 2)
 export class WaitingRoom {
   readonly #limit: () => number
   readonly #clock: Clock
-  readonly #queues = new Map<string, Set<Place>>()
+  readonly #queues = new Map<string, Set<QueuePlace>>()
   /** The waiting work of each caller, oldest first. */
-  readonly #callers = new Map<string, Set<Place>>()
+  readonly #callers = new Map<string, Set<QueuePlace>>()
   #size = 0
   #refused = 0
 
@@ -161,7 +161,7 @@ export class WaitingRoom {
       this.#count(place, -1)
       settle()
     }
-    const place: Place = { waiter, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
+    const place: QueuePlace = { waiter, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
     const gone = () => place.refuse(signal.reason)
     const tooLong = () => {
       if (waiter.isStarting()) timer = this.#clock.after(startingCheckMs, tooLong)
@@ -173,7 +173,7 @@ export class WaitingRoom {
     return promise
   }
 
-  #count(place: Place, by: 1 | -1): void {
+  #count(place: QueuePlace, by: 1 | -1): void {
     const { pools, key, caller } = place.waiter
     this.#size += by
     for (const pool of pools) pool.waiting += by
@@ -186,7 +186,7 @@ export class WaitingRoom {
     }
   }
 
-  #evict(place: Place, why: string): void {
+  #evict(place: QueuePlace, why: string): void {
     this.#refused++
     place.refuse(place.waiter.refusal(why))
   }
@@ -203,8 +203,8 @@ export class WaitingRoom {
     )
   }
 
-  #evictLongest(all: Iterable<Set<Place>>, own: Set<Place> | undefined): boolean {
-    let longest = new Set<Place>()
+  #evictLongest(all: Iterable<Set<QueuePlace>>, own: Set<QueuePlace> | undefined): boolean {
+    let longest = new Set<QueuePlace>()
     for (const places of all) if (places.size > longest.size) longest = places
     const last = [...longest].at(-1)
     if (!last || longest.size <= (own?.size ?? 0) + 1) return false

@@ -4,7 +4,7 @@ import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/
 const maxPerIteration = 4
 
 /** How long after another caller's request the loop counts as shared. */
-const sharedMs = 1_000
+const sharedLoopMs = 1_000
 
 /** Requests that keep the loop busy for longer are followed by a rest of their caller, so many times as long. */
 const longMs = 10
@@ -102,7 +102,7 @@ export class RequestTurns {
     const now = this.#time.now()
     if (tookMs <= longMs || !this.#isShared(now)) return
     const ms = Math.min(tookMs * restFactor, maxRestMs)
-    this.#measure(caller, { until: now + ms + sharedMs, restsUntil: now + ms }, now)
+    this.#measure(caller, { until: now + ms + sharedLoopMs, restsUntil: now + ms }, now)
     // Timers may end a fraction of a millisecond early, and nothing else would start the requests that wait.
     this.#time.after(Math.ceil(ms) + 1, () => this.#schedule())
   }
@@ -110,7 +110,7 @@ export class RequestTurns {
   /** The time since a request includes other work, so it is only a reason to measure the caller's next ones. */
   #suspect(now: number): void {
     const { caller, at } = this.#latest ?? { caller: '', at: now }
-    if (now - at > longMs && !this.#slow.has(caller)) this.#measure(caller, { until: now + sharedMs }, now)
+    if (now - at > longMs && !this.#slow.has(caller)) this.#measure(caller, { until: now + sharedLoopMs }, now)
     this.#latest = undefined
   }
 
@@ -127,15 +127,15 @@ export class RequestTurns {
   }
 
   #isShared(now: number): boolean {
-    return now - this.#changedAt <= sharedMs
+    return now - this.#changedAt <= sharedLoopMs
   }
 }
 
 /** Upper bound for the time of one long piece of work, which is also the length of the pauses after it. */
-const maxTurnMs = 250
+const maxWorkTurnMs = 250
 
 /** Maximum number of pauses between two long pieces of work of one caller. */
-const maxPauses = 9
+const maxTurnPauses = 9
 
 /** A pause in which the event loop was active for a smaller share of the time shows that it has time to spare. */
 const busyShare = 0.5
@@ -171,7 +171,8 @@ export class WorkTurns {
     const turn = (this.#lastOf.get(caller) ?? Promise.resolve()).then(() => this.#begin())
     const rest = async (): Promise<void> => {
       const ms = await (await turn).tookMs
-      for (let left = maxPauses; left > 0 && isContended(); left--) if ((await this.#time.pause(ms)) < busyShare) break
+      for (let left = maxTurnPauses; left > 0 && isContended(); left--)
+        if ((await this.#time.pause(ms)) < busyShare) break
       if (this.#lastOf.get(caller) === rested) this.#lastOf.delete(caller)
     }
     const rested = rest()
@@ -184,7 +185,7 @@ export class WorkTurns {
     const tookMs = begun.then(async () => {
       const start = this.#time.now()
       await nextIteration()
-      return Math.min(this.#time.now() - start, maxTurnMs)
+      return Math.min(this.#time.now() - start, maxWorkTurnMs)
     })
     this.#last = tookMs.then((ms) => this.#time.pause(ms))
     return { begun, tookMs }

@@ -1,5 +1,4 @@
-type Fields = Readonly<Record<string, unknown>>
-
+import type { Fields } from '../../core/schema-keywords.ts'
 /** What a value violates. */
 export interface Problem {
   readonly keyword: string
@@ -15,16 +14,16 @@ export interface Problem {
 /** The members and items of a value that a keyword evaluated, for `unevaluatedProperties` and `unevaluatedItems`. */
 export type Evaluated = Set<string | number>
 
-export type Check = (value: unknown, evaluated?: Evaluated) => boolean
+export type ValueCheck = (value: unknown, evaluated?: Evaluated) => boolean
 
 export interface Keyword {
-  readonly check: Check
+  readonly check: ValueCheck
   /** Describes a failure. Absent for keywords whose subschemas describe it. */
   readonly params?: (value: unknown) => Fields
 }
 
 /** The state of the running check. Checks are synchronous, so only one runs at a time. */
-export const run = {
+export const checkRun = {
   problems: undefined as Problem[] | undefined,
   /** Whether to find all problems and not only the first one. */
   all: false,
@@ -34,29 +33,29 @@ export const run = {
 }
 
 /** Notes a problem, if they are collected. Returns false. */
-export function failed(keyword: string, params: Fields, data: unknown, schema: Fields): false {
-  run.problems?.push({ keyword, path: [...run.path], params, ...(run.all && { data, schema }) })
+export function noteProblem(keyword: string, params: Fields, data: unknown, schema: Fields): false {
+  checkRun.problems?.push({ keyword, path: [...checkRun.path], params, ...(checkRun.all && { data, schema }) })
   return false
 }
 
 /** Checks a member or an item, whose name is part of the path in problems. */
-export function checkMember(check: Check, value: unknown, name: string): boolean {
-  run.path.push(name)
+export function checkMember(check: ValueCheck, value: unknown, name: string): boolean {
+  checkRun.path.push(name)
   const accepts = check(value)
-  run.path.pop()
+  checkRun.path.pop()
   return accepts
 }
 
 /** Runs a check whose problems are not problems of the value. */
 export function quietly<T>(check: () => T): T {
-  const { problems, all } = run
-  run.problems = undefined
-  run.all = false
+  const { problems, all } = checkRun
+  checkRun.problems = undefined
+  checkRun.all = false
   try {
     return check()
   } finally {
-    run.problems = problems
-    run.all = all
+    checkRun.problems = problems
+    checkRun.all = all
   }
 }
 
@@ -66,20 +65,20 @@ export class BudgetSpent extends Error {}
  * The work that a check may still do. Schemas come from servers and arguments from callers, and a schema can make a
  * validator take exponential time. The budget guarantees that every check ends.
  */
-interface Budget {
+interface CheckBudget {
   left: number
   readonly spent: BudgetSpent
 }
 
 /** One budget is shared by all checks: they are synchronous, so only one runs at a time. */
-export const budget: Budget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
+export const stepBudget: CheckBudget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
 
 /** The budget for one check. A step takes 5 to 30 ns, so a check blocks the event loop for about 50 ms at most. */
 export const stepsPerCheck = 2_000_000
 
 export function charge(steps: number): void {
-  budget.left -= steps
-  if (budget.left < 0) throw budget.spent
+  stepBudget.left -= steps
+  if (stepBudget.left < 0) throw stepBudget.spent
 }
 
 /** How many characters are processed per step, and how many steps it takes to enumerate one member. */

@@ -4,17 +4,17 @@ import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { BudgetSpent } from './check-run.ts'
 import { SchemaChecker } from './checker.ts'
-import { prepare } from './prepare.ts'
-import { formats } from './values.ts'
+import { prepareSchema } from './prepare.ts'
+import { formatTests } from './values.ts'
 
 type Fields = Record<string, unknown>
 
-const says = (schema: Fields, value: unknown): boolean => new SchemaChecker(prepare(schema)).accepts(value)
+const says = (schema: Fields, value: unknown): boolean => new SchemaChecker(prepareSchema(schema)).accepts(value)
 
 /** What ajv says; undefined if it rejects the schema. */
 function ajvSays(schema: Fields, value: unknown): boolean | undefined {
   const quiet = { strict: false, validateSchema: false, meta: false, logger: false } as const
-  const compiler = new Ajv2020({ ...quiet, ownProperties: true, strictNumbers: true, formats })
+  const compiler = new Ajv2020({ ...quiet, ownProperties: true, strictNumbers: true, formats: formatTests })
   try {
     return compiler.compile(schema)(value)
   } catch {

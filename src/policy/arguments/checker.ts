@@ -1,5 +1,5 @@
-import { budget, type Check, type Problem, run, stepsPerCheck } from './check-run.ts'
-import { compileSchema } from './keywords.ts'
+import { checkRun, type Problem, stepBudget, stepsPerCheck, type ValueCheck } from './check-run.ts'
+import { compileChecks } from './keywords.ts'
 import type { PatternCompiler } from './patterns.ts'
 import type { PreparedSchema } from './prepare.ts'
 
@@ -11,18 +11,18 @@ const stepsPerExplanation = 20_000
 
 /** Checks values against a schema that `prepare` returned. Every method throws `BudgetSpent` if it takes too long. */
 export class SchemaChecker {
-  readonly #check: Check
+  readonly #check: ValueCheck
 
   /** Throws if the schema is invalid. `compilePattern` may be absent for a schema without patterns. */
   constructor(prepared: PreparedSchema, compilePattern?: PatternCompiler) {
-    this.#check = compileSchema(prepared, compilePattern)
+    this.#check = compileChecks(prepared, compilePattern)
     // A schema whose check never ends must be detected now, not on every call.
     this.accepts({})
   }
 
   accepts(value: unknown): boolean {
-    budget.left = stepsPerCheck
-    run.anchors.clear()
+    stepBudget.left = stepsPerCheck
+    checkRun.anchors.clear()
     return this.#check(value)
   }
 
@@ -36,16 +36,16 @@ export class SchemaChecker {
 
   #problems(value: unknown, steps: number, all: boolean): readonly Problem[] {
     const problems: Problem[] = []
-    run.path = []
-    run.problems = problems
-    run.all = all
+    checkRun.path = []
+    checkRun.problems = problems
+    checkRun.all = all
     try {
-      budget.left = steps
-      run.anchors.clear()
+      stepBudget.left = steps
+      checkRun.anchors.clear()
       this.#check(value)
     } finally {
-      run.problems = undefined
-      run.all = false
+      checkRun.problems = undefined
+      checkRun.all = false
     }
     return problems
   }

@@ -1,26 +1,25 @@
+import type { Fields } from '../../core/schema-keywords.ts'
 import { ExactNumber } from '../../json/parse-json.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import {
-  budget,
-  type Check,
   charge,
   chargeForWhole,
   checkMember,
+  checkRun,
   type Evaluated,
-  failed,
   type Keyword,
+  noteProblem,
   quietly,
-  run,
+  stepBudget,
   stepsPerCheck,
   stepsPerMember,
+  type ValueCheck,
 } from './check-run.ts'
 import type { PatternCompiler } from './patterns.ts'
 import { type PreparedSchema, valuesIn } from './prepare.ts'
-import { canonical, compare, type Digits, formats, isDigits, isMultiple, isWhole } from './values.ts'
+import { canonicalText, compare, type Digits, formatTests, isDigits, isMultiple, isWhole } from './values.ts'
 
-type Fields = Readonly<Record<string, unknown>>
-
-export const compileSchema = ({ schema, tracks }: PreparedSchema, compilePattern?: PatternCompiler): Check =>
+export const compileChecks = ({ schema, tracks }: PreparedSchema, compilePattern?: PatternCompiler): ValueCheck =>
   new SchemaCompiler(tracks, compilePattern).compile(schema)
 
 /** The order in which keywords are checked. What a caller should fix first comes first. */
@@ -32,7 +31,7 @@ const keywordOrder =
 
 /** Turns each subschema into a function, once. */
 class SchemaCompiler {
-  readonly #checks = new Map<object, Check>()
+  readonly #checks = new Map<object, ValueCheck>()
   readonly #compilePattern: PatternCompiler | undefined
   /** Whether a subschema depends on which members others evaluated. */
   readonly #tracks: boolean
@@ -42,19 +41,19 @@ class SchemaCompiler {
     this.#compilePattern = compilePattern
   }
 
-  compile(schema: unknown): Check {
-    if (typeof schema === 'boolean') return (value) => paid(schema) || failed('false schema', {}, value, {})
+  compile(schema: unknown): ValueCheck {
+    if (typeof schema === 'boolean') return (value) => payFor(schema) || noteProblem('false schema', {}, value, {})
     const fields = schema as Fields
     let check = this.#checks.get(fields)
     if (check) return check
     // A schema may refer to itself.
-    this.#checks.set(fields, (value, evaluated) => (check as Check)(value, evaluated))
+    this.#checks.set(fields, (value, evaluated) => (check as ValueCheck)(value, evaluated))
     check = this.#compileFields(fields)
     this.#checks.set(fields, check)
     return check
   }
 
-  #compileFields(schema: Fields): Check {
+  #compileFields(schema: Fields): ValueCheck {
     const keywords: (readonly [string, Keyword])[] = []
     for (const name of keywordOrder) {
       const make = keywordMakers[name]
@@ -62,20 +61,20 @@ class SchemaCompiler {
       const isPresent = [name, ...(companions[name] ?? [])].some((keyword) => schema[keyword] !== undefined)
       if (make && isPresent) keywords.push([name, make(schema, this)])
     }
-    const { steps, passes } = costOf(schema)
+    const { steps, passes } = schemaCost(schema)
     const tracks = schema.unevaluatedProperties !== undefined || schema.unevaluatedItems !== undefined
-    const check: Check = (value, outer) => {
+    const check: ValueCheck = (value, outer) => {
       // Not a function call, because most checks do little more.
-      budget.left -= steps
-      if (budget.left < 0) throw budget.spent
+      stepBudget.left -= steps
+      if (stepBudget.left < 0) throw stepBudget.spent
       if (passes > 0) chargeForWhole(value, passes)
       const evaluated = outer ?? (tracks ? new Set() : undefined)
       let accepts = true
       for (const [keyword, { check, params }] of keywords) {
         if (check(value, evaluated)) continue
         accepts = false
-        if (params && run.problems) failed(keyword, params(value), value, schema)
-        if (!run.all) return false
+        if (params && checkRun.problems) noteProblem(keyword, params(value), value, schema)
+        if (!checkRun.all) return false
       }
       return accepts
     }
@@ -83,31 +82,31 @@ class SchemaCompiler {
     return typeof anchor === 'string' ? this.#withAnchor(schema, anchor, check) : check
   }
 
-  #withAnchor(schema: Fields, anchor: string, check: Check): Check {
+  #withAnchor(schema: Fields, anchor: string, check: ValueCheck): ValueCheck {
     return (value, evaluated) => {
-      if (run.anchors.has(anchor)) return check(value, evaluated)
-      run.anchors.set(anchor, schema)
+      if (checkRun.anchors.has(anchor)) return check(value, evaluated)
+      checkRun.anchors.set(anchor, schema)
       const accepts = check(value, evaluated)
-      run.anchors.delete(anchor)
+      checkRun.anchors.delete(anchor)
       return accepts
     }
   }
 
-  compileAll(schemas: unknown): readonly Check[] {
+  compileAll(schemas: unknown): readonly ValueCheck[] {
     return (schemas as readonly unknown[]).map((schema) => this.compile(schema))
   }
 
   /** A check of the same value with a subschema. What it evaluated counts only if it accepts the value. */
-  inPlace(schema: unknown): Check {
+  inPlace(schema: unknown): ValueCheck {
     const check = this.compile(schema)
     return this.#tracks ? inPlace(check) : check
   }
 
-  allInPlace(schemas: unknown): readonly Check[] {
+  allInPlace(schemas: unknown): readonly ValueCheck[] {
     return (schemas as readonly unknown[]).map((schema) => this.inPlace(schema))
   }
 
-  compileMap(schemas: unknown): ReadonlyMap<string, Check> {
+  compileMap(schemas: unknown): ReadonlyMap<string, ValueCheck> {
     return new Map(Object.entries((schemas ?? {}) as Fields).map(([name, schema]) => [name, this.compile(schema)]))
   }
 
@@ -117,13 +116,13 @@ class SchemaCompiler {
   }
 }
 
-function paid(answer: boolean): boolean {
+function payFor(answer: boolean): boolean {
   charge(1)
   return answer
 }
 
 const inPlace =
-  (check: Check): Check =>
+  (check: ValueCheck): ValueCheck =>
   (value, evaluated) => {
     if (!evaluated) return check(value)
     const inner: Evaluated = new Set()
@@ -140,7 +139,7 @@ const wholeKeywords = new Set(
 )
 
 /** The budget steps that a subschema costs, and how many times its check iterates over the whole value. */
-function costOf(schema: Fields): { readonly steps: number; readonly passes: number } {
+function schemaCost(schema: Fields): { readonly steps: number; readonly passes: number } {
   let steps = 1
   for (const [keyword, value] of Object.entries(schema)) {
     const isValue = keyword === 'enum' || keyword === 'const'
@@ -160,14 +159,14 @@ const companions: Readonly<Record<string, readonly string[]>> = {
 
 type Maker = (schema: Fields, compiler: SchemaCompiler) => Keyword
 
-const leaf =
+const leafKeyword =
   (name: string, test: (wanted: never) => (value: unknown) => boolean, param = 'limit'): Maker =>
   (schema) => {
     const wanted = schema[name]
     return { check: test(wanted as never), params: () => ({ [param]: wanted }) }
   }
 
-const bound =
+const boundKeyword =
   (name: string, comparison: string, fits: (order: number) => boolean): Maker =>
   (schema) => {
     const limit = schema[name] as Digits
@@ -182,46 +181,55 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
   type({ type, nullable }) {
     const names = [type, nullable === true ? 'null' : []].flat() as string[]
     const tests = names.map((name) => {
-      if (!Object.hasOwn(types, name)) throw new Error(`there is no type ${name}`)
-      return types[name] as Check
+      if (!Object.hasOwn(typeChecks, name)) throw new Error(`there is no type ${name}`)
+      return typeChecks[name] as ValueCheck
     })
     const [only, ...others] = tests
-    const check: Check =
+    const check: ValueCheck =
       only && others.length === 0 ? only : (value) => tests.length === 0 || tests.some((test) => test(value))
     return { check, params: () => ({ type: names.length === 1 ? names[0] : names }) }
   },
   enum: ({ enum: values }) => ({ check: isOneOf(values as unknown[]), params: () => ({ allowedValues: values }) }),
   const: ({ const: value }) => ({ check: isOneOf([value]), params: () => ({ allowedValue: value }) }),
-  minimum: bound('minimum', '>=', (order) => order >= 0),
-  maximum: bound('maximum', '<=', (order) => order <= 0),
-  exclusiveMinimum: bound('exclusiveMinimum', '>', (order) => order > 0),
-  exclusiveMaximum: bound('exclusiveMaximum', '<', (order) => order < 0),
-  multipleOf: leaf(
+  minimum: boundKeyword('minimum', '>=', (order) => order >= 0),
+  maximum: boundKeyword('maximum', '<=', (order) => order <= 0),
+  exclusiveMinimum: boundKeyword('exclusiveMinimum', '>', (order) => order > 0),
+  exclusiveMaximum: boundKeyword('exclusiveMaximum', '<', (order) => order < 0),
+  multipleOf: leafKeyword(
     'multipleOf',
     (step: Digits) => (value) => !isNumeric(value) || (isDigits(value) && isMultiple(value, step)),
     'multipleOf',
   ),
-  minLength: leaf('minLength', (min: number) => (value) => typeof value !== 'string' || reaches(value, min)),
-  maxLength: leaf('maxLength', (max: number) => (value) => typeof value !== 'string' || !reaches(value, max + 1)),
+  minLength: leafKeyword('minLength', (min: number) => (value) => typeof value !== 'string' || reaches(value, min)),
+  maxLength: leafKeyword(
+    'maxLength',
+    (max: number) => (value) => typeof value !== 'string' || !reaches(value, max + 1),
+  ),
   pattern: ({ pattern }, compiler) => {
     const test = compiler.pattern(pattern as string)
     return { check: (value) => typeof value !== 'string' || test(value), params: () => ({ pattern }) }
   },
-  format: leaf(
+  format: leafKeyword(
     'format',
     (name: string) => {
-      const test = Object.hasOwn(formats, name) ? formats[name] : undefined
+      const test = Object.hasOwn(formatTests, name) ? formatTests[name] : undefined
       return (value) => !test || typeof value !== 'string' || test(value)
     },
     'format',
   ),
-  minItems: leaf('minItems', (min: number) => (value) => !Array.isArray(value) || value.length >= min),
-  maxItems: leaf('maxItems', (max: number) => (value) => !Array.isArray(value) || value.length <= max),
-  uniqueItems: leaf('uniqueItems', (wanted: boolean) => (value) => {
-    return !wanted || !Array.isArray(value) || new Set(value.map(canonical)).size === value.length
+  minItems: leafKeyword('minItems', (min: number) => (value) => !Array.isArray(value) || value.length >= min),
+  maxItems: leafKeyword('maxItems', (max: number) => (value) => !Array.isArray(value) || value.length <= max),
+  uniqueItems: leafKeyword('uniqueItems', (wanted: boolean) => (value) => {
+    return !wanted || !Array.isArray(value) || new Set(value.map(canonicalText)).size === value.length
   }),
-  minProperties: leaf('minProperties', (min: number) => (value) => !isObject(value) || namesOf(value).length >= min),
-  maxProperties: leaf('maxProperties', (max: number) => (value) => !isObject(value) || namesOf(value).length <= max),
+  minProperties: leafKeyword(
+    'minProperties',
+    (min: number) => (value) => !isObject(value) || memberNames(value).length >= min,
+  ),
+  maxProperties: leafKeyword(
+    'maxProperties',
+    (max: number) => (value) => !isObject(value) || memberNames(value).length <= max,
+  ),
   required: (schema) => requires(schema, 'required', schema.required as string[]),
   dependentRequired: (schema, compiler) => dependsOn(schema, schema.dependentRequired as Fields, compiler),
   $ref: ({ $ref }, compiler) => ({ check: compiler.inPlace($ref) }),
@@ -230,7 +238,7 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
     const anchor = isRecord($dynamicRef) ? $dynamicRef.$dynamicAnchor : undefined
     return {
       check: inPlace((value, evaluated) => {
-        const dynamic = run.anchors.get(anchor as string)
+        const dynamic = checkRun.anchors.get(anchor as string)
         return (dynamic ? compiler.compile(dynamic) : target)(value, evaluated)
       }),
     }
@@ -272,9 +280,9 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
           const check = first[index] ?? rest
           if (!check) break
           evaluated?.add(index)
-          if (run.problems ? checkMember(check, value[index], `${index}`) : check(value[index])) continue
+          if (checkRun.problems ? checkMember(check, value[index], `${index}`) : check(value[index])) continue
           accepts = false
-          if (!run.all) return false
+          if (!checkRun.all) return false
         }
         return accepts
       },
@@ -305,7 +313,7 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
       if (matching.length === 0 && !known.has(name)) {
         if (!others) return true
         if (additionalProperties === false) {
-          return failed('additionalProperties', { additionalProperty: name }, value, schema)
+          return noteProblem('additionalProperties', { additionalProperty: name }, value, schema)
         }
         checks.push(others)
       }
@@ -323,11 +331,11 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
           if (member === undefined) continue
           const check = known.get(name)
           if (check) evaluated?.add(name)
-          const isAccepted = !check || (run.problems ? checkMember(check, member, name) : check(member))
+          const isAccepted = !check || (checkRun.problems ? checkMember(check, member, name) : check(member))
           const needsMore = (!check && others !== undefined) || patterns.length > 0
           if (isAccepted && (!needsMore || checkOther(name, member, evaluated))) continue
           accepts = false
-          if (!run.all) return false
+          if (!checkRun.all) return false
         }
         return accepts
       },
@@ -338,8 +346,8 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
     return {
       check(value) {
         if (!isObject(value)) return true
-        const wrong = namesOf(value).find((name) => !check(name))
-        return wrong === undefined || failed('propertyNames', { propertyName: wrong }, value, {})
+        const wrong = memberNames(value).find((name) => !check(name))
+        return wrong === undefined || noteProblem('propertyNames', { propertyName: wrong }, value, {})
       },
     }
   },
@@ -363,9 +371,9 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
     return {
       check(value, evaluated) {
         if (!isObject(value)) return true
-        const wrong = namesOf(value).find((name) => !evaluated?.has(name) && !quietly(() => check(value[name])))
+        const wrong = memberNames(value).find((name) => !evaluated?.has(name) && !quietly(() => check(value[name])))
         if (wrong !== undefined) {
-          return failed('unevaluatedProperties', { unevaluatedProperty: wrong }, value, schema)
+          return noteProblem('unevaluatedProperties', { unevaluatedProperty: wrong }, value, schema)
         }
         for (const name of Object.keys(value)) evaluated?.add(name)
         return true
@@ -379,7 +387,7 @@ const isObject = (value: unknown): value is Fields => isRecord(value) && !(value
 /** Whether it is a number, even one that no double can hold. */
 const isNumeric = (value: unknown): value is Digits => typeof value === 'number' || value instanceof ExactNumber
 
-const types: Readonly<Record<string, Check>> = {
+const typeChecks: Readonly<Record<string, ValueCheck>> = {
   string: (value) => typeof value === 'string',
   number: isDigits,
   integer: isWhole,
@@ -389,13 +397,13 @@ const types: Readonly<Record<string, Check>> = {
   object: isObject,
 }
 
-const every = (checks: readonly Check[]): Keyword => ({
+const every = (checks: readonly ValueCheck[]): Keyword => ({
   check(value, evaluated) {
     let accepts = true
     for (const check of checks) {
       if (check(value, evaluated)) continue
       accepts = false
-      if (!run.all) return false
+      if (!checkRun.all) return false
     }
     return accepts
   },
@@ -403,19 +411,19 @@ const every = (checks: readonly Check[]): Keyword => ({
 
 /** How many alternatives accept a value. Stops at `enough`, unless all evaluated members must be known. */
 function countMatches(
-  checks: readonly Check[],
+  checks: readonly ValueCheck[],
   value: unknown,
   evaluated: Evaluated | undefined,
   enough: number,
 ): number {
-  const known = run.problems?.length
+  const known = checkRun.problems?.length
   let count = 0
   for (const check of checks) {
     if (check(value, evaluated)) count++
     if (count >= enough && (!evaluated || enough > 1)) break
   }
   // The problems of other alternatives do not matter if one accepts the value.
-  if (count > 0 && run.problems && known !== undefined) run.problems.length = known
+  if (count > 0 && checkRun.problems && known !== undefined) checkRun.problems.length = known
   return count
 }
 
@@ -427,8 +435,8 @@ function requires(schema: Fields, keyword: string, names: readonly string[], pro
       for (const missingProperty of names) {
         if (has(value, missingProperty)) continue
         accepts = false
-        failed(keyword, { missingProperty, property }, value, schema)
-        if (!run.all) return false
+        noteProblem(keyword, { missingProperty, property }, value, schema)
+        if (!checkRun.all) return false
       }
       return accepts
     },
@@ -438,7 +446,7 @@ function requires(schema: Fields, keyword: string, names: readonly string[], pro
 /** What members require if they are present: other members, or that a schema accepts the whole value. */
 const dependsOn = (schema: Fields, dependencies: Fields, compiler: SchemaCompiler): Keyword =>
   every(
-    Object.entries(dependencies).map(([name, needed]): Check => {
+    Object.entries(dependencies).map(([name, needed]): ValueCheck => {
       if (Array.isArray(needed)) return requires(schema, 'dependentRequired', needed, name).check
       const check = compiler.inPlace(needed)
       return (value, evaluated) => !isObject(value) || !has(value, name) || check(value, evaluated)
@@ -447,16 +455,16 @@ const dependsOn = (schema: Fields, dependencies: Fields, compiler: SchemaCompile
 
 const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name) && value[name] !== undefined
 
-const namesOf = (value: Fields): string[] => Object.keys(value).filter((name) => value[name] !== undefined)
+const memberNames = (value: Fields): string[] => Object.keys(value).filter((name) => value[name] !== undefined)
 
 const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-function isOneOf(values: readonly unknown[]): Check {
+function isOneOf(values: readonly unknown[]): ValueCheck {
   const simple = new Set(values.filter((value) => !isCompound(value)))
   // The size of schemas is limited.
-  budget.left = stepsPerCheck
-  const compound = new Set(values.filter(isCompound).map(canonical))
-  return (value) => (isCompound(value) ? compound.size > 0 && compound.has(canonical(value)) : simple.has(value))
+  stepBudget.left = stepsPerCheck
+  const compound = new Set(values.filter(isCompound).map(canonicalText))
+  return (value) => (isCompound(value) ? compound.size > 0 && compound.has(canonicalText(value)) : simple.has(value))
 }
 
 /** Whether a string has at least this many code points. */

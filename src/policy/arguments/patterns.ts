@@ -5,8 +5,8 @@ import { charge } from './check-run.ts'
 const maxMatched = 64 * 1024
 
 /** Limits for patterns. Compiling blocks the event loop, up to 0.1 ms per instruction, and takes superlinear time. */
-const maxPattern = 2048
-const maxInstructions = 4096
+const maxPatternLength = 2048
+const maxPatternInstructions = 4096
 
 /** How many instructions of a compiled pattern cost one budget step, for each character of the text. */
 const instructionsPerStep = 16
@@ -20,9 +20,9 @@ export type PatternCompiler = (source: string) => (text: string) => boolean
  * block the process. Throws for an invalid pattern, so that its schema fails to compile.
  */
 export function linearPatterns(): PatternCompiler {
-  let left = maxInstructions
+  let left = maxPatternInstructions
   return (source) => {
-    const pattern = left > 0 && source.length <= maxPattern ? compiled(source) : undefined
+    const pattern = left > 0 && source.length <= maxPatternLength ? compileRe2(source) : undefined
     left -= pattern?.programSize() ?? 0
     return pattern ? linear(pattern) : () => true
   }
@@ -37,12 +37,12 @@ function linear(pattern: RE2JS): (text: string) => boolean {
   }
 }
 
-function compiled(source: string): RE2JS | undefined {
+function compileRe2(source: string): RE2JS | undefined {
   try {
     const joined = withWholeCharacters(source)
-    return unsupported(joined) ? undefined : RE2JS.compile(withUnicodeSpaces(RE2JS.translateRegExp(joined)))
+    return hasUnsupportedEscape(joined) ? undefined : RE2JS.compile(withUnicodeSpaces(RE2JS.translateRegExp(joined)))
   } catch {
-    if (!isPattern(source)) throw new SyntaxError(`not a valid regular expression: ${source}`)
+    if (!isValidPattern(source)) throw new SyntaxError(`not a valid regular expression: ${source}`)
     return undefined
   }
 }
@@ -59,12 +59,12 @@ const withWholeCharacters = (source: string): string =>
  * Whether a pattern has an escape that would be compiled as ordinary characters: a named back-reference, a lone
  * surrogate, or the end of the text in Python.
  */
-const unsupported = (source: string): boolean =>
+const hasUnsupportedEscape = (source: string): boolean =>
   source.match(/\\(?:u[dD][89a-fA-F]|[\s\S])/g)?.some((found) => found.length > 2 || /[kZ]/.test(found)) ?? false
 
 // Each ends with a class, so that a hyphen after it does not make a range: `[\s-x]`.
-const spaces = String.raw`\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}\s`
-const others = String.raw`\x00-\x08\x0E-\x1F\x21-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{FEFE}\x{FF00}-\x{10FFFF}\d`
+const spaceClass = String.raw`\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}\s`
+const nonSpaceClass = String.raw`\x00-\x08\x0E-\x1F\x21-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{FEFE}\x{FF00}-\x{10FFFF}\d`
 
 /** Replaces `\s` and `\S`, which match only ASCII in RE2, with the classes of ECMAScript. */
 function withUnicodeSpaces(source: string): string {
@@ -72,13 +72,13 @@ function withUnicodeSpaces(source: string): string {
   return source.replace(/\\[\s\S]|[[\]]/g, (found) => {
     if (found === '[' || found === ']') isClass = found === '['
     if (found !== '\\s' && found !== '\\S') return found
-    const signs = found === '\\s' ? spaces : others
+    const signs = found === '\\s' ? spaceClass : nonSpaceClass
     return isClass ? signs : `[${signs}]`
   })
 }
 
 /** Whether a pattern is valid. JSON Schema requires Unicode patterns, but many are written in the older syntax. */
-const isPattern = (source: string): boolean => parses(source, 'u') || parses(source, '')
+const isValidPattern = (source: string): boolean => parses(source, 'u') || parses(source, '')
 
 function parses(source: string, flags: string): boolean {
   try {

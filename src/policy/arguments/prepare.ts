@@ -1,6 +1,7 @@
 import {
   applicators,
   assertions,
+  type Fields,
   isListOfItems,
   isListOfNames,
   requiredNames,
@@ -22,22 +23,20 @@ export interface PreparedSchema {
   readonly tracks: boolean
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
 /** Max subschemas per schema, because compiling blocks the event loop. */
-const maxSubschemas = 3000
-const maxValues = 50_000
-const maxDepth = 64
+const maxCopiedSubschemas = 3000
+const maxSchemaValues = 50_000
+const maxSubschemaDepth = 64
 
 /** A schema that cannot be used; the message says why. */
 export class Unfit extends Error {}
 
-const malformed = (pointer: string) => new Unfit(`it is not a valid JSON Schema at ${quote(pointer, 200)}`)
+const malformedSchema = (pointer: string) => new Unfit(`it is not a valid JSON Schema at ${quote(pointer, 200)}`)
 
 /** The base URI of a schema without `$id`. */
 const noBase = 'schema://toolway/'
 /** Max characters in the URI of a subschema, because every reference in the subschema is resolved against it. */
-const maxUri = 1000
+const maxSchemaUri = 1000
 
 /** A schema that defines schemas. A reference to one is left to the server. */
 const metaSchema = /^https?:\/\/json-schema\.org\//
@@ -61,20 +60,20 @@ interface Reference {
 }
 
 /** Where a subschema is: its JSON pointer, its depth, its base URI, and whether it is within a condition. */
-interface Place {
+interface SchemaPlace {
   readonly pointer: string
   readonly depth: number
   readonly base: string
   readonly isCondition: boolean
 }
 
-const rootPlace: Place = { pointer: '#', depth: 0, base: noBase, isCondition: false }
+const rootPlace: SchemaPlace = { pointer: '#', depth: 0, base: noBase, isCondition: false }
 
 /**
  * Copies the parts of a schema that validation needs, and replaces references with what they refer to. Throws `Unfit` for
  * an invalid schema, and for references that leave the schema.
  */
-export function prepare(schema: Fields): PreparedSchema {
+export function prepareSchema(schema: Fields): PreparedSchema {
   return new SchemaCopier(schema).copy()
 }
 
@@ -119,20 +118,20 @@ class SchemaCopier {
   }
 
   /** The base URI of a subschema, which is noted if the subschema has its own. */
-  #baseOf(id: unknown, { base, pointer }: Place): string {
+  #baseOf(id: unknown, { base, pointer }: SchemaPlace): string {
     const uri = typeof id === 'string' ? URL.parse(id, base)?.href.replace(/#$/, '') : undefined
-    if (uri === undefined || uri.length > maxUri) return base
+    if (uri === undefined || uri.length > maxSchemaUri) return base
     if (!this.#pointers.has(uri)) this.#pointers.set(uri, pointer)
     // Before `$anchor`, an ID that is only a fragment was an anchor.
     return uri.includes('#') ? base : uri
   }
 
-  #subschema(given: unknown, place: Place): unknown {
+  #subschema(given: unknown, place: SchemaPlace): unknown {
     const { pointer, depth, isCondition } = place
     this.#places.set(pointer, given)
     if (typeof given === 'boolean') return given
-    if (!isRecord(given) || given instanceof ExactNumber) throw malformed(pointer)
-    if (depth > maxDepth || ++this.#subschemas > maxSubschemas) throw new Unfit('it is too large')
+    if (!isRecord(given) || given instanceof ExactNumber) throw malformedSchema(pointer)
+    if (depth > maxSubschemaDepth || ++this.#subschemas > maxCopiedSubschemas) throw new Unfit('it is too large')
     const base = this.#baseOf(given.$id ?? (this.#isDraft4 ? given.id : undefined), place)
     const copy: Record<string, unknown> = {}
     this.#places.set(pointer, copy)
@@ -146,13 +145,13 @@ class SchemaCopier {
           isCondition: isCondition || keyword === 'not' || keyword === 'if',
         })
       } else if (Object.hasOwn(assertions, keyword)) {
-        if (!assertions[keyword]?.(value)) throw malformed(inner.pointer)
+        if (!assertions[keyword]?.(value)) throw malformedSchema(inner.pointer)
         copy[keyword] = keyword === 'required' && !isCondition ? requiredNames(given) : value
       } else continue
       this.#used.add(keyword)
     }
     this.#values += valuesIn(copy)
-    if (this.#values > maxValues) throw new Unfit('it is too large')
+    if (this.#values > maxSchemaValues) throw new Unfit('it is too large')
     this.#noteNames(copy, base, pointer)
     return copy
   }
@@ -172,7 +171,7 @@ class SchemaCopier {
     }
   }
 
-  #applied(keyword: string, value: unknown, place: Place): unknown {
+  #applied(keyword: string, value: unknown, place: SchemaPlace): unknown {
     const kind = applicators[keyword]
     const inner = (item: unknown, name: string) =>
       this.#subschema(item, { ...place, pointer: `${place.pointer}/${escapeStep(name)}` })
@@ -180,7 +179,7 @@ class SchemaCopier {
       return value.map((item, index) => inner(item, `${index}`))
     }
     if (kind === 'one') return this.#subschema(value, place)
-    if (kind === 'list' || !isRecord(value)) throw malformed(place.pointer)
+    if (kind === 'list' || !isRecord(value)) throw malformedSchema(place.pointer)
     const named = Object.entries(value).map(([name, item]) => [
       name,
       isListOfNames(keyword, item) ? item : inner(item, name),
@@ -227,7 +226,7 @@ function partAt(schema: Fields, reference: string, places: ReadonlyMap<string, u
 }
 
 /** Counts a value and all values inside it. Stops soon after the limit is reached. */
-export function valuesIn(value: unknown, limit = maxValues): number {
+export function valuesIn(value: unknown, limit = maxSchemaValues): number {
   const open = [value]
   let count = 0
   while (open.length > 0 && count <= limit) {

@@ -1,12 +1,11 @@
+import type { Fields } from '../../core/schema-keywords.ts'
 import { ExactNumber } from '../../json/parse-json.ts'
 import { pluralize, quote, shorten } from '../../lib/message-text.ts'
 import { nearMiss } from '../../lib/similar-text.ts'
 import type { Problem } from './check-run.ts'
 
-type Fields = Readonly<Record<string, unknown>>
-
 /** Max problems listed in a refusal. The model can fix these first. */
-const maxProblems = 5
+const maxListedProblems = 5
 
 /** A problem. If a keyword such as `anyOf` failed, `forms` holds the problems found in each alternative. */
 interface Gathered {
@@ -15,20 +14,20 @@ interface Gathered {
 }
 
 /** Describes the problems so that a model can act on them: which field, what was expected, and what was sent. */
-export function sentenceOf(errors: readonly Problem[]): string {
-  const sentences = [...new Set(gathered(errors).flatMap(describe))]
-  const omitted = sentences.length - maxProblems
-  return [...sentences.slice(0, maxProblems), ...(omitted > 0 ? [`and ${omitted} more`] : [])].join('; ')
+export function describeProblems(errors: readonly Problem[]): string {
+  const sentences = [...new Set(gatherProblems(errors).flatMap(describeProblem))]
+  const omitted = sentences.length - maxListedProblems
+  return [...sentences.slice(0, maxListedProblems), ...(omitted > 0 ? [`and ${omitted} more`] : [])].join('; ')
 }
 
 /** Keywords whose own error comes after the errors of their subschemas. */
-const choices = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames', 'not'])
+const choiceKeywords = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames', 'not'])
 
-function gathered(errors: readonly Problem[]): Gathered[] {
+function gatherProblems(errors: readonly Problem[]): Gathered[] {
   const problems: Gathered[] = []
   for (const error of errors) {
     const forms: Gathered[] = []
-    while (choices.has(error.keyword) && within(problems.at(-1)?.error.path, error.path)) {
+    while (choiceKeywords.has(error.keyword) && isInsidePath(problems.at(-1)?.error.path, error.path)) {
       forms.unshift(problems.pop() as Gathered)
     }
     problems.push({ error, forms })
@@ -36,72 +35,73 @@ function gathered(errors: readonly Problem[]): Gathered[] {
   return problems
 }
 
-const within = (path: readonly string[] | undefined, outer: readonly string[]) =>
+const isInsidePath = (path: readonly string[] | undefined, outer: readonly string[]) =>
   path !== undefined && outer.every((step, index) => path[index] === step)
 
-function describe({ error, forms }: Gathered): string[] {
+function describeProblem({ error, forms }: Gathered): string[] {
   switch (error.keyword) {
     case 'required':
-      return [missing(error, error.params.missingProperty)]
+      return [describeMissing(error, error.params.missingProperty)]
     case 'dependentRequired':
       return [
-        `${missing(error, error.params.missingProperty)} (required with "${spell(error, error.params.property)}")`,
+        `${describeMissing(error, error.params.missingProperty)} (required with "${spellPath(error, error.params.property)}")`,
       ]
     case 'additionalProperties':
-      return [unknown(error, error.params.additionalProperty)]
+      return [describeUnknown(error, error.params.additionalProperty)]
     case 'unevaluatedProperties':
-      return [unknown(error, error.params.unevaluatedProperty)]
+      return [describeUnknown(error, error.params.unevaluatedProperty)]
     case 'propertyNames':
-      return [`${field(error)} has the field ${quoted(error.params.propertyName)}, whose name is not allowed`]
+      return [`${fieldName(error)} has the field ${quoteShort(error.params.propertyName)}, whose name is not allowed`]
     case 'anyOf':
     case 'oneOf':
-      return [choice(error, forms)]
+      return [describeChoice(error, forms)]
     default:
-      return [`${field(error)} ${expectations[error.keyword]?.(error) ?? 'is invalid'}`]
+      return [`${fieldName(error)} ${expectations[error.keyword]?.(error) ?? 'is invalid'}`]
   }
 }
 
 /** Describes a failed choice: the types if only those differ, else the problems with the closest alternatives. */
-function choice(error: Problem, forms: readonly Gathered[]): string {
-  if (error.params.passingSchemas) return `${field(error)} matches more than one of the alternatives in oneOf`
+function describeChoice(error: Problem, forms: readonly Gathered[]): string {
+  if (error.params.passingSchemas) return `${fieldName(error)} matches more than one of the alternatives in oneOf`
   const here = forms.filter((form) => form.error.path.length === error.path.length)
-  const types = [...new Set(here.filter(isType).flatMap((form) => kinds(form.error.params.type)))]
-  if (types.length > 0 && forms.every(isType)) return `${field(error)} must be ${list(types)}${instead(error)}`
-  const nearest = forms.filter((form) => !here.includes(form) || !isType(form)).flatMap(describe)
+  const types = [...new Set(here.filter(isTypeProblem).flatMap((form) => kindsOfTypes(form.error.params.type)))]
+  if (types.length > 0 && forms.every(isTypeProblem))
+    return `${fieldName(error)} must be ${joinOr(types)}${insteadOf(error)}`
+  const nearest = forms.filter((form) => !here.includes(form) || !isTypeProblem(form)).flatMap(describeProblem)
   const alternatives = [...new Set(nearest)].slice(0, 3)
-  return `${field(error)} matches none of the allowed alternatives${alternatives.length === 0 ? '' : ` (${alternatives.join(', or ')})`}`
+  return `${fieldName(error)} matches none of the allowed alternatives${alternatives.length === 0 ? '' : ` (${alternatives.join(', or ')})`}`
 }
 
-const isType = ({ error }: Gathered) => error.keyword === 'type'
-const kinds = (type: string | string[]) => [type].flat().map(kindOf)
-const instead = ({ data }: Problem) => (data === undefined ? '' : `, not ${kindOf(typeName(data))}`)
+const isTypeProblem = ({ error }: Gathered) => error.keyword === 'type'
+const kindsOfTypes = (type: string | string[]) => [type].flat().map(kindOfType)
+const insteadOf = ({ data }: Problem) => (data === undefined ? '' : `, not ${kindOfType(typeName(data))}`)
 
-function missing(error: Problem, name: string): string {
+function describeMissing(error: Problem, name: string): string {
   const { properties } = (error.schema ?? {}) as { properties?: Record<string, Fields> }
   const wanted = properties?.[name]?.type as string | string[] | undefined
   const given = Object.keys((error.data ?? {}) as Fields).filter((key) => !Object.hasOwn(properties ?? {}, key))
   const near = nearMiss(name, given)
-  const must = wanted === undefined ? '' : ` and must be ${list(kinds(wanted))}`
-  return `"${spell(error, name)}" is missing${must}${near === undefined ? '' : ` (you sent ${quoted(near)})`}`
+  const must = wanted === undefined ? '' : ` and must be ${joinOr(kindsOfTypes(wanted))}`
+  return `"${spellPath(error, name)}" is missing${must}${near === undefined ? '' : ` (you sent ${quoteShort(near)})`}`
 }
 
-function unknown(error: Problem, name: string): string {
+function describeUnknown(error: Problem, name: string): string {
   const known = Object.keys((error.schema as { properties?: object } | undefined)?.properties ?? {})
   const near = nearMiss(name, known)
   const some = known.length > 20 ? `${known.slice(0, 20).join(', ')} and others` : known.join(', ')
   const takes = known.length === 0 ? '' : ` (known fields: ${some})`
-  return `"${spell(error, shorten(name, 40))}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
+  return `"${spellPath(error, shorten(name, 40))}" is unknown${near === undefined ? takes : ` (did you mean ${quoteShort(near)}?)`}`
 }
 
-const field = (error: Problem) => (error.path.length === 0 ? 'the whole input' : `"${spell(error)}"`)
+const fieldName = (error: Problem) => (error.path.length === 0 ? 'the whole input' : `"${spellPath(error)}"`)
 
 /** Formats a path like `calls[0].server`. */
-function spell({ path }: Problem, member?: string): string {
+function spellPath({ path }: Problem, member?: string): string {
   const names = member === undefined ? path : [...path, member]
   return names.map((name, index) => (/^\d+$/.test(name) ? `[${name}]` : `${index > 0 ? '.' : ''}${name}`)).join('')
 }
 
-const kindNames: Readonly<Record<string, string>> = {
+const typeKinds: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
   integer: 'a whole number',
@@ -111,12 +111,12 @@ const kindNames: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-const kindOf = (type: string) => kindNames[type] ?? type
+const kindOfType = (type: string) => typeKinds[type] ?? type
 
-const quoted = (text: string) => quote(text, 40)
+const quoteShort = (text: string) => quote(text, 40)
 
 /** Joins words into a list such as `a, b or c`. */
-const list = (words: readonly string[]) =>
+const joinOr = (words: readonly string[]) =>
   words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 const comparisons: Readonly<Record<string, string>> = {
@@ -128,24 +128,30 @@ const comparisons: Readonly<Record<string, string>> = {
 
 type Expectation = (error: Problem) => string | undefined
 
-const bound: Expectation = ({ params }) => `must be ${comparisons[params.comparison as string]} ${shown(params.limit)}`
+const describeBound: Expectation = ({ params }) =>
+  `must be ${comparisons[params.comparison as string]} ${showValue(params.limit)}`
 
 const expectations: Readonly<Record<string, Expectation>> = {
   type({ params, data }) {
-    const wanted = list([params.type].flat().map(kindOf))
-    return `must be ${wanted}${data === undefined ? '' : `, not ${kindOf(typeName(data, params.type))}`}`
+    const wanted = joinOr([params.type].flat().map(kindOfType))
+    return `must be ${wanted}${data === undefined ? '' : `, not ${kindOfType(typeName(data, params.type))}`}`
   },
-  enum: ({ params, data }) => oneOf(params.allowedValues, data),
-  const: ({ params }) => `must be ${shown(params.allowedValue)}`,
+  enum: ({ params, data }) => describeEnum(params.allowedValues, data),
+  const: ({ params }) => `must be ${showValue(params.allowedValue)}`,
   minLength: ({ params }) => `must be at least ${pluralize(params.limit, 'character')} long`,
   maxLength: ({ params }) => `must be at most ${pluralize(params.limit, 'character')} long`,
   minItems: ({ params }) => `must have at least ${pluralize(params.limit, 'item')}`,
   maxItems: ({ params }) => `must have at most ${pluralize(params.limit, 'item')}`,
   minProperties: ({ params }) => `must have at least ${pluralize(params.limit, 'field')}`,
   maxProperties: ({ params }) => `must have at most ${pluralize(params.limit, 'field')}`,
-  ...{ minimum: bound, maximum: bound, exclusiveMinimum: bound, exclusiveMaximum: bound },
-  multipleOf: ({ params }) => `must be a multiple of ${shown(params.multipleOf)}`,
-  pattern: ({ params }) => `must match the pattern ${shown(params.pattern)}`,
+  ...{
+    minimum: describeBound,
+    maximum: describeBound,
+    exclusiveMinimum: describeBound,
+    exclusiveMaximum: describeBound,
+  },
+  multipleOf: ({ params }) => `must be a multiple of ${showValue(params.multipleOf)}`,
+  pattern: ({ params }) => `must match the pattern ${showValue(params.pattern)}`,
   format: ({ params }) => `must be a valid ${params.format}`,
   uniqueItems: () => 'must not contain duplicate items',
   contains: () => 'must contain an item that matches the schema in `contains`',
@@ -162,15 +168,15 @@ const typeName = (data: unknown, wanted?: unknown) => {
   return typeof data === 'number' && wanted === 'integer' ? 'a fraction' : typeof data
 }
 
-function oneOf(allowed: readonly unknown[], data: unknown): string {
-  const some = allowed.slice(0, 20).map((value) => (typeof value === 'string' ? value : shown(value)))
+function describeEnum(allowed: readonly unknown[], data: unknown): string {
+  const some = allowed.slice(0, 20).map((value) => (typeof value === 'string' ? value : showValue(value)))
   const words = allowed.filter((value) => typeof value === 'string')
   const near = typeof data === 'string' ? nearMiss(data, words) : undefined
   const more = allowed.length > some.length ? ' and others' : ''
-  return `must be one of ${some.join(', ')}${more}${near === undefined ? '' : ` (did you mean ${quoted(near)}?)`}`
+  return `must be one of ${some.join(', ')}${more}${near === undefined ? '' : ` (did you mean ${quoteShort(near)}?)`}`
 }
 
-function shown(value: unknown): string {
+function showValue(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined'
   return shorten(text, 80)
 }

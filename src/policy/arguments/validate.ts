@@ -1,17 +1,15 @@
 import { createHash } from 'node:crypto'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { composed, requiredNames, schemasAt } from '../../core/schema-keywords.ts'
+import { composedSchemas, type Fields, requiredNames, schemasAt } from '../../core/schema-keywords.ts'
 import { foldName } from '../../lib/characters.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { createLazy, setBounded } from '../../lib/memoize.ts'
 import { BudgetSpent } from './check-run.ts'
 import { SchemaChecker } from './checker.ts'
 import type { linearPatterns } from './patterns.ts'
-import { type PreparedSchema, prepare, Unfit, valuesIn } from './prepare.ts'
-import { sentenceOf } from './problems.ts'
-
-type Fields = Readonly<Record<string, unknown>>
+import { type PreparedSchema, prepareSchema, Unfit, valuesIn } from './prepare.ts'
+import { describeProblems } from './problems.ts'
 
 /**
  * Throws INVALID_ARGUMENTS if the arguments do not match the tool's schema (F9). The first call that needs patterns
@@ -33,7 +31,7 @@ interface SchemaState {
 }
 
 /** Max number of cached schemas, at about 20 KiB each. */
-const maxSchemas = 1000
+const maxKnownSchemas = 1000
 
 /** Max values in arguments for which all problems are reported, and not only the first one. */
 const maxExplained = 2000
@@ -43,7 +41,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
   return (schema, args, tool, exact = args) => {
     const state = schemas.stateOf(schema, tool)
     const misspelt = misspeltArgument(state.prepared?.rewritten ? state.prepared.schema : schema, args)
-    if (misspelt !== undefined) throw refusal(tool, misspelt)
+    if (misspelt !== undefined) throw argumentsRefusal(tool, misspelt)
     if (state.checker && accepts(state.checker, exact)) return undefined
     const checker = schemas.checkerOf(state, tool)
     if (checker instanceof Promise) return checker.then((loaded) => checkArguments(loaded, schema, tool, exact))
@@ -71,8 +69,8 @@ class KnownSchemas {
     }
     const known = this.#states.get(key)
     if (known) return known
-    const state = this.#attempt(tool, { prepared: undefined }, () => ({ prepared: prepare(schema) }))
-    setBounded(this.#states, key, state, maxSchemas)
+    const state = this.#attempt(tool, { prepared: undefined }, () => ({ prepared: prepareSchema(schema) }))
+    setBounded(this.#states, key, state, maxKnownSchemas)
     return state
   }
 
@@ -89,7 +87,7 @@ class KnownSchemas {
     if (prepared && state.unfit === undefined) {
       this.#attempt(tool, state, () => ({ checker: new SchemaChecker(prepared, this.#linearPatterns?.()) }))
     }
-    if (!state.checker) throw unusable(tool, state.unfit ?? 'it is invalid')
+    if (!state.checker) throw unusableTool(tool, state.unfit ?? 'it is invalid')
     return state.checker
   }
 
@@ -98,7 +96,7 @@ class KnownSchemas {
     try {
       return Object.assign(state, make())
     } catch (thrown) {
-      state.unfit = reasonOf(thrown)
+      state.unfit = unfitReason(thrown)
       this.#log.warn({ tool, reason: state.unfit }, 'tool is blocked: its input schema cannot be compiled')
       return state
     }
@@ -106,20 +104,20 @@ class KnownSchemas {
 }
 
 function checkArguments(checker: SchemaChecker, schema: Fields, tool: string, args: Fields): undefined {
-  const refused = (problems: string) => refusal(tool, problems)
+  const refused = (problems: string) => argumentsRefusal(tool, problems)
   const tooComplex = 'they are too complex to check; send fewer or simpler values'
   try {
     let given = args
-    const isAccepted = attempt(() => {
+    const isAccepted = withinBudget(() => {
       if (checker.accepts(args)) return true
       given = withoutNulls(schema, args)
       return given !== args && checker.accepts(given)
     })
     if (isAccepted) return
     if (isAccepted === undefined) throw refused(tooComplex)
-    const all = valuesIn(given, maxExplained) > maxExplained ? [] : attempt(() => checker.allProblems(given))
-    const problems = all?.length ? all : attempt(() => checker.firstProblem(given))
-    throw refused(problems ? sentenceOf(problems) : tooComplex)
+    const all = valuesIn(given, maxExplained) > maxExplained ? [] : withinBudget(() => checker.allProblems(given))
+    const problems = all?.length ? all : withinBudget(() => checker.firstProblem(given))
+    throw refused(problems ? describeProblems(problems) : tooComplex)
   } catch (error) {
     if (error instanceof ToolwayError) throw error
     throw refused('they cannot be checked against the schema; send simpler values')
@@ -130,9 +128,9 @@ function checkArguments(checker: SchemaChecker, schema: Fields, tool: string, ar
 export async function openChecker(schema: Fields): Promise<SchemaChecker | { readonly unfit: string }> {
   const { linearPatterns } = await import('./patterns.ts')
   try {
-    return new SchemaChecker(prepare(schema), linearPatterns())
+    return new SchemaChecker(prepareSchema(schema), linearPatterns())
   } catch (thrown) {
-    return { unfit: reasonOf(thrown) }
+    return { unfit: unfitReason(thrown) }
   }
 }
 
@@ -142,16 +140,16 @@ export async function schemaProblem(schema: Fields): Promise<string | undefined>
 }
 
 /** Why a schema is unusable. Messages may contain text from the schema. */
-function reasonOf(thrown: unknown): string {
+function unfitReason(thrown: unknown): string {
   if (thrown instanceof Unfit) return thrown.message
   const message = thrown instanceof Error ? thrown.message : ''
   return `it is invalid: ${JSON.stringify(message.slice(0, 100).replaceAll(/[^\x20-\x7e]+/g, ' '))}`
 }
 
-const refusal = (tool: string, problems: string) =>
+const argumentsRefusal = (tool: string, problems: string) =>
   new ToolwayError('INVALID_ARGUMENTS', `Invalid arguments for ${tool}: ${problems}.`)
 
-function unusable(tool: string, reason: string): ToolwayError {
+function unusableTool(tool: string, reason: string): ToolwayError {
   const dot = tool.indexOf('.')
   const server = dot === -1 ? undefined : tool.slice(0, dot)
   const advice =
@@ -162,7 +160,7 @@ function unusable(tool: string, reason: string): ToolwayError {
   return new ToolwayError('QUARANTINED', sentence, { server, rule: 'inputSchema' })
 }
 
-const accepts = (checker: SchemaChecker, args: Fields): boolean => attempt(() => checker.accepts(args)) === true
+const accepts = (checker: SchemaChecker, args: Fields): boolean => withinBudget(() => checker.accepts(args)) === true
 
 /** Omits optional fields that are null, as models and clients often send them; the server decides what null means. */
 function withoutNulls(schema: Fields, args: Fields): Fields {
@@ -172,7 +170,7 @@ function withoutNulls(schema: Fields, args: Fields): Fields {
 }
 
 /** Runs a check. Returns undefined if the check exceeds its budget or overflows the stack. */
-function attempt<T>(work: () => T): T | undefined {
+function withinBudget<T>(work: () => T): T | undefined {
   try {
     return work()
   } catch (error) {
@@ -182,7 +180,7 @@ function attempt<T>(work: () => T): T | undefined {
 }
 
 /** Max subschemas visited per call, because servers' schemas may be circular. */
-const maxSteps = 100_000
+const maxVisited = 100_000
 
 /**
  * Reports an undeclared argument whose name differs from a declared one only in case, width, white space or the like.
@@ -190,17 +188,17 @@ const maxSteps = 100_000
  * argument.
  */
 export function misspeltArgument(schema: Fields, args: Fields): string | undefined {
-  if (isPlain(schema, args)) return undefined
+  if (isPlainCall(schema, args)) return undefined
   const cost = { steps: 0 }
 
-  const look = (level: Level, value: unknown, path: string): string | undefined => {
-    if (cost.steps > maxSteps) return 'they are too complex to check; send fewer or simpler values'
+  const look = (level: SchemaLevel, value: unknown, path: string): string | undefined => {
+    if (cost.steps > maxVisited) return 'they are too complex to check; send fewer or simpler values'
     if (Array.isArray(value)) {
       const inner = level.at(undefined)
-      return firstOf(value.entries(), ([index, item]) => look(inner, item, `${path}[${index}]`))
+      return firstFound(value.entries(), ([index, item]) => look(inner, item, `${path}[${index}]`))
     }
     if (!isRecord(value)) return undefined
-    return firstOf(Object.keys(value), (name) => {
+    return firstFound(Object.keys(value), (name) => {
       const at = path === '' ? name : `${path}.${name}`
       const declared = level.declared(name)
       if (declared !== undefined && declared !== name) {
@@ -215,7 +213,7 @@ export function misspeltArgument(schema: Fields, args: Fields): string | undefin
 }
 
 /** Whether a call has only declared arguments and no nested values. This is the fast path for most calls. */
-function isPlain({ properties }: Fields, args: Fields): boolean {
+function isPlainCall({ properties }: Fields, args: Fields): boolean {
   for (const name in args) {
     const value = args[name]
     if (typeof value === 'object' && value !== null) return false
@@ -225,17 +223,17 @@ function isPlain({ properties }: Fields, args: Fields): boolean {
 }
 
 /** The members that the schemas at one position declare. */
-interface Level {
+interface SchemaLevel {
   /** The declared name that is equal to this name, or that a parser may mistake this name for. */
   declared(name: string): string | undefined
   /** The level of a member; if no member is given, the level of the items. */
-  at(member: string | undefined): Level
+  at(member: string | undefined): SchemaLevel
 }
 
-function createLevel(schemas: readonly unknown[], root: Fields, cost: { steps: number }): Level {
-  const all = composed(schemas, root)
+function createLevel(schemas: readonly unknown[], root: Fields, cost: { steps: number }): SchemaLevel {
+  const all = composedSchemas(schemas, root)
   const names = new Set(all.flatMap(({ properties }) => (isRecord(properties) ? Object.keys(properties) : [])))
-  const levels = new Map<string | undefined, Level>()
+  const levels = new Map<string | undefined, SchemaLevel>()
   let folded: ReadonlyMap<string, string> | undefined
   cost.steps += all.length + names.size
   return {
@@ -255,7 +253,7 @@ function createLevel(schemas: readonly unknown[], root: Fields, cost: { steps: n
   }
 }
 
-function firstOf<Item>(items: Iterable<Item>, find: (item: Item) => string | undefined): string | undefined {
+function firstFound<Item>(items: Iterable<Item>, find: (item: Item) => string | undefined): string | undefined {
   for (const item of items) {
     const found = find(item)
     if (found !== undefined) return found

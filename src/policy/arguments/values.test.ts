@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { expectCpuBelow } from '../../../tests/fixtures/cpu-time.ts'
 import { Json } from '../../json/json.ts'
 import { ExactNumber, parseExactly } from '../../json/parse-json.ts'
-import { budget, stepsPerCheck } from './check-run.ts'
+import { stepBudget, stepsPerCheck } from './check-run.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'
 import { compare, isMultiple } from './values.ts'
 
@@ -83,7 +83,7 @@ describe('V5: numbers that a double would round are judged by their digits', () 
     const factor = fc.bigInt({ min: 1n, max: 10n ** 20n })
     fc.assert(
       fc.property(number, number, factor, (a, b, step) => {
-        budget.left = stepsPerCheck
+        stepBudget.left = stepsPerCheck
         const of = (value: bigint) => new ExactNumber(`${value}`)
         expect(Math.sign(compare(of(a), of(b)))).toBe(a < b ? -1 : a > b ? 1 : 0)
         expect(compare(new ExactNumber(`${a}00e-2`), of(a))).toBeCloseTo(0)

@@ -1,29 +1,27 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Definition } from '../../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
-import { declares, schemasAt } from '../../core/schema-keywords.ts'
+import { declares, type Fields, schemasAt } from '../../core/schema-keywords.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { pathGuard } from './path.ts'
+import { createPathGuard } from './path.ts'
 import {
+  comparedMembers,
   type Guard,
   type GuardConfig,
   type GuardedValue,
   isSpelling,
   type Member,
   type MembersOf,
-  membersOf,
   parseSelector,
   type RefuseArgument,
   type Selected,
   type Selector,
   type SelectorStep,
-  select,
+  selectValues,
   suggests,
 } from './selector.ts'
-import { sqlGuard } from './sql.ts'
-import { type Lookup, urlGuard } from './url.ts'
-
-type Fields = Readonly<Record<string, unknown>>
+import { createSqlGuard } from './sql.ts'
+import { type AddressLookup, urlGuard } from './url.ts'
 
 /**
  * Checks the arguments of a tool or prompt, or the URI of a resource. `definition` says which arguments are declared.
@@ -34,14 +32,14 @@ export type CheckArguments = (args: Fields, uri?: string, definition?: Definitio
 export interface GuardOptions {
   readonly server: string
   readonly clock?: Clock
-  readonly lookup?: Lookup
+  readonly lookup?: AddressLookup
 }
 
 /** Max values per guard and call. Each value takes time to check, and legitimate calls have fewer. */
-const maxValues = 256
+const maxGuardedValues = 256
 /** Max members whose names are compared for one selector. A caller can make up any number, and comparing names takes time. */
-const maxMembers = 10_000
-const tooMany = `has more than ${maxValues} values; send fewer at a time`
+const maxComparedMembers = 10_000
+const tooManyGuarded = `has more than ${maxGuardedValues} values; send fewer at a time`
 
 const codes: Readonly<Record<GuardConfig['kind'], ErrorCode>> = {
   path: 'INVALID_PATH',
@@ -53,7 +51,7 @@ const codes: Readonly<Record<GuardConfig['kind'], ErrorCode>> = {
 export function compileGuards(guards: readonly GuardConfig[], options: GuardOptions): CheckArguments | undefined {
   if (guards.length === 0) return undefined
   const compiled = guards.map((config, index) =>
-    compile(config, `mcpServers.${options.server}.guards[${index}]`, options),
+    compileGuard(config, `mcpServers.${options.server}.guards[${index}]`, options),
   )
   return (args, uri, definition) => {
     const work: (() => Promise<void>)[] = []
@@ -70,7 +68,7 @@ interface Compiled {
   readonly guard: Guard
 }
 
-function compile(config: GuardConfig, rule: string, options: GuardOptions): Compiled {
+function compileGuard(config: GuardConfig, rule: string, options: GuardOptions): Compiled {
   const refuse: RefuseArgument = (at, reason) =>
     new ToolwayError(codes[config.kind], `The argument "${at}" ${reason}.`, { server: options.server, rule })
   const selectors = config.arguments.map((text) => {
@@ -86,11 +84,11 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
     let count = 0
     return (value) => {
       count += Object.keys(value).length
-      if (count > maxMembers) {
-        const sentence = `A guard does not check arguments with more than ${maxMembers} members; send fewer at a time.`
+      if (count > maxComparedMembers) {
+        const sentence = `A guard does not check arguments with more than ${maxComparedMembers} members; send fewer at a time.`
         throw new ToolwayError(codes[config.kind], sentence, { server: options.server, rule })
       }
-      const members = read.get(value) ?? membersOf(value)
+      const members = read.get(value) ?? comparedMembers(value)
       read.set(value, members)
       return members
     }
@@ -100,11 +98,11 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
       if (uri !== undefined)
         return guardedParts(config.kind, uri).map((part) => ({ at: 'uri', text: sound('uri', part, refuse) }))
       const counted = countedWith(new Map())
-      const declared = selectors.flatMap((selector) => textsOf(selector, args, counted(), refuse))
+      const declared = selectors.flatMap((selector) => guardedTexts(selector, args, counted(), refuse))
       const others = undeclared(args, definition, counted).flatMap((found) =>
         undeclaredTexts(config.kind, found, refuse),
       )
-      if (others.length > maxValues) throw refuse(others[0]!.at, tooMany)
+      if (others.length > maxGuardedValues) throw refuse(others[0]!.at, tooManyGuarded)
       return others.length === 0 ? declared : [...declared, ...others]
     },
     guard: guardOf(config, refuse, options),
@@ -112,14 +110,14 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
 }
 
 function guardOf(config: GuardConfig, refuse: RefuseArgument, { clock, lookup }: GuardOptions): Guard {
-  if (config.kind === 'path') return pathGuard(config, refuse)
-  return config.kind === 'sql' ? sqlGuard(config, refuse) : urlGuard(config, refuse, { clock, lookup })
+  if (config.kind === 'path') return createPathGuard(config, refuse)
+  return config.kind === 'sql' ? createSqlGuard(config, refuse) : urlGuard(config, refuse, { clock, lookup })
 }
 
-function textsOf(selector: Selector, args: Fields, members: MembersOf, refuse: RefuseArgument): GuardedValue[] {
-  const found = select(selector, args, members)
+function guardedTexts(selector: Selector, args: Fields, members: MembersOf, refuse: RefuseArgument): GuardedValue[] {
+  const found = selectValues(selector, args, members)
   if ('expected' in found) throw refuse(found.at, `must be ${found.expected}, or omitted`)
-  if (found.length > maxValues) throw refuse(selector.text, tooMany)
+  if (found.length > maxGuardedValues) throw refuse(selector.text, tooManyGuarded)
   return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
 }
 
@@ -191,7 +189,7 @@ function undeclaredArguments(
     const found: Selected[] = []
     for (const { selector, members } of parents) {
       const membersIn = counted()
-      const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args, membersIn)
+      const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : selectValues(selector, args, membersIn)
       // Skip arguments of the wrong shape: the guard's own selectors have already refused them.
       if ('expected' in objects) continue
       for (const { at, value } of objects) {

@@ -7,7 +7,7 @@ import { honestPaths, pathAttacks } from '../../../tests/abuse/paths.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { compileGuards } from './index.ts'
-import { climbs, pathGuard, readings } from './path.ts'
+import { climbs, createPathGuard, pathReadings } from './path.ts'
 import { type Sandbox, sandbox } from './sandbox.fixture.ts'
 
 let folders: Sandbox
@@ -116,7 +116,7 @@ describe('path guard', () => {
 
 describe('path guard on Windows', () => {
   const refuse = (at: string, reason: string) => new ToolwayError('INVALID_PATH', `${at} ${reason}`)
-  const guard = pathGuard({ roots: ['C:\\data'] }, refuse, 'win32')
+  const guard = createPathGuard({ roots: ['C:\\data'] }, refuse, 'win32')
   test.each([
     'D:',
     'C:data',
@@ -143,7 +143,7 @@ describe('path guard on Windows', () => {
 
 describe('readings of a path', () => {
   test('F9: plain paths have one', () => {
-    expect(readings('/data/docs/a.txt')).toEqual(['/data/docs/a.txt'])
+    expect(pathReadings('/data/docs/a.txt')).toEqual(['/data/docs/a.txt'])
   })
 
   test('F9: no encoding of a way up passes', async () => {
@@ -203,7 +203,7 @@ describe('readings of a path', () => {
 
   test('F9: the longest path is read at once, whatever it is made of', () => {
     for (const unit of ['%25', '%2e', '.', ' ', '/', '%c0', '\u0338', 'a']) {
-      expect(readings(`/${unit.repeat(4096 / unit.length)}`)?.some(climbs)).toBe(unit === '.' || unit === '%2e')
+      expect(pathReadings(`/${unit.repeat(4096 / unit.length)}`)?.some(climbs)).toBe(unit === '.' || unit === '%2e')
     }
   })
 })

@@ -7,23 +7,27 @@ export interface PathGuardConfig {
 }
 
 /** Max characters in a path. No file system accepts longer paths. */
-const maxLength = 4096
+const maxPath = 4096
 /**
  * Folders that differ for each process: `/proc/self/cwd` is one folder for the gateway and another for the server, and
  * `/dev/fd` is a link to such a folder. `/dev/shm` is an ordinary folder, in memory.
  */
 const ofEachProcess = /^\/(?:proc|dev(?!\/shm(?:\/|$)))(?:\/|$)/
-const control = /[\0-\x1f\x7f-\x9f]/
+const controlCharacter = /[\0-\x1f\x7f-\x9f]/
 
 /**
  * A guard that keeps paths inside the roots (F9). Paths must be absolute: the meaning of a relative path depends on the
  * server's working directory, which the gateway does not know. A link may change after this check and before the server
  * uses it, so only trusted programs should be able to create links in the roots.
  */
-export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, platform = process.platform): Guard {
+export function createPathGuard(
+  { roots }: PathGuardConfig,
+  refuse: RefuseArgument,
+  platform = process.platform,
+): Guard {
   const { normalize, sep } = platform === 'win32' ? win32 : posix
   const written = roots.map((root) => withoutEnd(normalize(root), sep))
-  const hint = `use a path inside ${spell(roots)}`
+  const hint = `use a path inside ${joinRoots(roots)}`
 
   const rootOf = (path: string) => written.find((root) => path === root || path.startsWith(root + sep))
 
@@ -31,15 +35,15 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
   const places = (path: string): readonly string[] => {
     const plain = normalize(path)
     const root = rootOf(plain) ?? ''
-    return [...new Set(readings(plain.slice(root.length))?.map((rest) => normalize(root + rest)))]
+    return [...new Set(pathReadings(plain.slice(root.length))?.map((rest) => normalize(root + rest)))]
   }
 
   const check = async ({ at, text }: GuardedValue, folders: readonly string[]) => {
     const wrong = misshapen(text, platform)
     if (wrong) throw refuse(at, `${wrong}; ${hint}`)
-    const all = readings(text)
+    const all = pathReadings(text)
     const meant = places(text)
-    if (!all || meant.length === 0 || all.some((reading) => control.test(reading))) {
+    if (!all || meant.length === 0 || all.some((reading) => controlCharacter.test(reading))) {
       throw refuse(at, `is encoded; ${hint} without encoding`)
     }
     if (all.some(climbs)) throw refuse(at, `leaves its folder with a form of ".."; ${hint} without ".."`)
@@ -48,7 +52,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
         throw refuse(at, `goes through a folder that differs for each process; ${hint}`)
       }
       const real = await traced(place, at)
-      if (!folders.some((folder) => inside(folder, real))) {
+      if (!folders.some((folder) => isInside(folder, real))) {
         throw refuse(at, `is outside the allowed folders after resolving symbolic links; ${hint}`)
       }
     }
@@ -70,8 +74,8 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
 }
 
 function misshapen(path: string, platform: NodeJS.Platform): string | undefined {
-  if (path.length > maxLength) return 'is too long for a path'
-  if (control.test(path)) return 'contains control characters'
+  if (path.length > maxPath) return 'is too long for a path'
+  if (controlCharacter.test(path)) return 'contains control characters'
   if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return 'is a URL, not a path'
   if (path.startsWith('~')) return 'starts with ~, which is not expanded here'
   if (/^[\\/]{2}/.test(path)) return 'starts with two slashes'
@@ -88,7 +92,7 @@ function misshapenOnWindows(path: string): string | undefined {
 
 const withoutEnd = (path: string, sep: string) => (path.endsWith(sep) ? path.slice(0, -1) : path)
 
-function spell(roots: readonly string[]): string {
+function joinRoots(roots: readonly string[]): string {
   const shown = roots.slice(0, 3)
   return roots.length > shown.length ? `${shown.join(', ')} or another allowed folder` : shown.join(' or ')
 }
@@ -101,20 +105,20 @@ class Untraceable extends Error {}
  * result uses the file system's letter case, so it can be compared directly on every platform.
  */
 async function realPath(path: string): Promise<string> {
-  return (await resolved(path)) ?? (await resolvedInPart(path))
+  return (await resolvePath(path)) ?? (await resolvedInPart(path))
 }
 
 /** The real location of a path that does not exist yet, derived from the nearest existing folder. */
 async function resolvedInPart(path: string): Promise<string> {
   const { root, dir, base } = parse(path)
   // The usual case is a new file in an existing folder.
-  const folder = await resolved(dir)
+  const folder = await resolvePath(dir)
   if (folder !== undefined) return await unlessLink(join(folder, base))
   const names = path.slice(root.length).split(sep)
-  let real = (await resolved(root)) ?? root
+  let real = (await resolvePath(root)) ?? root
   // Start at the top, so that the search ends at the first missing folder, however long the path is.
   for (const [index, name] of names.entries()) {
-    const next = await resolved(join(real, name))
+    const next = await resolvePath(join(real, name))
     if (next === undefined) return join(await unlessLink(join(real, name)), ...names.slice(index + 1))
     real = next
   }
@@ -128,7 +132,7 @@ async function unlessLink(missing: string): Promise<string> {
   throw new Untraceable('is a symbolic link to something that does not exist')
 }
 
-const resolved = (path: string): Promise<string | undefined> => unlessMissing(realpath(path))
+const resolvePath = (path: string): Promise<string | undefined> => unlessMissing(realpath(path))
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
@@ -143,28 +147,28 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
 }
 
 /** Whether a path is inside a folder; both must be real paths. Compares whole names: `/data-old` is not in `/data`. */
-function inside(folder: string, path: string): boolean {
-  const outer = parts(folder)
-  const inner = parts(path)
+function isInside(folder: string, path: string): boolean {
+  const outer = pathParts(folder)
+  const inner = pathParts(path)
   return outer.length <= inner.length && outer.every((name, index) => name === inner[index])
 }
 
-const parts = (path: string) => path.split(sep).filter((name) => name !== '')
+const pathParts = (path: string) => path.split(sep).filter((name) => name !== '')
 
 /** Max layers of percent encoding. No legitimate path has more. */
-const maxLayers = 4
+const maxEncodings = 4
 
 /**
  * All ways in which a later component may interpret a path: unchanged, percent-decoded any number of times, and each of
  * these with look-alike dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
  * safe only if all interpretations are safe. Undefined if there are too many layers of encoding.
  */
-export function readings(path: string): readonly string[] | undefined {
+export function pathReadings(path: string): readonly string[] | undefined {
   const found = new Set<string>()
   let current = path
-  for (let layer = 0; layer <= maxLayers; layer++) {
+  for (let layer = 0; layer <= maxEncodings; layer++) {
     found.add(current)
-    found.add(folded(current))
+    found.add(foldPath(current))
     const decoded = percentDecoded(current)
     if (decoded === current) return [...found]
     current = decoded
@@ -182,10 +186,10 @@ export function climbs(reading: string): boolean {
 
 const slashes = /[\\\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u3033\u{1f67c}]/gu
 const dots = /[\u0660\u06d4\u06f0\u0701\u0702\u2024\u3002\ua4f8\ufe12\u{10a50}\u{1d16d}]/gu
-const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
+const invisibleCharacter = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 
-function folded(path: string): string {
-  const plain = path.normalize('NFKC').replace(invisible, '').replace(slashes, '/').replace(dots, '.')
+function foldPath(path: string): string {
+  const plain = path.normalize('NFKC').replace(invisibleCharacter, '').replace(slashes, '/').replace(dots, '.')
   // Windows drops trailing dots and spaces. Keep a name that consists only of these, so that `climbs` detects it.
   return plain
     .split('/')
@@ -207,14 +211,14 @@ function percentDecoded(text: string): string {
   const decoded: number[] = []
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number
-    const value = byte === 0x25 ? hexadecimal(bytes, at + 1) : undefined
+    const value = byte === 0x25 ? hexByte(bytes, at + 1) : undefined
     decoded.push(value ?? byte)
     if (value !== undefined) at += 2
   }
   return lenientUtf8(decoded)
 }
 
-function hexadecimal(bytes: Buffer, at: number): number | undefined {
+function hexByte(bytes: Buffer, at: number): number | undefined {
   const digits = bytes.toString('latin1', at, at + 2)
   return /^[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : undefined
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { parseSelector, select } from './selector.ts'
+import { parseSelector, selectValues } from './selector.ts'
 
-const find = (text: string, args: Record<string, unknown>) => select(parseSelector(text)!, args)
+const find = (text: string, args: Record<string, unknown>) => selectValues(parseSelector(text)!, args)
 
 describe('selectors', () => {
   test.each<[string, Record<string, unknown>, { at: string; value: unknown }[]]>([

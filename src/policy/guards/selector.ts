@@ -44,10 +44,10 @@ export function parseSelector(text: string): Selector | undefined {
  * Finds the values that a selector refers to. An absent argument is not an error here, because the tool's schema
  * decides whether it is required. Null counts as a value, because servers may read it as "all" or as their default.
  */
-export function select(
+export function selectValues(
   selector: Selector,
   args: Readonly<Record<string, unknown>>,
-  members: MembersOf = membersOf,
+  members: MembersOf = comparedMembers,
 ): readonly Selected[] | Mismatch {
   let found: readonly Selected[] = [{ at: '', value: args }]
   for (const step of selector.steps) {
@@ -80,21 +80,21 @@ export interface Member {
 /** The members of an object, whose names will be compared. May throw if there are too many. */
 export type MembersOf = (value: object) => readonly Member[]
 
-export const membersOf: MembersOf = (value) =>
-  Object.entries(value).map(([name, member]) => ({ name, plainName: plain(name), value: member }))
+export const comparedMembers: MembersOf = (value) =>
+  Object.entries(value).map(([name, member]) => ({ name, plainName: reduceName(name), value: member }))
 
 const push = (list: Selected[], at: string, value: unknown) => {
   if (value !== undefined) list.push({ at, value })
 }
 
 /** Max number of cached names. Names repeat from call to call, so if there are more, a caller is making them up. */
-const maxRemembered = 4096
-const maxLength = 256
+const maxKnownNames = 4096
+const maxKnownName = 256
 
-const remembered = <Found>(find: (name: string) => Found) => memoize(find, maxRemembered, maxLength)
+const memoizeName = <Found>(find: (name: string) => Found) => memoize(find, maxKnownNames, maxKnownName)
 
 /** Reduces a name to lower-case letters and digits, via upper case: some letters become ASCII in only one direction. */
-const plain = remembered((name) =>
+const reduceName = memoizeName((name) =>
   readAs(name)
     .toUpperCase()
     .toLowerCase()
@@ -106,17 +106,17 @@ const plain = remembered((name) =>
  * look-alike letters, width or surrounding space must not hide a member.
  */
 export const isSpelling = ({ name, plainName }: Member, wanted: string): boolean =>
-  name === wanted || (plainName === plain(wanted) && plainName !== '')
+  name === wanted || (plainName === reduceName(wanted) && plainName !== '')
 
 /** Words that, at the end of an argument name, suggest a value of this kind: `file`, `targetDir`, `log_file`. */
-const nouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
+const endNouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf('path file filename filepath pathname dir directory dirname folder uri url'),
   sql: setOf('sql query statement stmt'),
   url: setOf('url uri href link endpoint'),
 }
 
 /** Argument names that suggest a value of this kind, but only as the whole name, not as one word of a longer name. */
-const whole: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
+const wholeNames: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf(
     'source src destination dest dst cwd workdir basedir rootdir fullpath abspath realpath infile outfile inputfile outputfile sourcefile targetfile sourcepath targetpath destinationpath oldpath newpath logfile',
   ),
@@ -125,9 +125,9 @@ const whole: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
 }
 
 export const suggests: Readonly<Record<GuardConfig['kind'], (name: string) => boolean>> = {
-  path: remembered((name) => suggestsKind('path', name)),
-  sql: remembered((name) => suggestsKind('sql', name)),
-  url: remembered((name) => suggestsKind('url', name)),
+  path: memoizeName((name) => suggestsKind('path', name)),
+  sql: memoizeName((name) => suggestsKind('sql', name)),
+  url: memoizeName((name) => suggestsKind('url', name)),
 }
 
 function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
@@ -138,7 +138,7 @@ function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
     .map(withoutNumber)
     .filter((word) => word !== '')
   const together = words.join('')
-  return nouns[kind].has(words.at(-1) ?? '') || nouns[kind].has(together) || whole[kind].has(together)
+  return endNouns[kind].has(words.at(-1) ?? '') || endNouns[kind].has(together) || wholeNames[kind].has(together)
 }
 
 /** Removes trailing numbers, as in `path2`, `file_1` and `path[0]`, except from long words: those never match. */

@@ -57,12 +57,12 @@ const convertible =
 /** Whether the text may become several statements or a write once look-alike quotes and semicolons become real ones. */
 export function unsafeConverted(text: string, { other }: PlainSql, readOnly: boolean): boolean {
   if (!convertible.test(text)) return false
-  const mayWrite = [...wordsIn(other.replace(/[$@]/g, ' '))].some((word) => writes.has(word))
+  const mayWrite = [...sqlWords(other.replace(/[$@]/g, ' '))].some((word) => writes.has(word))
   return (readOnly && mayWrite) || /[;\u037e\uff1b]\s*\S/.test(text)
 }
 
 /** The lower-case words in code, split in a way that is valid for every dialect. */
-export const wordsIn = (code: string): ReadonlySet<string> =>
+export const sqlWords = (code: string): ReadonlySet<string> =>
   new Set(code.toLowerCase().match(/[\p{L}\p{M}\p{N}_$@]+/gu) ?? [])
 
 /** Keywords of statements that may write. They may occur anywhere in a statement. */
@@ -78,12 +78,12 @@ const writes = new Set(
 function gainsStatement(text: string, lexis: Lexis, own: Lexis, readOnly: boolean): boolean {
   if (countStatements(text, lexis) > 1) return true
   if (!readOnly) return false
-  const known = wordsIn(codeOf(text, own))
-  return [...wordsIn(codeOf(text, lexis))].some((word) => writes.has(word) && !known.has(word))
+  const known = sqlWords(sqlCode(text, own))
+  return [...sqlWords(sqlCode(text, lexis))].some((word) => writes.has(word) && !known.has(word))
 }
 
 /** The code, with `quote` for each quote. */
-function codeOf(text: string, lexis: Lexis, quote = ' '): string {
+function sqlCode(text: string, lexis: Lexis, quote = ' '): string {
   let code = ''
   let at = 0
   for (const { kind, start, end } of spansOf(text, lexis)) {
@@ -94,7 +94,7 @@ function codeOf(text: string, lexis: Lexis, quote = ' '): string {
 }
 
 const countStatements = (text: string, lexis: Lexis): number =>
-  codeOf(text, lexis, 'x')
+  sqlCode(text, lexis, 'x')
     .split(';')
     .filter((statement) => statement.trim() !== '').length
 
@@ -102,7 +102,7 @@ const countStatements = (text: string, lexis: Lexis): number =>
 const unusualName = /^(?:`[^`]*["';\\]|\[[^\]]*["';`\\])/
 
 /** Syntax of another dialect that PostgreSQL's parser would misread. */
-const foreign = /--|\/\*|\*\/|[#$\\[\]`]/
+const foreignSyntax = /--|\/\*|\*\/|[#$\\[\]`]/
 
 /**
  * Rewrites the statement for PostgreSQL's parser, with the same character positions. Undefined if that is impossible.
@@ -118,7 +118,8 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
   for (const { kind, start, end, closed } of [...spans, ends]) {
     const code = text.slice(written.length, start)
     // Refuse an unclosed quote or comment. Only a line comment needs no end.
-    if (foreign.test(code) || (!closed && !(kind === 'comment' && !text.startsWith('/*', start)))) return undefined
+    if (foreignSyntax.test(code) || (!closed && !(kind === 'comment' && !text.startsWith('/*', start))))
+      return undefined
     const inner = text.slice(start + 1, end - 1)
     if (unusualName.test(text.slice(start, end))) return undefined
     written += code
@@ -145,21 +146,21 @@ const mysqlAnsi: Lexis = { ...mysqlPlain, backslash: 'single' }
 const sqlite: Lexis = { bracket: true }
 
 /** A part of the text that is not code: `text.slice(start, end)`, including quotes. */
-interface Span {
+interface SqlSpan {
   readonly kind: 'string' | 'name' | 'comment'
   readonly start: number
   readonly end: number
   readonly closed: boolean
 }
 
-const unclosed = -1
+const unclosedEnd = -1
 
 /** The quotes and comments in the text, as MySQL or SQLite reads it. Unclosed ones extend to the end. */
-function spansOf(text: string, lexis: Lexis): readonly Span[] {
-  const spans: Span[] = []
+function spansOf(text: string, lexis: Lexis): readonly SqlSpan[] {
+  const spans: SqlSpan[] = []
   let at = 0
-  const add = (kind: Span['kind'], found: number) => {
-    const closed = found !== unclosed
+  const add = (kind: SqlSpan['kind'], found: number) => {
+    const closed = found !== unclosedEnd
     const end = closed ? found : text.length
     spans.push({ kind, start: at, end, closed })
     at = end
@@ -187,12 +188,12 @@ function endOfRun(text: string, from: number, quote: string, escapes: boolean): 
       at++
     }
   }
-  return unclosed
+  return unclosedEnd
 }
 
 function endAfter(text: string, from: number, sign: string): number {
   const found = text.indexOf(sign, from)
-  return found === -1 ? unclosed : found + sign.length
+  return found === -1 ? unclosedEnd : found + sign.length
 }
 
 function startsLineComment(text: string, at: number, { mysql: isMysql = false }: Lexis): boolean {

@@ -5,7 +5,7 @@ import type { Dialect } from './sql-dialects.ts'
  * statement does not show. The list was checked against the volatility in PostgreSQL's catalog. It excludes functions
  * that read files, run SQL from text, take locks or wait.
  */
-const builtIn = names(`
+const builtInFunctions = nameSet(`
   abs acos acosd acosh asin asind asinh atan atan2 atan2d atand atanh cbrt ceil ceiling cos cosd cosh cot cotd degrees
   div erf erfc exp factorial floor gamma gcd lcm lgamma ln log log10 min_scale mod pi pow power radians random
   random_normal round scale sign sin sind sinh sqrt tan tand tanh trim_scale trunc width_bucket
@@ -72,7 +72,7 @@ const builtIn = names(`
 `)
 
 /** Functions from common extensions, which may be installed in any schema. These also only compute or read. */
-const extension = names(`
+const extension = nameSet(`
   similarity word_similarity strict_word_similarity show_trgm unaccent soundex difference daitch_mokotoff levenshtein
   levenshtein_less_equal metaphone dmetaphone dmetaphone_alt uuid_generate_v1 uuid_generate_v1mc uuid_generate_v3
   uuid_generate_v4 uuid_generate_v5 uuid_nil digest hmac akeys avals hstore hstore_to_json hstore_to_jsonb skeys svals
@@ -89,7 +89,7 @@ const extension = names(`
 `)
 
 /** Pragmas of SQLite that only read. */
-const readingPragmas = names(`
+const readingPragmas = nameSet(`
   pragma_application_id pragma_collation_list pragma_compile_options pragma_database_list pragma_encoding
   pragma_foreign_key_check pragma_foreign_key_list pragma_freelist_count pragma_function_list pragma_index_info
   pragma_index_list pragma_index_xinfo pragma_integrity_check pragma_module_list pragma_page_count pragma_page_size
@@ -99,9 +99,9 @@ const readingPragmas = names(`
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   // Allow no others if the dialect is unknown: what is harmless in one database may do anything in another.
-  any: names(''),
-  postgres: names(''),
-  mysql: names(`
+  any: nameSet(''),
+  postgres: nameSet(''),
+  mysql: nameSet(`
     adddate addtime ascii bin binary char conv convert_tz curdate current_timestamp curtime datediff datetime date_format
     date_sub day dayname dayofmonth dayofweek dayofyear elt field find_in_set from_days from_unixtime group_concat hex
     hour if ifnull inet_aton inet_ntoa insert instr isnull json_array json_arrayagg json_contains json_contains_path
@@ -112,7 +112,7 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
     timestampdiff to_days to_seconds truncate ucase unhex unix_timestamp user utc_date utc_time utc_timestamp uuid
     uuid_to_bin bin_to_uuid week weekday weekofyear year yearweek database schema
   `),
-  sqlite: names(`
+  sqlite: nameSet(`
     changes char datetime glob group_concat hex ifnull iif instr json json_array json_extract json_group_array
     json_group_object json_insert json_patch json_quote json_remove json_replace json_set json_tree json_type json_valid
     julianday last_insert_rowid likelihood likely log2 nullif octet_length printf quote sqlite_version strftime substring
@@ -121,22 +121,22 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   `),
 }
 
-export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
+export function isHarmlessFunction(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined
   // In other dialects, function names are not case-sensitive, even where PostgreSQL's parser preserves the case.
   const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
-  if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
-  return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)
+  if (schema === undefined) return builtInFunctions.has(known) || extension.has(known) || further[dialect].has(known)
+  return schema === 'pg_catalog' ? builtInFunctions.has(known) : extension.has(known)
 }
 
 /** Table-valued functions of the sqlite3 program and of common extensions that reach files or the network. */
-const reachingTables = names(`
+const reachingTables = nameSet(`
   fsdir zipfile lsdir fileio_ls fileio_scan lines_read csv_reader tsv_reader xsv_reader http_get http_post http_do
 `)
 
 /** PostgreSQL's views of the server's configuration files. */
-const fileViews = names('pg_hba_file_rules pg_file_settings pg_ident_file_mappings')
+const fileViews = nameSet('pg_hba_file_rules pg_file_settings pg_ident_file_mappings')
 
 /**
  * Whether a table only holds data. In SQLite, a table-valued function is also a table, in every schema: its arguments
@@ -153,7 +153,7 @@ export function isHarmlessTable(name: string, dialect: Dialect): boolean {
  * The columns of functions that declare their own columns. For any other function in FROM, PostgreSQL may read `x.name`
  * as the call name(x). The same applies to `(…).name` with any other value. Only these columns are certainly not calls.
  */
-const columns: Readonly<Record<string, readonly string[]>> = {
+const functionColumns: Readonly<Record<string, readonly string[]>> = {
   json_array_elements: ['value'],
   json_array_elements_text: ['value'],
   json_each: ['key', 'value'],
@@ -168,9 +168,9 @@ const columns: Readonly<Record<string, readonly string[]>> = {
   pg_partition_tree: ['relid', 'parentrelid', 'isleaf', 'level'],
 }
 
-export const columnsOf = (called: string): readonly string[] | undefined =>
-  Object.hasOwn(columns, called) ? columns[called] : undefined
+export const columnsOfFunction = (called: string): readonly string[] | undefined =>
+  Object.hasOwn(functionColumns, called) ? functionColumns[called] : undefined
 
-function names(list: string): ReadonlySet<string> {
+function nameSet(list: string): ReadonlySet<string> {
   return new Set(list.split(/\s+/).filter((name) => name !== ''))
 }

@@ -29,12 +29,12 @@ declare const WebAssembly: {
 let loading: Promise<Module> | undefined
 
 export async function parseSql(text: string): Promise<readonly Statement[]> {
-  loading ??= load()
+  loading ??= loadSqlParser()
   const current = loading
   try {
     const module = await current
     // Another statement may have crashed the module while this one waited; if so, use the new instance.
-    return current === loading ? parse(module, text) : await parseSql(text)
+    return current === loading ? parseStatements(module, text) : await parseSql(text)
   } catch (error) {
     if (error instanceof SyntaxProblem) throw error
     // A stack overflow on deep nesting leaves the module's memory inconsistent: load a new instance.
@@ -44,17 +44,17 @@ export async function parseSql(text: string): Promise<readonly Statement[]> {
 }
 
 /** Compiled once: compiling takes ten times as long as making an instance of it. */
-let code: object | undefined
+let moduleCode: object | undefined
 
-const compile = async () =>
+const compileModule = async () =>
   WebAssembly.compile(await readFile(createRequire(import.meta.url).resolve('libpg-query/wasm/libpg-query.wasm')))
 
-async function load(): Promise<Module> {
+async function loadSqlParser(): Promise<Module> {
   // The package's entry point keeps one instance forever; import the module itself, so that we can replace it.
   // @ts-expect-error The package has no types for it.
   const { default: create } = await import('libpg-query/wasm/libpg-query.js')
-  code ??= await compile()
-  const compiled = code
+  moduleCode ??= await compileModule()
+  const compiled = moduleCode
   return create({
     instantiateWasm: async (imports: object, received: (instance: object) => void) =>
       received(await WebAssembly.instantiate(compiled, imports)),
@@ -65,7 +65,7 @@ async function load(): Promise<Module> {
 const errorField = 8
 const cursorField = 16
 
-function parse(module: Module, text: string): readonly Statement[] {
+function parseStatements(module: Module, text: string): readonly Statement[] {
   const length = module.lengthBytesUTF8(text) + 1
   const input = module._malloc(length)
   module.stringToUTF8(text, input, length)
@@ -88,7 +88,7 @@ const syntaxProblem = (cursor: number) =>
 export type Node = Readonly<Record<string, unknown>>
 
 /** Visits a tree of any depth without recursion. `visit` gets each member that is a node or a list. */
-export function walk(tree: Node, visit: (name: string, value: Node | readonly Node[]) => void): void {
+export function walkNodes(tree: Node, visit: (name: string, value: Node | readonly Node[]) => void): void {
   const open: unknown[] = [tree]
   while (open.length > 0) {
     const node = open.pop()
@@ -105,21 +105,21 @@ export function walk(tree: Node, visit: (name: string, value: Node | readonly No
 }
 
 /** The names in a list of nodes; `undefined` for `*` and subscripts. */
-export function namesIn(list: unknown): (string | undefined)[] {
+export function nodeNames(list: unknown): (string | undefined)[] {
   if (!Array.isArray(list)) return []
   return list.map((node: { String?: { sval?: string } }) => node.String && (node.String.sval ?? ''))
 }
 
-const nameFields = new Set(['sval', 'aliasname', 'name', 'relname', 'schemaname', 'catalogname', 'colname'])
+const nodeNameFields = new Set(['sval', 'aliasname', 'name', 'relname', 'schemaname', 'catalogname', 'colname'])
 
 /** The names of tables, columns, functions and aliases in a statement. Literals are not included. */
 export function namesUsed(tree: Node): readonly string[] {
   const found: string[] = []
-  walk(tree, (kind, value) => {
+  walkNodes(tree, (kind, value) => {
     // Skip literals. Like names, their text is in a field `sval`, but that is inside a member also named `sval`.
     if (Array.isArray(value) || kind === 'sval') return
     for (const [field, name] of Object.entries(value as Node)) {
-      if (typeof name === 'string' && nameFields.has(field)) found.push(name)
+      if (typeof name === 'string' && nodeNameFields.has(field)) found.push(name)
     }
   })
   return found

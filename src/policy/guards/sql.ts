@@ -7,17 +7,17 @@ import {
   type PlainSql,
   type SqlGuardConfig,
   splitPlain,
+  sqlWords,
   unsafeConverted,
-  wordsIn,
 } from './sql-dialects.ts'
-import { columnsOf, isHarmless, isHarmlessTable } from './sql-functions.ts'
-import { type Node, namesIn, namesUsed, parseSql, type Statement, SyntaxProblem, walk } from './sql-parser.ts'
+import { columnsOfFunction, isHarmlessFunction, isHarmlessTable } from './sql-functions.ts'
+import { type Node, namesUsed, nodeNames, parseSql, type Statement, SyntaxProblem, walkNodes } from './sql-parser.ts'
 
 /** Max characters in all statements of a call together. Parsing this much blocks the event loop for about 50 ms. */
-const maxLength = 64 * 1024
+const maxSql = 64 * 1024
 
 /** A guard that permits a single statement (F9), parsed by PostgreSQL's parser; with `readOnly`, only a read. */
-export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseArgument): Guard {
+export function createSqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseArgument): Guard {
   const check = async ({ at, text }: GuardedValue) => {
     const split = dialect === 'any' ? plainOnly(text, at) : undefined
     const plain = dialect === 'mysql' || dialect === 'sqlite' ? asPostgres(text, dialect, readOnly) : text
@@ -37,11 +37,11 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
   const plainOnly = (text: string, at: string): PlainSql => {
     const split = splitPlain(text)
     if (typeof split === 'number')
-      throw refuse(at, `is read differently by some databases from character ${split + 1}; ${declare}`)
+      throw refuse(at, `is read differently by some databases from character ${split + 1}; ${declareDialect}`)
     if (unsafeConverted(text, split, readOnly))
       throw refuse(
         at,
-        `has typographic quotes or semicolons that a character set conversion may turn into plain ones; ${declare}`,
+        `has typographic quotes or semicolons that a character set conversion may turn into plain ones; ${declareDialect}`,
       )
     return split
   }
@@ -58,17 +58,17 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 
   return async (values) => {
     const total = values.reduce((length, { text }) => length + text.length, 0)
-    if (total > maxLength)
-      throw refuse(values[0]!.at, `has more than ${maxLength / 1024} KiB of SQL; send a shorter statement`)
+    if (total > maxSql)
+      throw refuse(values[0]!.at, `has more than ${maxSql / 1024} KiB of SQL; send a shorter statement`)
     for (const value of values) await check(value)
   }
 }
 
-const declare =
+const declareDialect =
   'use plain quotes and comments, without backslashes, back-quotes, brackets, # and $, or ask the operator to set `dialect` for this guard'
 
 /** Words that start another statement after a query in SQL Server, which needs no semicolon between statements. */
-const starts = new Set(
+const statementStarts = new Set(
   `alter backup begin bulk checkpoint commit create dbcc deallocate declare delete delimiter deny disable drop enable exec
   execute go goto grant if insert kill load merge print raiserror reconfigure restore return revert revoke rollback save
   set setuser shutdown throw truncate update updatetext use waitfor while writetext`.split(/\s+/),
@@ -76,10 +76,10 @@ const starts = new Set(
 
 /** Finds a name like `delete` in `SELECT 1 delete FROM t`: an alias in PostgreSQL, a new statement in SQL Server. */
 function secondStatement(statement: Statement, { code }: PlainSql): string | undefined {
-  const unquoted = wordsIn(code)
+  const unquoted = sqlWords(code)
   for (const name of namesUsed(statement)) {
     const word = name.toLowerCase()
-    if (starts.has(word) && unquoted.has(word)) {
+    if (statementStarts.has(word) && unquoted.has(word)) {
       return `has the name ${word}, which starts another statement in SQL Server; put it in double quotes`
     }
   }
@@ -119,7 +119,7 @@ function notARead(statement: Statement, dialect: Dialect): string | undefined {
   if (kind === 'SelectStmt') return sideEffect(statement, dialect)
   // EXPLAIN ANALYZE runs the query, so check the query.
   if (kind === 'ExplainStmt') return notAQuery((statement.ExplainStmt as Node).query as Node, dialect)
-  return `is ${spell(kind)}, but only read-only statements are allowed; use SELECT`
+  return `is ${spellStatement(kind)}, but only read-only statements are allowed; use SELECT`
 }
 
 const notAQuery = (query: Node, dialect: Dialect) =>
@@ -129,14 +129,14 @@ function sideEffect(query: Node, dialect: Dialect): string | undefined {
   let reason: string | undefined
   const functions: Node[] = []
   const columns: Node[] = []
-  walk(query, (name, value) => {
+  walkNodes(query, (name, value) => {
     const node = value as Node
     reason ??= nodeSideEffect(name, node, dialect)
     if (name === 'RangeFunction') functions.push(node)
     if (name === 'ColumnRef') columns.push(node)
   })
   if (reason !== undefined || !maybePostgres(dialect)) return reason
-  return disguisedCall(functions.map(sourceOf), columns)
+  return disguisedCall(functions.map(rangeSource), columns)
 }
 
 function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | undefined {
@@ -146,7 +146,7 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
     case 'lockingClause':
       return 'locks rows; remove FOR UPDATE and FOR SHARE'
     case 'FuncCall':
-      return sideEffectOfCall(namesIn(node.funcname) as string[], dialect)
+      return sideEffectOfCall(nodeNames(node.funcname) as string[], dialect)
     case 'ColumnRef':
       return dialect === 'any' ? sequenceColumn(node) : undefined
     case 'RangeVar':
@@ -156,7 +156,7 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
       return dialect === 'postgres' ? undefined : sideEffectOfType(node, dialect)
     case 'A_Indirection': {
       const member = maybePostgres(dialect) ? disguisedMember(node) : undefined
-      return member && `has "(…).${short(member)}", which may call a function; use (…).* or a subquery in FROM`
+      return member && `has "(…).${shortName(member)}", which may call a function; use (…).* or a subquery in FROM`
     }
     case 'A_Expr':
       return foreignOperator(node.name)
@@ -165,58 +165,58 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
     case 'SortBy':
       return foreignOperator(node.useOp)
     case 'RangeTableSample':
-      return samplings.has(namesIn(node.method).join('.'))
+      return samplings.has(nodeNames(node.method).join('.'))
         ? undefined
         : 'uses a sampling method other than SYSTEM and BERNOULLI'
     default:
       return /^[A-Z]/.test(name) && !queryNodes.has(name)
-        ? `contains ${spell(name)}, but only read-only statements are allowed`
+        ? `contains ${spellStatement(name)}, but only read-only statements are allowed`
         : undefined
   }
 }
 
 function sideEffectOfCall(called: readonly string[], dialect: Dialect): string | undefined {
-  if (isHarmless(called, dialect)) return undefined
-  return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
+  if (isHarmlessFunction(called, dialect)) return undefined
+  return `calls ${shortName(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
 }
 
 /** Finds a pseudo-column such as `orders_id.nextval`, which advances a sequence in Oracle and Snowflake. */
 function sequenceColumn({ fields }: Node): string | undefined {
-  const names = namesIn(fields)
+  const names = nodeNames(fields)
   const column = names.at(-1)?.toLowerCase()
   if (names.length < 2 || (column !== 'nextval' && column !== 'currval')) return undefined
-  return `has "${short(names.join('.'))}", which uses a sequence in some databases; remove it`
+  return `has "${shortName(names.join('.'))}", which uses a sequence in some databases; remove it`
 }
 
 function sideEffectOfTable(name: string, dialect: Dialect): string | undefined {
   if (isHarmlessTable(name, dialect)) return undefined
-  return `reads ${short(name)}, which may do more than read the database's tables; remove it`
+  return `reads ${shortName(name)}, which may do more than read the database's tables; remove it`
 }
 
 /** `name(…) 'x'` is a typed literal in PostgreSQL, but elsewhere a call with a column alias, so check it as a call. */
 function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | undefined {
-  const named = namesIn(names) as string[]
+  const named = nodeNames(names) as string[]
   return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)
 }
 
 /** Returns a reason to refuse an operator outside of pg_catalog, because it may call an unknown function. */
 function foreignOperator(name: unknown): string | undefined {
-  const [schema] = namesIn(name)
-  const foreign = namesIn(name).length > 1 && schema !== 'pg_catalog'
+  const [schema] = nodeNames(name)
+  const foreign = nodeNames(name).length > 1 && schema !== 'pg_catalog'
   return foreign ? 'uses an operator from another schema; write the operator without OPERATOR(…)' : undefined
 }
 
 /** Converts a kind of statement to SQL: `InsertStmt` → INSERT, `CreateTableAsStmt` → CREATE TABLE AS. */
-const spell = (kind: string) =>
+const spellStatement = (kind: string) =>
   kind
     .replace(/Stmt$/, '')
     .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toUpperCase()
 
 /** Truncates a name for use in an error message. */
-const short = (name: string) => shorten(name, 64)
+const shortName = (name: string) => shorten(name, 64)
 
-interface Source {
+interface RangeSource {
   /** Undefined if PostgreSQL derives it from an expression: `coalesce`, `greatest`, or the name of a type. */
   readonly name: string | undefined
   readonly columns: ReadonlySet<string | undefined>
@@ -228,11 +228,11 @@ interface Source {
  * unknown, so `t.name` passes: only functions that take t's rows can be called with it, and no built-in one of them has
  * side effects.
  */
-function disguisedCall(sources: readonly Source[], columns: readonly Node[]): string | undefined {
+function disguisedCall(sources: readonly RangeSource[], columns: readonly Node[]): string | undefined {
   for (const { fields } of columns) {
-    const [column, of] = namesIn(fields).reverse()
+    const [column, of] = nodeNames(fields).reverse()
     if (column === undefined || of === undefined) continue
-    const text = `has "${short(`${of}.${column}`)}", which may call a function`
+    const text = `has "${shortName(`${of}.${column}`)}", which may call a function`
     if (sources.some(({ name, columns }) => name === of && !columns.has(column)))
       return `${text}; list the function's columns: AS x(column, …)`
     if (sources.some(({ name }) => name === undefined))
@@ -244,17 +244,17 @@ function disguisedCall(sources: readonly Source[], columns: readonly Node[]): st
 /** Finds a disguised call `(…).name`, unless the value comes from a function that declares this column. */
 function disguisedMember({ arg, indirection }: Node): string | undefined {
   const called = functionName(arg as Node)
-  const known = called === undefined ? [] : (columnsOf(called) ?? [])
-  return namesIn(indirection).find((name) => name !== undefined && !known.includes(name))
+  const known = called === undefined ? [] : (columnsOfFunction(called) ?? [])
+  return nodeNames(indirection).find((name) => name !== undefined && !known.includes(name))
 }
 
-function sourceOf({ functions, alias, coldeflist, ordinality }: Node): Source {
+function rangeSource({ functions, alias, coldeflist, ordinality }: Node): RangeSource {
   const [first] = functions as readonly { List: { items: readonly Node[] } }[]
   const called = functionName(first?.List.items[0])
   const { aliasname, colnames } = (alias ?? {}) as { aliasname?: string; colnames?: unknown }
   const name = aliasname ?? called
-  const declared = [...namesIn(colnames), ...definedIn(coldeflist)]
-  const own = called === undefined ? undefined : columnsOf(called)
+  const declared = [...nodeNames(colnames), ...definedIn(coldeflist)]
+  const own = called === undefined ? undefined : columnsOfFunction(called)
   // A function without declared columns has one column, with the name of the function or its alias.
   const columns = declared.length > 0 ? declared : (own ?? [name])
   return { name, columns: new Set(ordinality ? [...columns, 'ordinality'] : columns) }
@@ -266,5 +266,5 @@ const definedIn = (list: unknown) =>
 /** Only for calls by name: what EXTRACT(… FROM …) or TRIM(…) calls differs between versions of PostgreSQL. */
 function functionName(node: Node | undefined): string | undefined {
   const { funcname, funcformat } = (node?.FuncCall ?? {}) as Node
-  return funcformat === 'COERCE_SQL_SYNTAX' ? undefined : namesIn(funcname).at(-1)
+  return funcformat === 'COERCE_SQL_SYNTAX' ? undefined : nodeNames(funcname).at(-1)
 }

@@ -7,10 +7,10 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { rangeOf } from '../../egress/addresses.ts'
 import { compileGuards } from './index.ts'
-import { type Lookup, systemLookup, UnsafeUrl, vetUrl } from './url.ts'
+import { type AddressLookup, systemLookup, UnsafeUrl, vetUrl } from './url.ts'
 
 const asked: string[] = []
-const lookup: Lookup = async (host) => {
+const lookup: AddressLookup = async (host) => {
   asked.push(host)
   const found = names[host] ?? (host.endsWith('.example.com') ? ['93.184.215.14'] : undefined)
   if (!found) throw Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' })

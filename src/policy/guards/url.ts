@@ -11,14 +11,14 @@ export interface Address {
 }
 
 /** Finds all addresses of a host as the operating system resolves them: from its hosts file as well as from DNS. */
-export type Lookup = (host: string) => Promise<readonly Address[]>
+export type AddressLookup = (host: string) => Promise<readonly Address[]>
 
-export const systemLookup: Lookup = (host) => resolve(host, { all: true })
+export const systemLookup: AddressLookup = (host) => resolve(host, { all: true })
 
 export interface VetOptions {
   readonly allowPrivate: boolean
   readonly clock?: Clock
-  readonly lookup?: Lookup
+  readonly lookup?: AddressLookup
 }
 
 /** A URL that is safe to fetch. Connect only to these addresses, because the name may resolve differently later. */
@@ -33,7 +33,7 @@ export class UnsafeUrl extends Error {}
 /** Thrown if no address of a URL's host is known here. Another program may know it. */
 class UnknownHost extends UnsafeUrl {}
 
-const maxLength = 8192
+const maxUrl = 8192
 const lookupMs = 5000
 
 /** Checks the form of a URL, its host, and all addresses of the host (F9). Throws `UnsafeUrl` if the URL is refused. */
@@ -89,7 +89,7 @@ export function urlGuard(
 
 /** Parses a URL. Accepts only URLs that all parsers read alike, because servers use their own parsers. */
 function plainUrl(text: string): URL {
-  if (text.length > maxLength) throw new UnsafeUrl('is too long for a URL')
+  if (text.length > maxUrl) throw new UnsafeUrl('is too long for a URL')
   if (/[\0-\x20\x7f-\xa0\\]/.test(text)) throw new UnsafeUrl('contains spaces, control characters or backslashes')
   const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(text) ?? []
   if (authority === undefined) throw new UnsafeUrl('does not start with http:// or https://')
@@ -104,7 +104,7 @@ function plainUrl(text: string): URL {
   return url
 }
 
-async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<readonly Address[]> {
+async function addressesOf(host: string, clock: Clock, lookup: AddressLookup): Promise<readonly Address[]> {
   const unknown = () => new UnknownHost('has a host that could not be resolved')
   using limit = deadline(clock, lookupMs, unknown)
   try {

@@ -4,7 +4,7 @@ import type { PubSub, TopicListeners } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits } from '../../core/stores.ts'
 import { jsonValue } from '../../json/parse-json.ts'
-import { defaultTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
+import { defaultRpcTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import {
@@ -120,7 +120,7 @@ export class SharedServices {
     }
     const primary = connectRpc<PrimaryMethods>({
       ...{ port: toParent, methods, peer: 'the primary process', clock, log },
-      timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultTimeoutMs),
+      timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultRpcTimeoutMs),
     })
     const membership = ipcMembership(primary, secret, this.#name)
     const pubSub = ipcPubSub(primary, log)

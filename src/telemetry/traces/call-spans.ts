@@ -7,12 +7,12 @@ import type { Entry } from '../../core/entry.ts'
 import type { Observed, Tracing } from '../../core/observer.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import {
-  flagsOf,
   isSampled,
   readBaggage,
   readTraceContext,
   spanIdOf,
   type TraceContext,
+  traceFlags,
   traceIdOf,
 } from '../../core/trace-context.ts'
 import { memoize } from '../../lib/memoize.ts'
@@ -230,7 +230,7 @@ function encodeSpan({ place, parent, isRemote, name, kind, start, end, attribute
     fixed64Member(8, nanoseconds(Math.max(start, end))) +
     attributes +
     (error === undefined ? unsetStatus : errorAttributes(error) + failedStatus) +
-    fixed32Member(16, flagsOf(place) | known | (isRemote ? remote : 0))
+    fixed32Member(16, traceFlags(place) | known | (isRemote ? remote : 0))
   )
 }
 
@@ -289,7 +289,7 @@ const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? 
 const randomFlag = 2
 
 function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1): TraceContext {
-  const flags = sampled | (parent ? flagsOf(parent) & randomFlag : 0)
+  const flags = sampled | (parent ? traceFlags(parent) & randomFlag : 0)
   return { ...parent, traceparent: `00-${trace}-${spanId()}-0${flags}` }
 }
 

@@ -1,7 +1,7 @@
 import type { PinDetail } from '../../../src/admin/contract.ts'
 import type { PinsService } from '../../../src/admin/pins/pins.ts'
 import { pinnedDefinitionOf, snapshotOf } from '../../../src/catalog/pins/definition.ts'
-import { reviewPin, stateOf } from '../../../src/catalog/pins/pin-state.ts'
+import { pinStateOf, reviewPin } from '../../../src/catalog/pins/pin-state.ts'
 import { ToolNames } from '../../../src/catalog/scan/lookalike-names.ts'
 import { invalidArguments } from '../../../src/core/errors.ts'
 import type { Scene } from './scene.ts'
@@ -22,7 +22,7 @@ function changedPin(now: number): PinDetail {
   const pending = { ...snapshotOf(pinnedDefinitionOf(is), now - 60_000), flags }
   const seen = { hash: pending.hash, at: pending.at }
   const pin = { kind: 'tool' as const, name: 'navigate', approved: [approved], pending: [pending], seen }
-  const { pending: _, ...state } = stateOf('browser', pin, 'quarantine')
+  const { pending: _, ...state } = pinStateOf('browser', pin, 'quarantine')
   const facts = { open: true, approvedAt: approved.at, approvedBy: approved.by, flags }
   return {
     ...state,
@@ -38,7 +38,7 @@ const pinned = (server: string, name: string, now: number): PinDetail => {
   const sight = snapshotOf(pinnedDefinitionOf({ name, description, inputSchema }), now - 86_400_000)
   const approved = [{ ...sight, by: 'first sight' as const }]
   const pin = { kind: 'tool' as const, name, approved, pending: [], seen: { hash: sight.hash, at: sight.at } }
-  const { pending: _, ...state } = stateOf(server, pin, 'quarantine')
+  const { pending: _, ...state } = pinStateOf(server, pin, 'quarantine')
   const facts = { open: false, approvedAt: sight.at, approvedBy: 'first sight' as const, flags: [], changed: [] }
   return { ...state, ...facts, mode: 'quarantine', definitions: reviewPin(server, pin, names) }
 }
