@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { parseJson } from '../json/parse-json.ts'
@@ -18,12 +19,13 @@ const listingVersion = 1
 
 /** Persists servers' listings, one file each. A file that is damaged or from another version counts as absent. */
 export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
-  const saving = new Map<string, Promise<void>>()
+  /** One read or write of a server's file at a time. */
+  const turns = new FairSemaphore({ perCaller: 1 })
 
   return {
-    load: async (server, fingerprint) => {
-      await saving.get(server)?.catch(() => {})
+    async load(server, fingerprint) {
       const path = join(folder, fileName(server))
+      using _turn = await turns.take(server)
       const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') log.warn({ server, path, err: error }, "cannot read a server's cached listing")
         return undefined
@@ -38,21 +40,11 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       log.debug({ server }, "a server's configuration has changed; fetching its listing again")
       return undefined
     },
-    save: (server, fingerprint, descriptors) => {
+    async save(server, fingerprint, descriptors) {
       const text = JSON.stringify({ version: listingVersion, server, fingerprint, descriptors })
-      const before = saving.get(server) ?? Promise.resolve()
-      const saved = before
-        .catch(() => {})
-        .then(async () => {
-          await mkdir(folder, { recursive: true, mode: 0o700 })
-          await writeAtomic(join(folder, fileName(server)), text)
-        })
-      saving.set(server, saved)
-      const forget = () => {
-        if (saving.get(server) === saved) saving.delete(server)
-      }
-      saved.then(forget, forget)
-      return saved
+      using _turn = await turns.take(server)
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeAtomic(join(folder, fileName(server)), text)
     },
   }
 }

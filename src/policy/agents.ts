@@ -47,7 +47,8 @@ export const noAgent = '(none)'
 
 /** Like `selectAgent`, but a caller that requested no agent may connect without an agent and name one later. */
 export function agentOrNone(selection: AgentSelection): string {
-  if (selection.asked !== undefined || selection.agents.size === 0) return selectAgent(selection).agent
+  if (selection.agents.size === 0) return defaultAgent
+  if (selection.asked !== undefined) return selectAgent(selection).agent
   const found = fallback(selection)
   return isFallbackName(found) ? found : noAgent
 }

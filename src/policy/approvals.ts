@@ -24,14 +24,8 @@ interface RuleList {
 export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' | 'mcpServers'>): ApprovalRules {
   const { agents, mcpServers } = config
   const { by } = config.approvals
-  const servers = new Map<string, RuleList>()
-  for (const [name, { approve, approvers = by }] of Object.entries(mcpServers)) {
-    if (approve.length > 0) servers.set(name, { key: `mcpServers.${name}.approve`, patterns: approve, by: approvers })
-  }
-  const own = new Map<string, RuleList>()
-  for (const [name, { approve = [], approvers = by }] of Object.entries(agents)) {
-    if (approve.length > 0) own.set(name, { key: `agents.${name}.approve`, patterns: approve, by: approvers })
-  }
+  const servers = approvalLists('mcpServers', mcpServers, by)
+  const own = approvalLists('agents', agents, by)
   const families = new Map<string, readonly RuleList[]>()
   for (const agent of own.size > 0 ? Object.keys(agents) : []) {
     const lists = lineage(agent, own).flatMap((name) => own.get(name) ?? [])
@@ -59,6 +53,18 @@ export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' 
     ofServer: (entry) => serverRule(entry)?.rule,
   }
 }
+
+interface WrittenApprovals {
+  readonly approve?: readonly string[] | undefined
+  readonly approvers?: Approvers | undefined
+}
+
+const approvalLists = (section: string, all: Readonly<Record<string, WrittenApprovals>>, by: Approvers) =>
+  new Map(
+    Object.entries(all).flatMap(([name, { approve = [], approvers = by }]): [string, RuleList][] =>
+      approve.length > 0 ? [[name, { key: `${section}.${name}.approve`, patterns: approve, by: approvers }]] : [],
+    ),
+  )
 
 interface Matched {
   readonly rule: string

@@ -1,6 +1,7 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { builtInSources } from '../core/source.ts'
 import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
+import { setBounded } from '../lib/memoize.ts'
 import { compilePattern } from '../lib/wildcard.ts'
 import { inheritSetting } from './agents.ts'
 
@@ -19,8 +20,8 @@ interface Share extends Omit<Limit, 'key' | 'perClient'> {
 
 const noLimits: readonly Limit[] = []
 
-/** Max cached pairs of agent or client and limit, more than are in use. Bounded because servers name their tools. */
-const maxKnownLimits = 100_000
+/** Max agents or clients for which a limit is cached. Building it again is cheap. */
+const maxOwners = 1_000
 
 /**
  * Selects the buckets for a call (F8, W12). Each agent has its own buckets, or with `per: client` each principal: one per
@@ -33,15 +34,11 @@ const maxKnownLimits = 100_000
  */
 export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   const perClient = limits.per === 'client'
-  const compile = () => ({
-    totals: compileTotals(agents),
-    shareOf: compileShares(limits),
-    // A weak map, so that cached limits last only as long as their entries.
-    shares: new WeakMap<LimitedEntry, { readonly share: Share | undefined }>(),
-  })
-  let compiled = compile()
-  if (compiled.totals.size === 0 && compiled.shareOf === undefined) return () => noLimits
-  let remembered = 0
+  const totals = compileTotals(agents)
+  const shareOf = compileShares(limits)
+  if (totals.size === 0 && shareOf === undefined) return () => noLimits
+  // A weak map, so that cached limits last only as long as their entries.
+  const shares = new WeakMap<LimitedEntry, { readonly share: Share | undefined }>()
 
   const limitFor = ({ agent, principal }: Parameters<LimitsOf>[0], { met, of, ...limit }: Share): Limit => {
     const owner = perClient ? principal : agent
@@ -50,16 +47,11 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
     // Names of agents and servers contain no spaces and no quotes, so the parts of a key cannot be confused.
     const key = `${perClient ? JSON.stringify(owner) : owner} ${of}`
     const own: Limit = { ...limit, key, ...(perClient && { perClient }) }
-    met.set(owner, own)
-    if (++remembered > maxKnownLimits) {
-      remembered = 0
-      compiled = compile()
-    }
+    setBounded(met, owner, own, maxOwners)
     return own
   }
 
   return (caller, entry) => {
-    const { shares, shareOf, totals } = compiled
     let known = shares.get(entry)
     if (!known) {
       known = { share: shareOf?.(entry) }
