@@ -46,7 +46,7 @@ export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminC
       })
       return { id, call, server, tool: viewOf(caller, approval).tool, decision }
     },
-    onApprovals: sharedApprovals.onChange,
+    onApprovals: (listener: () => void): Disposable => sharedApprovals.onChange(listener),
   }
 }
 
