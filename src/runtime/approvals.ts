@@ -84,9 +84,8 @@ export class SharedApprovals implements Disposable {
     return this.#remote.has(id) ? this.#forward(id, answer) : false
   }
 
-  onChange(listener: () => void): Disposable {
-    return this.#listeners.on(listener)
-  }
+  /** A function of its own, because it is handed on. */
+  readonly onChange = (listener: () => void): Disposable => this.#listeners.on(listener)
 
   #send(message: ApprovalMessage): void {
     this.#options.pubSub?.publish(approvalsTopic, JSON.stringify(message))
