@@ -4,6 +4,7 @@ import { settles } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { createBudgets } from '../core/limits/budget.ts'
 import { hasMoreValues } from '../json/json-text.ts'
+import { InFlight } from '../lib/in-flight.ts'
 import { createLineReader, joined, toOneLine } from '../wire/bytes.ts'
 import { errorBytes, type Id, maxMessage, resultBytes } from '../wire/message.ts'
 import { modernRevision } from '../wire/revisions.ts'
@@ -202,7 +203,7 @@ class StatelessStdio implements Disposable {
   readonly #protocol: StatelessProtocol
   readonly #options: StdioOptions
   readonly #writer: LineWriter
-  readonly #requests = new Map<Id, ResponseChannel>()
+  readonly #requests = new InFlight<Id, ResponseChannel>()
   /** All callers for which servers may hold state. */
   readonly #callers = new Map<string, Caller>()
 
@@ -229,7 +230,7 @@ class StatelessStdio implements Disposable {
       }
       await this.#answer(this.#admit(inbound))
     } catch (thrown) {
-      this.#requests.delete(id)
+      this.#requests.take(id)
       recordIfMalformed(access, caller, thrown)
       const request = { ...inbound, envelope: { capabilities: {} } }
       this.#writer.write(joined(statelessErrorResponse(request, thrown, log).message))
@@ -245,7 +246,7 @@ class StatelessStdio implements Disposable {
     if (params === undefined) return
     const id = params.requestId as Id
     const { owner } = this.#requests.get(id) ?? {}
-    this.#requests.delete(id)
+    this.#requests.take(id)
     owner?.cancel()
   }
 
@@ -272,7 +273,7 @@ class StatelessStdio implements Disposable {
       channel.owner = this.#protocol.streams.open(request, request.caller, {
         send: channel.send,
         end: (answer) => {
-          this.#requests.delete(id)
+          this.#requests.take(id)
           this.#writer.write(answer)
         },
       })
@@ -281,7 +282,7 @@ class StatelessStdio implements Disposable {
     const answer = await this.#protocol.request(request, channel)
     // If the request was cancelled, do not respond. Its id may already be in use for another request.
     if (this.#requests.get(id) !== channel) return
-    this.#requests.delete(id)
+    this.#requests.take(id)
     if (answer !== undefined) this.#writer.write(joined(answer.message))
   }
 }

@@ -353,7 +353,7 @@ export class RequestPeer implements Peer {
   answered(): void {
     if (this.#answered) return
     this.#answered = true
-    this.#session.requests.delete(this.#id)
+    this.#session.requests.take(this.#id)
     this.#over?.abort()
   }
 

@@ -7,6 +7,7 @@ import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
+import { InFlight } from '../../lib/in-flight.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'
 import { answers, capabilityFor, errorMembers, type MemberRules } from '../../wire/defined-members.ts'
@@ -39,7 +40,7 @@ export class Session implements SessionClient, Disposable {
   readonly revision: string
   readonly capabilities: Params
   readonly caller: Caller
-  readonly requests = new Map<Id, { cancel(): void }>()
+  readonly requests = new InFlight<Id, { cancel(): void }>()
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: ResourceSubscriptions
   /** For messages to the client that are unrelated to any request. */

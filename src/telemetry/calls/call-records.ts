@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { StoredCall, StoredStep } from '../../core/history.ts'
 import type { Observed, Observer } from '../../core/observer.ts'
 import type { CallOutcome } from '../../core/outcome.ts'
+import { InFlight } from '../../lib/in-flight.ts'
 import { listen } from '../../lib/listen.ts'
 import { safeRedact } from '../metrics/family.ts'
 
@@ -41,7 +42,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   const { maxCalls = 2000, maxBytes = 2 * 1024 * 1024, maxRunning = 1000, everyMs = 250, maxAtOnce = 200 } = options
   const { onEnded } = options
   const { begin, end } = createCallRecorder(redact)
-  const running = new Map<string, CallRecord>()
+  const running = new InFlight<string, CallRecord>()
   const finished = createFinishedCalls(maxCalls, maxBytes)
   const feed = createFeed(clock, everyMs, maxAtOnce)
   const viewOf = (call: CallRecord) => callSummary(call, redact)
@@ -63,8 +64,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
       },
       ended(observed) {
         const { call, operation, at, start } = observed
-        const record = running.get(call.id) ?? begin(call, operation, at, start)
-        running.delete(call.id)
+        const record = running.take(call.id) ?? begin(call, operation, at, start)
         end(record, observed)
         finished.add(record)
         onEnded?.(record)

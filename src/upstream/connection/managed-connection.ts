@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { InFlight } from '../../lib/in-flight.ts'
 import { unsentError } from '../transports/transport-errors.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
@@ -48,7 +49,8 @@ export class ManagedConnection implements AsyncDisposable {
   /** Open sessions that used this connection and may have state on it. It is not closed as idle until they end. */
   readonly sessions = new Set<string>()
   /** The calls on this connection, including those that are waiting for it to open. */
-  readonly users = new Set<ConnectionUser>()
+  readonly users = new InFlight<number, ConnectionUser>()
+  #uses = 0
   lastUse: number
   readonly #settings: ConnectionSettings
   readonly #events: ConnectionEvents
@@ -106,7 +108,8 @@ export class ManagedConnection implements AsyncDisposable {
 
   async use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { signal } = user
-    this.users.add(user)
+    const use = ++this.#uses
+    this.users.set(use, user)
     try {
       const open = this.#usable() ?? (await this.#reach(signal))
       try {
@@ -117,7 +120,7 @@ export class ManagedConnection implements AsyncDisposable {
         return await work(this.#usable() ?? (await this.#reach(signal)))
       }
     } finally {
-      this.users.delete(user)
+      this.users.take(use)
       this.lastUse = this.#settings.clock.monotonic()
     }
   }

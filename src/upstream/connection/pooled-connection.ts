@@ -116,7 +116,7 @@ export class PooledConnection extends ManagedConnection {
       },
     }
     return () => ({
-      calls: [...this.users].flatMap(({ peer }) => peer ?? []),
+      calls: [...this.users.values()].flatMap(({ peer }) => peer ?? []),
       session: isReachable() ? [session] : [],
     })
   }

@@ -4,6 +4,7 @@ import type { Budget } from '../../core/limits/budget.ts'
 import type { Log } from '../../core/log.ts'
 import { Json } from '../../json/json.ts'
 import { hasMoreValues, integerMember, maxDepth } from '../../json/json-text.ts'
+import { InFlight } from '../../lib/in-flight.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { serverNotifications } from '../../wire/defined-members.ts'
 import {
@@ -61,18 +62,14 @@ class PendingRpcRequest {
   readonly id: number
   readonly request: RpcRequest
   readonly settled = Promise.withResolvers<ResultMessage>()
-  readonly #cancel: (pending: PendingRpcRequest) => void
+  /** The listener for the signal of the request. */
+  readonly cancel: () => void
 
   constructor(id: number, request: RpcRequest, cancel: (pending: PendingRpcRequest) => void) {
     this.id = id
     this.request = request
-    this.#cancel = cancel
-    request.signal.addEventListener('abort', this, { once: true })
-  }
-
-  /** Called when the signal aborts. */
-  handleEvent(): void {
-    this.#cancel(this)
+    this.cancel = () => cancel(this)
+    request.signal.addEventListener('abort', this.cancel, { once: true })
   }
 }
 
@@ -103,7 +100,7 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
   onOutOfStream: () => void = () => {}
   onClosed: (error: ToolwayError) => void = () => {}
   readonly #options: RpcConnectionOptions
-  readonly #pending = new Map<number, PendingRpcRequest>()
+  readonly #pending = new InFlight<number, PendingRpcRequest>()
   /** Cancelled calls that the server has not responded to, with the time of cancellation. */
   readonly #cancelledCalls = new Map<number, number>()
   readonly #questions: ServerRequests
@@ -147,7 +144,7 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
     this.#questions.cancelAll()
     this.turns?.close()
     this.taskUpdates[Symbol.dispose]()
-    for (const [id, { request }] of this.#pending)
+    for (const { id, request } of this.#pending.values())
       this.#settle(id)?.reject(unansweredError(request.method, message, { server, ...about }))
   }
 
@@ -214,7 +211,7 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
   }
 
   readonly #cancel = ({ id, request, settled }: PendingRpcRequest): void => {
-    if (!this.#pending.delete(id)) return
+    if (!this.#pending.take(id)) return
     if (request.peer) {
       this.#cancelledCalls.set(id, performance.now())
       const [oldest] = this.#cancelledCalls.keys()
@@ -227,9 +224,8 @@ export class RpcConnection implements TransportReceiver, AsyncDisposable {
   }
 
   #settle(id: number): PromiseWithResolvers<ResultMessage> | undefined {
-    const pending = this.#pending.get(id)
-    this.#pending.delete(id)
-    pending?.request.signal.removeEventListener('abort', pending)
+    const pending = this.#pending.take(id)
+    pending?.request.signal.removeEventListener('abort', pending.cancel)
     return pending?.settled
   }
 

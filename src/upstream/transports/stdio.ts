@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { InFlight } from '../../lib/in-flight.ts'
 import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { ServerProcess, type ServerProcessOptions } from './child-process.ts'
@@ -301,6 +302,7 @@ function looksLikeMessage(line: Buffer): boolean {
 }
 
 interface QueuedMessage {
+  readonly number: number
   readonly body: Buffer
   readonly signal: AbortSignal | undefined
   readonly settled: PromiseWithResolvers<void>
@@ -323,7 +325,8 @@ const atomicBytes = 4096
 export class Outbox {
   readonly #pipe: Writable
   readonly #refuse: (reject: (reason: unknown) => void) => void
-  readonly #queue = new Set<QueuedMessage>()
+  readonly #queue = new InFlight<number, QueuedMessage>()
+  #queued = 0
   #queuedBytes = 0
   #isScheduled = false
   #isClosed = false
@@ -345,8 +348,8 @@ export class Outbox {
       this.#refuse(settled.reject)
       return settled.promise
     }
-    const message: QueuedMessage = { body, signal, settled }
-    this.#queue.add(message)
+    const message: QueuedMessage = { number: ++this.#queued, body, signal, settled }
+    this.#queue.set(message.number, message)
     this.#queuedBytes += body.length
     if (this.#pipe.writableLength > 0) this.#watch(message)
     else if (!this.#isScheduled) {
@@ -359,7 +362,7 @@ export class Outbox {
 
   close(): void {
     this.#isClosed = true
-    for (const message of this.#queue) {
+    for (const message of this.#queue.values()) {
       this.#take(message)
       this.#refuse(message.settled.reject)
     }
@@ -380,7 +383,7 @@ export class Outbox {
 
   #take(message: QueuedMessage): void {
     if (message.cancelled) message.signal?.removeEventListener('abort', message.cancelled)
-    this.#queue.delete(message)
+    this.#queue.take(message.number)
     this.#queuedBytes -= message.body.length
   }
 
@@ -388,7 +391,7 @@ export class Outbox {
   #writeBundle(): void {
     const messages: QueuedMessage[] = []
     let bytes = 0
-    for (const message of this.#queue) {
+    for (const message of this.#queue.values()) {
       const { body, signal, settled } = message
       if (!signal?.aborted) {
         if (messages.length > 0 && bytes + body.length + 1 > atomicBytes) break
