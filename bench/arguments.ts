@@ -6,6 +6,8 @@ export interface BenchOptions {
   readonly rounds: number
   readonly turnMs: number
   readonly peers: boolean
+  /** A folder with programs of other gateways that no registry offers. */
+  readonly programs: string | undefined
   /** A report of an earlier run instead of a new one. */
   readonly from: string | undefined
   readonly help: boolean
@@ -17,6 +19,7 @@ export const usage = `npm run bench -- [options]
   --rounds N      how often everything takes its turn (7)
   --seconds N     how long a turn is (1)
   --peers         installs other gateways into a temporary folder and measures them beside ours
+  --programs DIR  where to look for mcp-proxy (TBXark's), agentgateway and nginx before PATH
   --json          the report as JSON, raw turns included
   --from FILE     shows what --json printed earlier, and measures nothing
 `
@@ -31,6 +34,7 @@ export function readArguments(argv: readonly string[]): BenchOptions {
       rounds: { type: 'string', default: '7' },
       seconds: { type: 'string', default: '1' },
       peers: { type: 'boolean', default: false },
+      programs: { type: 'string' },
       from: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -41,6 +45,7 @@ export function readArguments(argv: readonly string[]): BenchOptions {
     rounds: between('--rounds', values.rounds, 3, 100),
     turnMs: between('--seconds', values.seconds, 0.2, 30) * 1000,
     peers: values.peers,
+    programs: values.programs,
     from: values.from,
     help: values.help,
   }

@@ -10,6 +10,7 @@ import { startGenerator } from './load/generator-process.ts'
 import { runRounds } from './measure/rounds.ts'
 import { type Row, without } from './measure/verdict.ts'
 import { findPeers } from './peers/index.ts'
+import { installer } from './peers/install.ts'
 import { type Kept, type Report, reportOf } from './report/report.ts'
 import { readable } from './report/table.ts'
 import type { Bench } from './scenario.ts'
@@ -38,7 +39,7 @@ async function measure(): Promise<Report> {
     generator,
     rounds: options.rounds,
     turnMs: options.turnMs,
-    peers: options.peers ? findPeers(await folders.make('peers'), note) : [],
+    peers: options.peers ? findPeers(installer(await folders.make('peers'), note, options.programs)) : [],
     folder: folders.make,
     async series(scenario, arms, chosen) {
       note(`${scenario}: ${arms.length} take turns, ${chosen.inFlight} in flight`)

@@ -1,9 +1,10 @@
+import { writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ServerEntry } from '../targets/toolway.ts'
 import { startContextForge } from './context-forge.ts'
 import { mcpAim, startFront } from './front.ts'
-import { installer } from './install.ts'
+import type { Installer } from './install.ts'
 import { mcpHubAim } from './mcp-hub.ts'
 import type { Peer } from './peer.ts'
 
@@ -19,9 +20,8 @@ async function configIn(folder: string, { command, args, url }: ServerEntry): Pr
   return file
 }
 
-/** Other gateways, as the registries offer them; none is installed before it is started. */
-export function findPeers(root: string, note: (line: string) => void): Peer[] {
-  const install = installer(root, note)
+/** Other gateways, as the registries offer them or as they were built before; none is installed before it is started. */
+export function findPeers(install: Installer): Peer[] {
   return [
     {
       name: 'mcp-hub',
@@ -86,7 +86,9 @@ export function findPeers(root: string, note: (line: string) => void): Peer[] {
       name: 'TBXark mcp-proxy (Go)',
       fronts: ['stdio'],
       async start(server, folder) {
-        const command = await install.go('github.com/TBXark/mcp-proxy', 'mcp-proxy')
+        // Its module has no version that the module proxy knows, so that it may have to be built from a snapshot.
+        const built = await install.find('mcp-proxy').catch(() => undefined)
+        const command = built ?? (await install.go('github.com/TBXark/mcp-proxy', 'mcp-proxy'))
         const config = join(folder, 'config.json')
         const args = (port: number) => {
           return ['--config', config, '--http-timeout', '30', '--port', String(port)]
@@ -99,6 +101,37 @@ export function findPeers(root: string, note: (line: string) => void): Peer[] {
       },
     },
     {
+      name: 'agentgateway (Rust)',
+      fronts: ['stdio', 'http'],
+      async start(server, folder) {
+        const command = await install.find('agentgateway')
+        const { command: cmd, args, url } = server
+        const target = { name: 'echo', ...(url === undefined ? { stdio: { cmd, args } } : { mcp: { host: url } }) }
+        return startFront({
+          ...{ command, folder },
+          args(port) {
+            const routes = [{ backends: [{ mcp: { targets: [target] } }] }]
+            return ['--config', JSON.stringify({ binds: [{ port, listeners: [{ routes }] }] })]
+          },
+          aim: mcpAt,
+        })
+      },
+    },
+    {
+      name: 'nginx',
+      fronts: ['http'],
+      note: 'only forwards HTTP',
+      async start(server, folder) {
+        const command = await install.find('nginx')
+        return startFront({
+          command,
+          folder,
+          args: (port) => nginxArguments(folder, port, server.url as string),
+          aim: mcpAt,
+        })
+      },
+    },
+    {
       name: 'ToolHive vMCP (Go)',
       fronts: ['http'],
       async start() {
@@ -107,4 +140,27 @@ export function findPeers(root: string, note: (line: string) => void): Peer[] {
       },
     },
   ]
+}
+
+/** A reverse proxy in one process on loopback, with connections to the server that are kept alive. */
+function nginxArguments(folder: string, port: number, url: string): string[] {
+  const { host, pathname } = new URL(url)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (kind) => `${kind}_temp_path ${folder}/${kind};`,
+  )
+  const file = join(folder, 'nginx.conf')
+  writeFileSync(
+    file,
+    `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr; events {}
+http {
+  access_log off; ${temporary.join(' ')} keepalive_requests 1000000000;
+  upstream echo { server ${host}; keepalive 64; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:${port};
+    location / { proxy_pass http://echo${pathname}; proxy_http_version 1.1; proxy_set_header Connection ""; }
+  }
+}
+`,
+  )
+  return ['-c', file]
 }

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { constants } from 'node:fs'
+import { access, mkdir } from 'node:fs/promises'
+import { delimiter, join, resolve } from 'node:path'
 import { stopping } from '../targets/child.ts'
 
 const timeoutMs = 600_000
@@ -20,9 +21,11 @@ export interface Installer {
   npm(packageName: string): Promise<string>
   pip(packageName: string, program: string): Promise<string>
   go(module: string, program: string): Promise<string>
+  /** A program that was built before: in the folder `programs`, or in PATH. */
+  find(program: string): Promise<string>
 }
 
-export function installer(folder: string, note: (line: string) => void): Installer {
+export function installer(folder: string, note: (line: string) => void, programs?: string): Installer {
   const done = new Map<string, Promise<string>>()
   const once = (name: string, install: (into: string) => Promise<string>): Promise<string> => {
     const known = done.get(name)
@@ -52,5 +55,22 @@ export function installer(folder: string, note: (line: string) => void): Install
         await run('go', ['install', `${module}@latest`], { ...process.env, GOBIN: into })
         return join(into, program)
       }),
+    async find(program) {
+      const folders = [
+        ...(programs === undefined ? [] : [resolve(programs)]),
+        ...(process.env.PATH ?? '').split(delimiter),
+      ]
+      for (const place of folders) {
+        const path = join(place, program)
+        if (
+          await access(path, constants.X_OK).then(
+            () => true,
+            () => false,
+          )
+        )
+          return path
+      }
+      throw new Error(`${program} is neither in the folder that --programs names nor in PATH`)
+    },
   }
 }

@@ -32,6 +32,10 @@ export class InFlight<Key, Value> {
     return value
   }
 
+  clear(): void {
+    this.#places.clear()
+  }
+
   /** The values, in the order in which they were added. Any of them may be taken meanwhile. */
   *values(): Generator<Value, void> {
     for (const { value } of this.#places.values()) if (value !== undefined) yield value

@@ -245,9 +245,7 @@ class StatelessStdio implements Disposable {
     )
     if (params === undefined) return
     const id = params.requestId as Id
-    const { owner } = this.#requests.get(id) ?? {}
-    this.#requests.take(id)
-    owner?.cancel()
+    this.#requests.take(id)?.owner?.cancel()
   }
 
   [Symbol.dispose](): void {
