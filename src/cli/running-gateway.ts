@@ -2,7 +2,6 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
-import { request } from 'undici'
 import type * as contract from '../admin/contract.ts'
 import type { Config } from '../config/schema.ts'
 import type { Served, View } from '../core/access.ts'
@@ -117,7 +116,7 @@ async function noteForeign(shell: Shell, { server, stores }: Config): Promise<un
 /** Whether a gateway listens there. It gets no token. */
 export async function isGateway(origin: string, interrupted: AbortSignal): Promise<boolean> {
   const signal = AbortSignal.any([interrupted, AbortSignal.timeout(briefMs)])
-  const ask = async () => (await request(`${origin}/admin/api/openapi.json`, { signal })).body.text()
+  const ask = async () => (await fetch(`${origin}/admin/api/openapi.json`, { signal })).text()
   return (await ask().catch(() => '')).includes('"title":"Toolway admin API"')
 }
 
@@ -144,6 +143,8 @@ export async function runningGateway(
     // Redirects are not followed: a gateway never sends any, and the target must not get our token.
     const options = { method, headers, body, signal: limited, headersTimeout: 0, bodyTimeout: 0 } as const
     const send = async () => {
+      // Imported when needed: `serve` loads this file, too.
+      const { request } = await import('undici')
       const { statusCode, body } = await request(`${origin}/admin/api/${path}`, options)
       const text = await body.text()
       return statusCode < 300 ? Json.parse(text) : jsonValue(text)
