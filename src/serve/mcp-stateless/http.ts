@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { type AuthIdentity, agentFor, agentOfParams, agentOfRequest } from '../auth/identity.ts'
+import { setBounded } from '../../lib/memoize.ts'
+import { type AuthIdentity, agentFor, agentOfParams, agentOfRequest, type StepUp } from '../auth/identity.ts'
 import type { RouteCall } from '../cluster/route-to-owner.ts'
 import type { ServeContext } from '../context.ts'
 import { HttpError, recordIfMalformed, toHttpError } from '../errors.ts'
@@ -9,7 +10,7 @@ import type { ReceivedRequest } from '../http/request.ts'
 import { type AcceptedTypes, PostResponse, readAccept } from '../http/response.ts'
 import type { UnreadResponses } from '../http/sse-stream.ts'
 import type { InboundMessage, InboundRequest } from '../inbound-message.ts'
-import { statelessCaller, validateNotification, validateRequest } from './envelope.ts'
+import { type RequestEnvelope, statelessCaller, validateNotification, validateRequest } from './envelope.ts'
 import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { statelessErrorResponse } from './responses.ts'
 
@@ -29,8 +30,14 @@ interface StatelessHttpOptions {
   readonly unread: UnreadResponses
 }
 
+type StatelessBase = Parameters<typeof statelessCaller>[0] & StepUp
+
+/** How many callers are remembered. */
+const maxCallers = 500
+
 export class StatelessHttp {
   readonly #options: StatelessHttpOptions & ServeContext
+  readonly #callers = new Map<string, Caller>()
 
   constructor(context: ServeContext, options: StatelessHttpOptions) {
     this.#options = { ...context, ...options }
@@ -73,8 +80,21 @@ export class StatelessHttp {
     const envelope = validateRequest(inbound, headers)
     const from = { ...identity, address: addressOf(request) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
-    const caller = statelessCaller({ ...from, agent }, envelope)
+    const caller = this.#callerOf({ ...from, agent }, envelope)
     return { ...inbound, params: protocol.params(inbound, envelope, caller), envelope, caller, headers }
+  }
+
+  /** The caller. Equal ones are the same object, so that what depends on a caller is computed once for many calls. */
+  #callerOf(base: StatelessBase, envelope: RequestEnvelope): Caller {
+    const { capabilities, client } = envelope
+    // A challenge belongs to one token.
+    if (base.stepUp) return statelessCaller(base, envelope)
+    const key = JSON.stringify([base, client?.name, client?.version, capabilities])
+    const known = this.#callers.get(key)
+    if (known) return known
+    const caller = statelessCaller(base, envelope)
+    setBounded(this.#callers, key, caller, maxCallers)
+    return caller
   }
 
   /** Whether another replica has answered, or failed to, so that there is nothing to do here. */
