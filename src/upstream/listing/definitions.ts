@@ -7,8 +7,6 @@ import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'
-
 const text = z.string().optional()
 const flag = z.boolean().optional()
 const textList = z.array(z.string())
@@ -35,7 +33,7 @@ const ofResources = {
     .optional(),
 }
 
-const optionalMembers: Readonly<Record<ListedKind, Readonly<Record<string, z.ZodType>>>> = {
+const optionalMembers: Readonly<Record<Kind, Readonly<Record<string, z.ZodType>>>> = {
   tool: {
     ...common,
     // The rest of the schema is not checked, because some revisions allow outputs that are not objects.
@@ -59,7 +57,7 @@ const isValid = (value: unknown, type: z.ZodType): boolean => type.safeParse(val
  * Repairs a definition so that every client can parse it. Clients reject a whole list for one invalid definition, so
  * invalid optional members are removed and invalid required members are repaired. All other members stay unchanged.
  */
-export function repairedDefinition(kind: ListedKind, definition: Definition): Definition {
+export function repairedDefinition(kind: Kind, definition: Definition): Definition {
   const wrong = Object.entries(optionalMembers[kind]).filter(([name, type]) => !isValid(definition[name], type))
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
   if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
@@ -72,7 +70,7 @@ export function repairedDefinition(kind: ListedKind, definition: Definition): De
 }
 
 /** The members that the repair removed or changed. Those that only some clients do not support are not invalid. */
-export function invalidMembers(kind: ListedKind, definition: Definition, repaired: Definition): readonly string[] {
+export function invalidMembers(kind: Kind, definition: Definition, repaired: Definition): readonly string[] {
   const isInvalid = (name: string) =>
     definition[name] !== null &&
     definition[name] !== repaired[name] &&
@@ -123,7 +121,7 @@ type TextTreatment = 'exact' | 'wellFormed' | 'visible'
  * other than JavaScript's reject. Names and values that callers must repeat exactly cannot be changed: if they contain
  * such characters, or if the definition is nested too deeply, `problem` says so, and the entry is not offered.
  */
-export function visibleDefinition(kind: ListedKind, definition: Definition) {
+export function visibleDefinition(kind: Kind, definition: Definition) {
   let problem: string | undefined
 
   const exact = (text: string, where: string): string => {

@@ -11,7 +11,7 @@ import { backoffMs } from '../../lib/duration.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
-import { type FailedList, fetchLists, type ListTtls, type ServerLists } from './fetch-lists.ts'
+import { type FailedList, fetchLists, type ListName, type ListTtls, type ServerLists } from './fetch-lists.ts'
 import type { ListLimits } from './list-reader.ts'
 
 /** What the listings of one server have in common. */
@@ -273,11 +273,11 @@ export class ServerListing implements AsyncDisposable {
   }
 
   /** The fetched lists, with the previous content in place of each list that failed, unless that has fewer entries. */
-  #withKnown({ failed, ...lists }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttls'> {
+  #withKnown(lists: ServerLists): Pick<ServerLists, ListName | 'exactSchemas'> {
     const { descriptors } = this
-    const or = (kind: Kind, key: 'tools' | 'resources' | 'templates' | 'prompts') => {
-      const before = failed.some((list) => list.kind === kind) ? (descriptors?.[key] ?? []) : []
-      return before.length > lists[key].length ? before : lists[key]
+    const or = (kind: Kind, name: ListName) => {
+      const before = lists.failed.some((list) => list.kind === kind) ? (descriptors?.[name] ?? []) : []
+      return before.length > lists[name].length ? before : lists[name]
     }
     const tools = or('tool', 'tools')
     return {
