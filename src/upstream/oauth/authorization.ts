@@ -41,13 +41,11 @@ export const scopesIn = (text: string | undefined): readonly string[] => [
 /** The parameters of the Bearer scheme in a WWW-Authenticate header, which may contain several schemes. */
 function bearerParameters(header: string): ReadonlyMap<string, string> | undefined {
   let found: Map<string, string> | undefined
-  let ours = false
   for (const [, name, inQuotes, bare, scheme] of header.matchAll(schemeOrParameter)) {
     if (scheme !== undefined) {
       if (found) break
-      ours = scheme.toLowerCase() === 'bearer'
-      if (ours) found = new Map()
-    } else if (ours && found && name !== undefined && !found.has(name.toLowerCase())) {
+      if (scheme.toLowerCase() === 'bearer') found = new Map()
+    } else if (found && name !== undefined && !found.has(name.toLowerCase())) {
       // Use the first value: a repeated parameter is an attack or a mistake.
       found.set(name.toLowerCase(), inQuotes?.replaceAll(/\\(.)/g, '$1') ?? bare ?? '')
     }
