@@ -148,8 +148,7 @@ class NotModern extends Error {
   unsupported(server: string): ToolwayError | undefined {
     const versions = this.#versions
     if (versions.length === 0 || versions.some((version) => isKnownRevision(version, 'legacy'))) return undefined
-    const named = versions.slice(0, maxNamedVersions).map((version) => quote(version))
-    const all = [...named, ...(versions.length > named.length ? ['…'] : [])].join(', ')
+    const all = joinNames(versions, maxNamedVersions)
     const sentence = `${server} supports only protocol versions that Toolway does not: ${all}. Toolway supports ${modernRevision} and ${legacyRevisions.join(', ')}.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
@@ -320,13 +319,13 @@ export function readHandshakeResult(method: string, result: Buffer) {
     find({ kind: 'long-text', message, count: 1, limit: maxAdvice })
   }
   if (leftOut.length > 0) {
-    const message = `members that are too large are shortened or left out: ${joinNames(leftOut)}.`
+    const message = `members that are too large are shortened or left out: ${joinNames(leftOut, maxNamedMembers)}.`
     find({ kind: 'large-handshake', message, count: leftOut.length, limit: maxMember })
   }
   const invalid = invalidParts(body)
   if (invalid.length > 0) {
     const lists = 'Without "capabilities", none of its tools, resources and prompts are listed.'
-    const message = `missing or invalid members are left out: ${joinNames(invalid)}.`
+    const message = `missing or invalid members are left out: ${joinNames(invalid, maxNamedMembers)}.`
     const isEmpty = !isRecord(body.capabilities)
     find({ kind: 'malformed-handshake', message: isEmpty ? `${message} ${lists}` : message, count: invalid.length })
   }
@@ -363,7 +362,7 @@ function smallMembers(outer: string, text: Buffer, leftOut: string[]): Readonly<
     if (room > 0 && fits) small.set(name, Json.raw(text.subarray(start, end)).value)
     // A capability whose details are left out is still offered.
     else if (room > 0 && outer === 'capabilities') small.set(name, {})
-    if (room <= 0 || !fits) leftOut.push(quote(`${outer}.${name}`))
+    if (room <= 0 || !fits) leftOut.push(`${outer}.${name}`)
     return room > 0
   })
   return Object.fromEntries(small)
@@ -372,7 +371,7 @@ function smallMembers(outer: string, text: Buffer, leftOut: string[]): Readonly<
 function withShortTexts(serverInfo: unknown, leftOut: string[]): Readonly<Record<string, unknown>> {
   const short = Object.entries(asRecord(serverInfo)).map(([name, value]) => {
     if (typeof value !== 'string' || value.length <= maxInfoText) return [name, value]
-    leftOut.push(quote(`serverInfo.${name}`))
+    leftOut.push(`serverInfo.${name}`)
     return [name, shorten(value, maxInfoText)]
   })
   return Object.fromEntries(short)
@@ -385,8 +384,11 @@ function invalidParts({ capabilities, serverInfo, instructions, _meta }: Readonl
     serverInfo: isRecord(asRecord(_meta)[metaKeys.serverInfo] ?? serverInfo ?? {}),
     instructions: typeof (instructions ?? '') === 'string',
   }
-  return Object.entries(isValid).flatMap(([name, valid]) => (valid ? [] : [quote(name)]))
+  return Object.entries(isValid).flatMap(([name, valid]) => (valid ? [] : [name]))
 }
 
-const joinNames = (names: readonly string[]) =>
-  names.slice(0, maxNamedMembers).join(', ') + (names.length > maxNamedMembers ? ', …' : '')
+const joinNames = (names: readonly string[], max: number) =>
+  names
+    .slice(0, max)
+    .map((name) => quote(name))
+    .join(', ') + (names.length > max ? ', …' : '')
