@@ -251,8 +251,7 @@ export class ServerFindings {
 type ListingWithFindings = Pick<ServerListing, 'descriptors' | 'failure' | 'missing'>
 
 function ofListing({ descriptors, failure, missing }: ListingWithFindings): readonly ServerFinding[] {
-  const limit = exceededFinding(failure)
-  return [...(descriptors?.findings ?? []), ...findingsOfFailed(missing), ...(limit ? [limit] : [])]
+  return [descriptors?.findings ?? [], findingsOfFailed(missing), exceededFinding(failure) ?? []].flat()
 }
 
 /** The findings about lists that failed because a page exceeded a limit. */

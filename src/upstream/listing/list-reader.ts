@@ -101,7 +101,13 @@ export class ListReader {
   }
 
   findings(): ServerFinding[] {
-    const counted = [...this.#counted].map(([kind, { count, named }]) => this.#countedFinding(kind, count, named))
+    const { method } = this.#spec
+    const counted = [...this.#counted].map(([kind, { count, named }]): ServerFinding => {
+      const [what, limit] = explanations[kind] as readonly [string, number?]
+      const more = count > named.length ? ` and ${withCommas(count - named.length)} more` : ''
+      const message = `${method}: ${what}: ${named.join(', ')}${more}.`
+      return { kind, method, message, count, ...(limit !== undefined && { limit }) }
+    })
     const cut = this.#cut
     if (!cut) return counted
     const count = this.#leftOut
@@ -220,14 +226,6 @@ export class ListReader {
     const so = this.#counted.get(kind) ?? { count: 0, named: [] }
     if (++so.count <= maxNamedEntries) so.named.push(name)
     this.#counted.set(kind, so)
-  }
-
-  #countedFinding(kind: ServerFindingKind, count: number, named: readonly string[]): ServerFinding {
-    const { method } = this.#spec
-    const [what, limit] = explanations[kind] as readonly [string, number?]
-    const more = count > named.length ? ` and ${withCommas(count - named.length)} more` : ''
-    const message = `${method}: ${what}: ${named.join(', ')}${more}.`
-    return { kind, method, message, count, ...(limit !== undefined && { limit }) }
   }
 }
 
