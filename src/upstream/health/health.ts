@@ -10,6 +10,7 @@ import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
 import { withCommas } from '../listing/list-reader.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
+import type { BreakerCondition } from '../server-options.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
 
 /** The data from which a server's health is determined. */
@@ -30,12 +31,6 @@ export interface ServerCondition {
 interface Assessment extends Pick<SourceStatus, 'heldBack'> {
   readonly health: Health
   readonly reason: string
-}
-
-export interface BreakerCondition {
-  readonly state: SourceStatus['breaker']
-  readonly reason?: string
-  readonly retryAfterMs?: number
 }
 
 /** The health of a server. An open circuit breaker makes it unhealthy, because calls are rejected. */
