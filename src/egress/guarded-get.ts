@@ -1,6 +1,6 @@
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import type { Client, Dispatcher } from 'undici'
+import type { Client } from 'undici'
 import { ToolwayError } from '../core/errors.ts'
 import { failureReason } from '../lib/message-text.ts'
 import { readBeginning } from './read-bounded.ts'
@@ -27,38 +27,31 @@ const redirects = new Set([301, 302, 303, 307, 308])
 
 /** Fetches an untrusted URL (F9): vets every hop and does not follow redirects to another origin. */
 export async function guardedGet(text: string, options: GetOptions): Promise<Got> {
+  const { signal, maxBytes, accept } = options
+  const headers = { accept, 'accept-encoding': 'gzip, br', 'user-agent': 'toolway' }
   let target = text
   for (let hops = 0; hops <= maxGetHops; hops++) {
-    const answer = await hop(target, options)
-    if ('got' in answer) return answer.got
-    target = answer.location.href
+    const { url, addresses } = await vetOrRefuse(target, options)
+    await using client = await pinnedClient(url, addresses)
+    let location: string
+    try {
+      const answer = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal })
+      const header = (name: string) => String(answer.headers[name] ?? '')
+      const { statusCode: status, body } = answer
+      // Ignore errors in a body that is not read to the end.
+      body.on('error', () => {})
+      location = redirects.has(status) ? header('location') : ''
+      if (location === '') {
+        const { bytes, truncated } = await readBody(body, header('content-encoding'), maxBytes)
+        return { url, status, contentType: header('content-type'), bytes, cut: truncated }
+      }
+    } catch (thrown) {
+      throw signal.aborted ? signal.reason : cannotReach(url, thrown)
+    }
+    target = redirectTarget(url, location).href
   }
   const sentence = `The URL redirects more than ${maxGetHops} times; try another URL.`
   throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { requestOnly: true })
-}
-
-async function hop(text: string, options: GetOptions): Promise<{ readonly got: Got } | { readonly location: URL }> {
-  const { signal, maxBytes, accept } = options
-  const { url, addresses } = await vetOrRefuse(text, options)
-  await using client = await pinnedClient(url, addresses)
-  const headers = { accept, 'accept-encoding': 'gzip, br', 'user-agent': 'toolway' }
-  let answer: Dispatcher.ResponseData
-  try {
-    answer = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal })
-  } catch (thrown) {
-    throw signal.aborted ? signal.reason : cannotReach(url, thrown)
-  }
-  const header = (name: string) => String(answer.headers[name] ?? '')
-  const { statusCode: status, body } = answer
-  // Ignore errors in a body that is not read to the end.
-  body.on('error', () => {})
-  if (redirects.has(status) && header('location') !== '') return { location: redirectTarget(url, header('location')) }
-  try {
-    const { bytes, truncated } = await readBody(body, header('content-encoding'), maxBytes)
-    return { got: { url, status, contentType: header('content-type'), bytes, cut: truncated } }
-  } catch (thrown) {
-    throw signal.aborted ? signal.reason : cannotReach(url, thrown)
-  }
 }
 
 async function vetOrRefuse(text: string, { vet, signal }: GetOptions): ReturnType<Vet> {

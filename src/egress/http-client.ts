@@ -3,13 +3,6 @@ import { type Dispatcher, Pool, ProxyAgent } from 'undici'
 import { proxyFor, proxyRefused, proxyUnreachable, type WebProxy } from './proxy.ts'
 import { readBounded } from './read-bounded.ts'
 
-/** HTTP requests to one origin, directly or through the proxy that the environment names for it. */
-export interface HttpClient extends AsyncDisposable {
-  request(request: HttpClientRequest): Promise<Dispatcher.ResponseData>
-  /** Reads the whole body, up to a limit, if the status is accepted. Discards the body otherwise. */
-  fetchText(request: HttpClientRequest, limits: TextLimits): Promise<TextResponse>
-}
-
 type HttpClientRequest = Omit<Dispatcher.RequestOptions, 'origin'>
 
 interface TextLimits {
@@ -18,19 +11,15 @@ interface TextLimits {
   accepts(status: number): boolean
 }
 
-interface TextResponse {
-  readonly status: number
-  readonly headers: Dispatcher.ResponseData['headers']
-  /** Undefined if the status was not accepted. */
-  readonly text: string | undefined
-}
+/** HTTP requests to one origin, directly or through the proxy that the environment names for it. */
+export type HttpClient = ReturnType<typeof createHttpClient>
 
 /** Creates a client for the origin of `url`. Throws a ProxyError if the environment names an unusable proxy. */
 export function createHttpClient(
   url: URL,
   options: Pool.Options,
   env: Readonly<Record<string, string | undefined>> = process.env,
-): HttpClient {
+) {
   const proxy = proxyFor(url, env)
   const dispatcher = proxy
     ? new ProxyAgent({ ...options, uri: proxy.origin, token: proxy.authorization })
@@ -48,7 +37,8 @@ export function createHttpClient(
 
   return {
     request,
-    async fetchText(asked, { maxBytes, tooLarge, accepts }) {
+    /** Reads the whole body, up to a limit, if the status is accepted. Otherwise discards it; `text` is undefined. */
+    async fetchText(asked: HttpClientRequest, { maxBytes, tooLarge, accepts }: TextLimits) {
       const { statusCode: status, headers, body } = await request(asked)
       // Without a listener, an error in a discarded body would crash the process.
       body.on('error', () => {})

@@ -107,18 +107,15 @@ export const isUnpaid = ({ status, serverMessage }: Pick<ModelRefusal, 'status' 
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 
 /** The error for a connection that failed before or during the response. */
-export function modelConnectionError(name: string, thrown: unknown, begun: boolean): ToolwayError {
-  if (thrown instanceof ToolwayError) return thrown
-  const cause = thrown
+export function modelConnectionError(name: string, cause: unknown, begun: boolean): ToolwayError {
+  if (cause instanceof ToolwayError) return cause
   if (cause instanceof ProxyError) return modelServerFailure(name, `cannot be reached: ${cause.message}`, { cause })
-  const why = failureReason(thrown)
-  if (begun) {
-    return modelServerFailure(name, `closed the connection in the middle of its response (${why}). Try again.`, {
-      cause,
-    })
-  }
+  const why = failureReason(cause)
   const advice = `Check that it is running and that models.${name}.baseUrl is correct.`
-  return modelServerFailure(name, `cannot be reached (${why}). ${advice}`, { cause })
+  const what = begun
+    ? `closed the connection in the middle of its response (${why}). Try again.`
+    : `cannot be reached (${why}). ${advice}`
+  return modelServerFailure(name, what, { cause })
 }
 
 export interface ServerMessage {

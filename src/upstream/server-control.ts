@@ -112,14 +112,12 @@ export class ServerControl {
 
   /** The server's process; if there are several, the one started last. */
   get process(): ServerProcessState | undefined {
-    const { all, breaks } = this.#server.pool
-    let latest: ServerProcessState | undefined
-    for (const { current, openedAt } of all) {
+    const { all, breaks: restarts } = this.#server.pool
+    const running = all.flatMap(({ current, openedAt: startedAt }) => {
       const pid = current?.connection.transport.pid
-      if (pid === undefined || openedAt === undefined || openedAt < (latest?.startedAt ?? 0)) continue
-      latest = { pid, startedAt: openedAt, restarts: breaks }
-    }
-    return latest
+      return pid === undefined || startedAt === undefined ? [] : { pid, startedAt, restarts }
+    })
+    return running.sort((one, other) => one.startedAt - other.startedAt).at(-1)
   }
 
   /** How many times a connection broke, was abandoned, or was closed by an operator. */

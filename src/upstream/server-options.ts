@@ -4,11 +4,11 @@ import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
+import type { SourceStatus } from '../core/source-status.ts'
 import type { DescriptorStore } from '../core/stores.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Connector } from './connection/connect.ts'
 import type { StartQueue } from './connection/reconnect.ts'
-import type { BreakerCondition } from './health/health.ts'
 import type { ListLimits } from './listing/list-reader.ts'
 
 export interface UpstreamServerOptions {
@@ -58,4 +58,10 @@ export interface ServerHost {
   readonly starts?: StartQueue
   /** Whether the server was paused under the previous configuration: a new configuration does not resume it. */
   readonly paused?: boolean
+}
+
+export interface BreakerCondition {
+  readonly state: SourceStatus['breaker']
+  readonly reason?: string
+  readonly retryAfterMs?: number
 }

@@ -106,7 +106,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
       await setup.opening?.(number)
       const connection = await RpcConnection.open(peer.transport, { server: 'files', ...scope, log }, signal)
       const identity = { name: 'toolway', version: '1' }
-      const options = { server: 'files', identity, capabilities, log, signal }
+      const options = { server: 'files', identity, capabilities, clock, log, signal }
       return { connection, handshake: await initialize(connection, options), identity }
     },
     clock,

@@ -1,16 +1,14 @@
 import { type Caller, type CallerIdentity, type Capabilities, clientKey } from '../core/call.ts'
-import { never } from '../core/deadline.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { CallerChangeListener, Source } from '../core/source.ts'
 import type { SourceStatus } from '../core/source-status.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { asRecord } from '../lib/is-record.ts'
-import { listen } from '../lib/listen.ts'
+import { createListeners } from '../lib/listen.ts'
 import { ConnectionPool } from './connection/connection-pool.ts'
 import type { HandshakeResult, InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
-import { Reconnector } from './connection/reconnect.ts'
 import { HealthLog, isDown, noKnownReads, ServerFindings, serverStatus } from './health/health.ts'
 import { HealthCheck } from './health/health-check.ts'
 import { hidesEveryTool } from './listing/definitions.ts'
@@ -42,11 +40,10 @@ export class UpstreamServer implements Source, ServerOffers {
   readonly #subscriptions: UpstreamSubscriptions
   readonly #changeStreams = new Map<ManagedConnection, ChangeStream>()
   readonly #healthCheck: HealthCheck
-  readonly #reconnector: Reconnector
   readonly #findings: ServerFindings
   readonly #history: ServerHistory
-  readonly #listeners = new Set<() => void>()
-  readonly #callerListeners = new Set<CallerChangeListener>()
+  readonly #changes = createListeners<[]>()
+  readonly #callerChanges = createListeners<[CallerIdentity]>()
   readonly #health: HealthLog
   #latencyMs: number | undefined
   /** When the server was last needed, by the monotonic clock. */
@@ -74,9 +71,7 @@ export class UpstreamServer implements Source, ServerOffers {
       entriesOf: (descriptors) => this.#forwarder.entries(descriptors),
       examine: (listing) => this.#examine(listing),
       changed: () => this.#changed(),
-      callerChanged: (caller) => {
-        for (const listener of this.#callerListeners) listener(caller)
-      },
+      callerChanged: (caller) => this.#callerChanges.emit(caller),
     })
     this.#healthCheck = new HealthCheck({
       server: name,
@@ -86,13 +81,6 @@ export class UpstreamServer implements Source, ServerOffers {
       healthMayHaveChanged: () => this.#healthMayHaveChanged(),
       clock,
       log,
-    })
-    this.#reconnector = new Reconnector({
-      down: () => this.#pool.failure !== undefined,
-      pauseMs: () => this.#pool.pauseMs,
-      wanted: () => this.#isWanted(),
-      attempt: async () => this.#pool.forListing({}).open(never),
-      clock,
     })
   }
 
@@ -111,6 +99,7 @@ export class UpstreamServer implements Source, ServerOffers {
       mayLog: () => this.#mayLog(),
       mayReach: (caller) =>
         policy?.mayUseSome?.(caller, this.#listings.entriesOf(this.#listings.forCaller(caller))) ?? true,
+      isWanted: () => this.#isWanted(),
       events: {
         awaitStart: (signal) =>
           config.transport === 'stdio' && !this.#pool.latest ? host.starts?.(() => this.#isCalled, signal) : undefined,
@@ -255,11 +244,11 @@ export class UpstreamServer implements Source, ServerOffers {
   }
 
   onChange(listener: () => void): Disposable {
-    return listen(this.#listeners, listener)
+    return this.#changes.on(listener)
   }
 
   onCallerChange(listener: CallerChangeListener): Disposable {
-    return listen(this.#callerListeners, listener)
+    return this.#callerChanges.on(listener)
   }
 
   seenBy(capabilities: Capabilities, caller?: CallerIdentity): Source {
@@ -330,7 +319,7 @@ export class UpstreamServer implements Source, ServerOffers {
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = this.#listings[Symbol.asyncDispose]()
     for (const stream of this.#changeStreams.values()) stream[Symbol.dispose]()
-    for (const part of [this.#subscriptions, this.#healthCheck, this.#reconnector]) part[Symbol.dispose]()
+    for (const part of [this.#subscriptions, this.#healthCheck]) part[Symbol.dispose]()
     await this.#pool[Symbol.asyncDispose]()
     await closing
   }
@@ -430,7 +419,6 @@ export class UpstreamServer implements Source, ServerOffers {
 
   #failed({ message }: ToolwayError): void {
     this.#history.record('failed', { reason: message })
-    this.#reconnector.failed()
     this.#healthMayHaveChanged()
   }
 
@@ -448,7 +436,7 @@ export class UpstreamServer implements Source, ServerOffers {
 
   #changed(): void {
     this.#health.record(this.status())
-    for (const listener of this.#listeners) listener()
+    this.#changes.emit()
   }
 
   /** Until lists have been fetched for any client, the listing whose fetch failed, for whichever client it was. */

@@ -1,4 +1,4 @@
-import { elements, members, repeatsKey, walk } from '../json/json-text.ts'
+import { elements, members, OPEN_ARRAY, OPEN_OBJECT, repeatsKey, walk } from '../json/json-text.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import { foldName } from '../lib/characters.ts'
 import { isRecord } from '../lib/is-record.ts'
@@ -127,26 +127,16 @@ export function duplicateIn(bytes: Buffer): AmbiguousMember {
 function findDuplicate(bytes: Buffer): string | undefined {
   let found: string | undefined
   const seen = new Set<string>()
-  const inside: Buffer[] = []
+  const inside = bytes[0] === OPEN_ARRAY ? (elements(bytes) ?? []) : []
   walk(bytes, (name, start, end) => {
     if (seen.has(name)) found = name
     seen.add(name)
-    if (bytes[start] === 0x7b || bytes[start] === 0x5b) inside.push(bytes.subarray(start, end))
+    if (bytes[start] === OPEN_OBJECT || bytes[start] === OPEN_ARRAY) inside.push(bytes.subarray(start, end))
     return found === undefined
   })
-  if (found !== undefined) return found
-  for (const inner of inside) {
-    for (const each of inner[0] === 0x5b ? (elements(inner) ?? []) : [inner]) {
-      found ??= each[0] === 0x5b ? findDuplicate(Buffer.concat([wrap, each, unwrap])) : findDuplicate(each)
-    }
-    if (found !== undefined) return found
-  }
-  return undefined
+  for (const inner of inside) found ??= findDuplicate(inner)
+  return found
 }
-
-/** The bytes before and after a nested list that make it a member of an object. */
-const wrap = Buffer.from('{"":')
-const unwrap = Buffer.from('}')
 
 function isDefined({ since, before, extension }: MemberRule, { revision, extension: declared }: Scope): boolean {
   if ((since === undefined || revision >= since) && (before === undefined || revision < before)) return true

@@ -1,5 +1,5 @@
 import { tasksExtension, uiExtension } from '../core/call.ts'
-import { latestLegacy, modernRevision } from './revisions.ts'
+import { latestLegacy, metaKeys, modernRevision } from './revisions.ts'
 
 /*
  * Which members the protocol defines for each message, by revision and extension. Only these are interpreted and
@@ -37,6 +37,10 @@ const level = (...names: readonly string[]): MemberRules => ({
 })
 const open = (members: Readonly<Record<string, MemberRule>>): MemberRules => ({ members, open: true })
 const names = (...all: readonly string[]): MemberRules => open(level(...all).members)
+/** Params or a result: these members, those with rules, and `_meta`. */
+const message = (all: readonly string[], ruled: MemberRules['members'] = {}): MemberRules => ({
+  members: { ...level(...all).members, ...ruled, _meta },
+})
 
 /** A request's `task` member: part of the protocol in one revision, and of an extension since then. */
 const task: MemberRule = {
@@ -73,18 +77,11 @@ const _meta: MemberRule = {
     open: true,
     prefixes: ['io.modelcontextprotocol/', 'dev.toolway/'],
     members: {
-      progressToken: any,
-      traceparent: any,
-      tracestate: any,
-      baggage: any,
-      'dev.toolway/agent': any,
-      'dev.toolway/cache': any,
-      'io.modelcontextprotocol/protocolVersion': any,
-      'io.modelcontextprotocol/clientCapabilities': { within: capabilities },
-      'io.modelcontextprotocol/clientInfo': { within: implementation },
-      'io.modelcontextprotocol/logLevel': any,
-      'io.modelcontextprotocol/subscriptionId': any,
-      'io.modelcontextprotocol/serverInfo': any,
+      ...level('progressToken', 'traceparent', 'tracestate', 'baggage', 'dev.toolway/agent', 'dev.toolway/cache')
+        .members,
+      ...level(metaKeys.protocolVersion, metaKeys.logLevel, metaKeys.subscriptionId, metaKeys.serverInfo).members,
+      [metaKeys.clientCapabilities]: { within: capabilities },
+      [metaKeys.clientInfo]: { within: implementation },
       'io.modelcontextprotocol/related-task': { within: names('taskId') },
     },
   },
@@ -101,27 +98,23 @@ const taskState = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdate
 const startedTask: MemberRule = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
 const resultType: MemberRule = { since: modernRevision }
 
-const sampled: MemberRules['members'] = {
-  model: any,
-  role: any,
+const sampled = message(['model', 'role', 'stopReason'], {
   content: { within: contentBlock },
-  stopReason: any,
   task: startedTask,
   resultType,
-  _meta,
-}
-const elicited: MemberRules['members'] = { action: any, content: any, task: startedTask, resultType, _meta }
-const listedRoots: MemberRules['members'] = { roots: { within: level('uri', 'name', '_meta') }, resultType, _meta }
+}).members
+const elicited = message(['action', 'content'], { task: startedTask, resultType }).members
+const listedRoots = message([], { roots: { within: level('uri', 'name', '_meta') }, resultType }).members
 
 /** The results that clients send to servers, by method. */
 export const answers: Readonly<Record<string, MemberRules>> = {
   'sampling/createMessage': { members: sampled },
   'elicitation/create': { members: elicited },
   'roots/list': { members: listedRoots },
-  'tasks/get': { members: { ...level(...taskState).members, _meta } },
-  'tasks/cancel': { members: { ...level(...taskState).members, _meta } },
-  'tasks/list': { members: { tasks: { within: level(...taskState) }, nextCursor: any, _meta } },
-  'tasks/result': { members: { ...sampled, content: any, ...elicited, _meta } },
+  'tasks/get': message(taskState),
+  'tasks/cancel': message(taskState),
+  'tasks/list': message(['nextCursor'], { tasks: { within: level(...taskState) } }),
+  'tasks/result': { members: { ...sampled, ...elicited } },
 }
 
 const anything: MemberRules = { members: {}, open: true }
@@ -143,21 +136,25 @@ const rounds: MemberRules['members'] = {
   inputResponses: { since: modernRevision, within: { ...anything, each: answerLevel } },
   requestState: { since: modernRevision },
 }
-const page: MemberRules = { members: { cursor: any, _meta } }
-const nothing: MemberRules = { members: { _meta } }
-const aboutUri: MemberRules = { members: { uri: any, _meta } }
-const aboutTask: MemberRules = { members: { taskId: any, _meta } }
+const page = message(['cursor'])
+const nothing = message([])
+const aboutUri = message(['uri'])
+const aboutTask = message(['taskId'])
+
+/** Params of notifications that both sides send. */
+const sharedNotifications = {
+  'notifications/cancelled': message(['requestId', 'reason']),
+  'notifications/progress': message(['progressToken', 'progress', 'total', 'message']),
+  'notifications/tasks/status': message(taskState),
+}
 
 /** Params of requests and notifications from clients. */
 export const clientMessages: Readonly<Record<string, MemberRules>> = {
-  initialize: {
-    members: {
-      protocolVersion: any,
-      capabilities: { within: capabilities },
-      clientInfo: { within: implementation },
-      _meta,
-    },
-  },
+  ...sharedNotifications,
+  initialize: message(['protocolVersion'], {
+    capabilities: { within: capabilities },
+    clientInfo: { within: implementation },
+  }),
   ping: nothing,
   'server/discover': nothing,
   'tools/list': page,
@@ -165,54 +162,41 @@ export const clientMessages: Readonly<Record<string, MemberRules>> = {
   'resources/templates/list': page,
   'prompts/list': page,
   'tasks/list': page,
-  'tools/call': { members: { name: any, arguments: any, task, ...rounds, _meta } },
-  'prompts/get': { members: { name: any, arguments: any, ...rounds, _meta } },
-  'resources/read': { members: { uri: any, ...rounds, _meta } },
+  'tools/call': message(['name', 'arguments'], { task, ...rounds }),
+  'prompts/get': message(['name', 'arguments'], rounds),
+  'resources/read': message(['uri'], rounds),
   'resources/subscribe': aboutUri,
   'resources/unsubscribe': aboutUri,
-  'completion/complete': {
-    members: {
-      ref: { within: level('type', 'name', 'title', 'uri') },
-      argument: { within: level('name', 'value') },
-      context: { since: '2025-06-18', within: level('arguments') },
-      _meta,
+  'completion/complete': message([], {
+    ref: { within: level('type', 'name', 'title', 'uri') },
+    argument: { within: level('name', 'value') },
+    context: { since: '2025-06-18', within: level('arguments') },
+  }),
+  'logging/setLevel': message(['level']),
+  'subscriptions/listen': message([], {
+    notifications: {
+      within: names(
+        ...['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions', 'taskIds'],
+      ),
     },
-  },
-  'logging/setLevel': { members: { level: any, _meta } },
-  'subscriptions/listen': {
-    members: {
-      notifications: {
-        within: names(
-          ...['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions', 'taskIds'],
-        ),
-      },
-      _meta,
-    },
-  },
+  }),
   'tasks/get': aboutTask,
   'tasks/result': aboutTask,
   'tasks/cancel': aboutTask,
-  'tasks/update': { members: { taskId: any, ...rounds, _meta } },
+  'tasks/update': message(['taskId'], rounds),
   'notifications/initialized': nothing,
   'notifications/roots/list_changed': nothing,
-  'notifications/cancelled': { members: { requestId: any, reason: any, _meta } },
-  'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
-  'notifications/tasks/status': { members: { ...level(...taskState).members, _meta } },
 }
+
+const samplingParams = [
+  ...['messages', 'modelPreferences', 'systemPrompt', 'includeContext', 'temperature', 'maxTokens'],
+  ...['stopSequences', 'metadata', 'tools', 'toolChoice'],
+]
 
 /** Params of requests from servers. Requests with any other method are rejected. */
 export const serverRequests: Readonly<Record<string, MemberRules>> = {
-  'sampling/createMessage': {
-    members: {
-      ...level('messages', 'modelPreferences', 'systemPrompt', 'includeContext', 'temperature', 'maxTokens').members,
-      ...level('stopSequences', 'metadata', 'tools', 'toolChoice').members,
-      task,
-      _meta,
-    },
-  },
-  'elicitation/create': {
-    members: { ...level('mode', 'message', 'requestedSchema', 'url', 'elicitationId').members, task, _meta },
-  },
+  'sampling/createMessage': message(samplingParams, { task }),
+  'elicitation/create': message(['mode', 'message', 'requestedSchema', 'url', 'elicitationId'], { task }),
   'roots/list': nothing,
   'tasks/get': aboutTask,
   'tasks/result': aboutTask,
@@ -222,16 +206,14 @@ export const serverRequests: Readonly<Record<string, MemberRules>> = {
 
 /** Params of notifications from servers. Notifications with any other method are dropped. */
 export const serverNotifications: Readonly<Record<string, MemberRules>> = {
-  'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
-  'notifications/message': { members: { level: any, logger: any, data: any, _meta } },
-  'notifications/cancelled': { members: { requestId: any, reason: any, _meta } },
-  'notifications/elicitation/complete': { members: { elicitationId: any, _meta } },
-  'notifications/tasks/status': { members: { ...level(...taskState).members, _meta } },
-  'notifications/resources/updated': { members: { uri: any, title: any, _meta } },
+  ...sharedNotifications,
+  'notifications/message': message(['level', 'logger', 'data']),
+  'notifications/elicitation/complete': message(['elicitationId']),
+  'notifications/resources/updated': message(['uri', 'title']),
   'notifications/resources/list_changed': nothing,
   'notifications/tools/list_changed': nothing,
   'notifications/prompts/list_changed': nothing,
-  'notifications/subscriptions/acknowledged': { members: { notifications: any, _meta } },
+  'notifications/subscriptions/acknowledged': message(['notifications']),
 }
 
 export const envelopeMembers: MemberRules = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')

@@ -75,19 +75,11 @@ function visit(
   declared: Map<string, ParamHeader>,
 ): string | undefined {
   if (!isRecord(schema)) return undefined
-  if (Object.hasOwn(schema, annotation)) {
-    const fault = declare(schema, path, reachable, declared)
-    if (fault !== undefined) return fault
-  }
-  for (const [key, inner] of Object.entries(asRecord(schema.properties))) {
-    const fault = visit(inner, [...path, key], reachable, declared)
-    if (fault !== undefined) return fault
-  }
-  for (const [key, inner] of unreachable(schema)) {
-    const fault = visit(inner, [...path, `<${key}>`], false, declared)
-    if (fault !== undefined) return fault
-  }
-  return undefined
+  let fault = Object.hasOwn(schema, annotation) ? declare(schema, path, reachable, declared) : undefined
+  for (const [key, inner] of Object.entries(asRecord(schema.properties)))
+    fault ??= visit(inner, [...path, key], reachable, declared)
+  for (const [key, inner] of unreachable(schema)) fault ??= visit(inner, [...path, `<${key}>`], false, declared)
+  return fault
 }
 
 function declare(schema: Schema, path: readonly string[], reachable: boolean, declared: Map<string, ParamHeader>) {

@@ -39,6 +39,8 @@ export interface ConnectionPoolOptions {
   mayLog(): boolean
   /** Whether the server may send messages to this caller's client outside any call. */
   mayReach(caller: Caller): boolean
+  /** Whether to reconnect in the background while the server is down; never, if not given. */
+  isWanted?(): boolean
   readonly events: PoolEvents
   readonly clock: Clock
   readonly log: Log
@@ -54,6 +56,8 @@ export interface PoolEvents extends Pick<ConnectionEvents, 'awaitStart' | 'openi
  * clients or sessions might otherwise take over a server.
  */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
+/** The minimum pause before an attempt in the background. Jitter may reduce the pause for callers to zero. */
+const minReconnectMs = 500
 
 type PoolWork<T> = (open: InitializedConnection) => Promise<T>
 
@@ -84,6 +88,8 @@ export class ConnectionPool implements AsyncDisposable {
   #open = 0
   #lastSpare = 0
   #isClosed = false
+  /** Set while the next attempt to reconnect in the background is due. */
+  #reconnection: Disposable | undefined
 
   constructor(options: ConnectionPoolOptions) {
     const { server, config, clock, log } = options
@@ -146,6 +152,7 @@ export class ConnectionPool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
+    this.#reconnection?.[Symbol.dispose]()
     await Promise.all(this.all.map((managed) => managed[Symbol.asyncDispose]()))
   }
 
@@ -372,6 +379,10 @@ export class ConnectionPool implements AsyncDisposable {
         if (managed.key === statelessKey) this.#facts.sessionless = false
         events.closed(managed)
       },
+      failed: (error) => {
+        events.failed(error)
+        this.#reconnectLater()
+      },
       broke: (open, error) => {
         this.breaks++
         this.#facts.sessionless = false
@@ -379,6 +390,28 @@ export class ConnectionPool implements AsyncDisposable {
       },
     })
     return managed
+  }
+
+  /** Keeps trying, in the background, to reconnect to a server that is down (T5). */
+  #reconnectLater(): void {
+    const { clock } = this.#settings
+    this.#reconnection?.[Symbol.dispose]()
+    if (this.#isClosed || !this.#options.isWanted) return
+    this.#reconnection = clock.after(Math.max(this.pauseMs, minReconnectMs), () => this.#reconnect())
+  }
+
+  #reconnect(): void {
+    this.#reconnection = undefined
+    // Stop if the server has been reached in the meantime or is not in use; the next call tries again.
+    if (!this.failure || !this.#options.isWanted?.()) return
+    if (this.pauseMs > 0) this.#reconnectLater()
+    // If another attempt is under way, `open` waits for its outcome.
+    else
+      this.forListing({})
+        .open(never)
+        .catch(() => {
+          if (!this.#reconnection && this.failure) this.#reconnectLater()
+        })
   }
 
   #connect(managed: PooledConnection, signal: AbortSignal): Promise<InitializedConnection> {

@@ -30,20 +30,14 @@ const discoverWithinMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
  * Finds out which protocol a server speaks, on the connection that will be used for calls. Tries the stateless protocol
  * first, and falls back to `initialize` unless the server clearly supports the stateless one.
  */
-export async function negotiate(
-  connection: RpcConnection,
-  options: HandshakeOptions & { clock: Clock },
-): Promise<HandshakeResult> {
+export async function negotiate(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   // Some servers reject everything before `initialize`, so abandon `server/discover` without a message.
   connection.cancelsByMessage = false
   return adapt(connection, await detectEra(connection, options))
 }
 
 /** Uses the protocol with sessions if the server supports it, else the stateless one. For stdio only. */
-export async function openSession(
-  connection: RpcConnection,
-  options: HandshakeOptions & { clock: Clock },
-): Promise<HandshakeResult> {
+export async function openSession(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const other = new AbortController()
   const until = { ...options, signal: AbortSignal.any([options.signal, other.signal]) }
   connection.cancelsByMessage = false
@@ -75,10 +69,7 @@ function adapt(connection: RpcConnection, handshake: HandshakeResult): Handshake
   return handshake
 }
 
-async function detectEra(
-  connection: RpcConnection,
-  options: HandshakeOptions & { clock: Clock },
-): Promise<HandshakeResult> {
+async function detectEra(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const { kind } = connection.transport
   const { server, clock } = options
   const probes = new AbortController()
@@ -119,7 +110,7 @@ async function detectEra(
 async function lastResort(
   modern: Promise<HandshakeResult>,
   ms: number,
-  { clock, signal }: HandshakeOptions & { clock: Clock },
+  { clock, signal }: HandshakeOptions,
 ): Promise<HandshakeResult> {
   const found = await modern.catch(() => new Promise<never>(() => {}))
   await pause(clock, ms, signal).catch(() => {})
@@ -157,8 +148,7 @@ class NotModern extends Error {
   unsupported(server: string): ToolwayError | undefined {
     const versions = this.#versions
     if (versions.length === 0 || versions.some((version) => isKnownRevision(version, 'legacy'))) return undefined
-    const named = versions.slice(0, maxNamedVersions).map((version) => quote(version))
-    const all = [...named, ...(versions.length > named.length ? ['…'] : [])].join(', ')
+    const all = joinNames(versions, maxNamedVersions)
     const sentence = `${server} supports only protocol versions that Toolway does not: ${all}. Toolway supports ${modernRevision} and ${legacyRevisions.join(', ')}.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
@@ -198,6 +188,7 @@ interface HandshakeOptions {
   readonly server: string
   readonly identity: ClientIdentity
   readonly capabilities: Capabilities
+  readonly clock: Clock
   readonly log: Log
   readonly signal: AbortSignal
   /** Is updated when the server has accepted a session. */
@@ -316,18 +307,30 @@ export function readHandshakeResult(method: string, result: Buffer) {
   const leftOut: string[] = []
   const isSmall = result.length <= maxHandshake
   const body = isSmall ? Json.raw<Record<string, unknown>>(result).value : smallBody(result, leftOut)
-  const capabilities = asRecord(body.capabilities)
   const serverInfo = withShortTexts(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo, leftOut)
   const advice = typeof body.instructions === 'string' ? body.instructions : undefined
   const instructions = advice && advice.length > maxInstructionsLength ? shorten(advice, maxInstructionsLength) : advice
-  const invalid = invalidParts(body).map((name) => quote(name))
-  const findings = [
-    ...adviceFindings(method, advice),
-    ...memberFindings(method, leftOut),
-    ...invalidPartFindings(method, invalid, isRecord(body.capabilities)),
-  ]
+  const findings: ServerFinding[] = []
+  const find = (finding: Omit<ServerFinding, 'method'>) =>
+    findings.push({ ...finding, method, message: `${method}: ${finding.message}` })
+  if (advice && advice.length > maxAdvice) {
+    const size = `${withCommas(advice.length)} characters`
+    const message = `the instructions have ${size}; clients get the first ${withCommas(maxAdvice)} (a fixed limit).`
+    find({ kind: 'long-text', message, count: 1, limit: maxAdvice })
+  }
+  if (leftOut.length > 0) {
+    const message = `members that are too large are shortened or left out: ${joinNames(leftOut, maxNamedMembers)}.`
+    find({ kind: 'large-handshake', message, count: leftOut.length, limit: maxMember })
+  }
+  const invalid = invalidParts(body)
+  if (invalid.length > 0) {
+    const lists = 'Without "capabilities", none of its tools, resources and prompts are listed.'
+    const message = `missing or invalid members are left out: ${joinNames(invalid, maxNamedMembers)}.`
+    const isEmpty = !isRecord(body.capabilities)
+    find({ kind: 'malformed-handshake', message: isEmpty ? `${message} ${lists}` : message, count: invalid.length })
+  }
   const described: ServerDescription = {
-    ...{ serverInfo, capabilities, instructions },
+    ...{ serverInfo, capabilities: asRecord(body.capabilities), instructions },
     ...(findings.length > 0 && { findings }),
   }
   return { body, described }
@@ -359,20 +362,19 @@ function smallMembers(outer: string, text: Buffer, leftOut: string[]): Readonly<
     if (room > 0 && fits) small.set(name, Json.raw(text.subarray(start, end)).value)
     // A capability whose details are left out is still offered.
     else if (room > 0 && outer === 'capabilities') small.set(name, {})
-    if (room <= 0 || !fits) leftOut.push(quote(`${outer}.${name}`))
+    if (room <= 0 || !fits) leftOut.push(`${outer}.${name}`)
     return room > 0
   })
   return Object.fromEntries(small)
 }
 
 function withShortTexts(serverInfo: unknown, leftOut: string[]): Readonly<Record<string, unknown>> {
-  if (!isRecord(serverInfo)) return {}
-  const isLong = ([, value]: [string, unknown]) => typeof value === 'string' && value.length > maxInfoText
-  const long = Object.entries(serverInfo).filter(isLong)
-  if (long.length === 0) return serverInfo
-  leftOut.push(...long.map(([name]) => quote(`serverInfo.${name}`)))
-  const short = long.map(([name, value]) => [name, shorten(value as string, maxInfoText)])
-  return { ...serverInfo, ...Object.fromEntries(short) }
+  const short = Object.entries(asRecord(serverInfo)).map(([name, value]) => {
+    if (typeof value !== 'string' || value.length <= maxInfoText) return [name, value]
+    leftOut.push(`serverInfo.${name}`)
+    return [name, shorten(value, maxInfoText)]
+  })
+  return Object.fromEntries(short)
 }
 
 /** The members of the wrong type. Many servers write a member that they do not have as null. */
@@ -385,27 +387,8 @@ function invalidParts({ capabilities, serverInfo, instructions, _meta }: Readonl
   return Object.entries(isValid).flatMap(([name, valid]) => (valid ? [] : [name]))
 }
 
-function invalidPartFindings(method: string, invalid: readonly string[], hasCapabilities: boolean): ServerFinding[] {
-  if (invalid.length === 0) return []
-  const consequence = hasCapabilities
-    ? ''
-    : ' Without "capabilities", none of its tools, resources and prompts are listed.'
-  const message = `${method}: missing or invalid members are left out: ${joinNames(invalid)}.${consequence}`
-  return [{ kind: 'malformed-handshake', method, message, count: invalid.length }]
-}
-
-const joinNames = (names: readonly string[]) =>
-  names.slice(0, maxNamedMembers).join(', ') + (names.length > maxNamedMembers ? ', …' : '')
-
-function adviceFindings(method: string, advice = ''): ServerFinding[] {
-  if (advice.length <= maxAdvice) return []
-  const size = `${withCommas(advice.length)} characters`
-  const message = `${method}: the instructions have ${size}; clients get the first ${withCommas(maxAdvice)} (a fixed limit).`
-  return [{ kind: 'long-text', method, message, count: 1, limit: maxAdvice }]
-}
-
-function memberFindings(method: string, leftOut: readonly string[]): ServerFinding[] {
-  if (leftOut.length === 0) return []
-  const message = `${method}: members that are too large are shortened or left out: ${joinNames(leftOut)}.`
-  return [{ kind: 'large-handshake', method, message, count: leftOut.length, limit: maxMember }]
-}
+const joinNames = (names: readonly string[], max: number) =>
+  names
+    .slice(0, max)
+    .map((name) => quote(name))
+    .join(', ') + (names.length > max ? ', …' : '')

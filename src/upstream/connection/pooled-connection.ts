@@ -9,7 +9,7 @@ import {
   wrapPeer,
 } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline, endWith, pause } from '../../core/deadline.ts'
+import { deadline, endWith, pause, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../json/json.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
@@ -33,10 +33,10 @@ const applyPings = 5
 const applyPauseMs = 50
 
 interface RootsWait {
-  readonly over: Promise<void>
-  end(): void
-  /** The timer that ends it. It starts with the first call that waits. */
-  limit?: Disposable
+  /** Resolves when the server has had time to apply its roots, or was not given any. */
+  readonly applied: Promise<void>
+  /** Resolves then, or a while after the first call began to wait. */
+  over?: Promise<void>
 }
 
 /**
@@ -153,17 +153,13 @@ export class PooledConnection extends ManagedConnection {
 
   /** Makes calls wait until the server has the roots that it asked for and has applied them. */
   beginRootsWait(answered: Promise<void>): void {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const wait: RootsWait = {
-      over: promise,
-      end: () => {
-        wait.limit?.[Symbol.dispose]()
-        if (this.#rootsWait === wait) this.#rootsWait = undefined
-        resolve()
-      },
-    }
+    const forget = () => this.#forgetRootsWait(wait)
+    const wait: RootsWait = { applied: answered.then(() => this.#rootsApplied()).then(forget, forget) }
     this.#rootsWait = wait
-    answered.then(() => this.#rootsApplied()).then(wait.end, wait.end)
+  }
+
+  #forgetRootsWait(wait: RootsWait): void {
+    if (this.#rootsWait === wait) this.#rootsWait = undefined
   }
 
   get isSettling(): boolean {
@@ -180,7 +176,7 @@ export class PooledConnection extends ManagedConnection {
     const wait = this.#rootsWait
     if (!wait) return
     user.waitsFor?.("the client's roots")
-    wait.limit ??= this.#clock.after(rootsWithinMs, wait.end)
+    wait.over ??= settles(wait.applied, rootsWithinMs, this.#clock).then(() => this.#forgetRootsWait(wait))
     await endWith(user.signal, wait.over)
   }
 

@@ -138,55 +138,6 @@ export class ReconnectBackoff {
   }
 }
 
-interface ReconnectorOptions {
-  down(): boolean
-  pauseMs(): number
-  /** Whether to reconnect at all: an unused process is not restarted again and again. */
-  wanted(): boolean
-  /** Makes one connection attempt. If it fails, the caller must call the reconnector's `failed`. */
-  attempt(): Promise<unknown>
-  readonly clock: Clock
-}
-
-/** The minimum pause. Jitter may reduce the pause to zero, which is too short for attempts in the background. */
-const minReconnectMs = 500
-
-/** Keeps trying, in the background, to reconnect to a server that is down (T5). */
-export class Reconnector implements Disposable {
-  readonly #options: ReconnectorOptions
-  #timer: Disposable | undefined
-  #isOver = false
-
-  constructor(options: ReconnectorOptions) {
-    this.#options = options
-  }
-
-  /** Called when an attempt failed. */
-  failed(): void {
-    const { pauseMs, clock } = this.#options
-    this.#timer?.[Symbol.dispose]()
-    this.#timer = this.#isOver ? undefined : clock.after(Math.max(pauseMs(), minReconnectMs), () => this.#probe())
-  }
-
-  [Symbol.dispose](): void {
-    this.#isOver = true
-    this.#timer?.[Symbol.dispose]()
-  }
-
-  #probe(): void {
-    const { down, pauseMs, wanted, attempt } = this.#options
-    this.#timer = undefined
-    // Stop if the server has been reached in the meantime or is not in use; the next call tries again.
-    if (this.#isOver || !down() || !wanted()) return
-    if (pauseMs() > 0) this.failed()
-    // If another attempt is under way, `attempt` waits for its outcome.
-    else
-      attempt().catch(() => {
-        if (!this.#timer && down()) this.failed()
-      })
-  }
-}
-
 /** Waits for a turn to start a server. The turn lasts until the returned object is disposed of. */
 export type StartQueue = (isCalled: () => boolean, signal: AbortSignal) => Promise<Disposable>
 

@@ -1,6 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Health, ServerFinding, SourceStatus } from '../../core/source-status.ts'
 import { withoutHidden } from '../../lib/characters.ts'
@@ -11,6 +10,7 @@ import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
 import { withCommas } from '../listing/list-reader.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
+import type { BreakerCondition } from '../server-options.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
 
 /** The data from which a server's health is determined. */
@@ -31,12 +31,6 @@ export interface ServerCondition {
 interface Assessment extends Pick<SourceStatus, 'heldBack'> {
   readonly health: Health
   readonly reason: string
-}
-
-export interface BreakerCondition {
-  readonly state: SourceStatus['breaker']
-  readonly reason?: string
-  readonly retryAfterMs?: number
 }
 
 /** The health of a server. An open circuit breaker makes it unhealthy, because calls are rejected. */
@@ -117,17 +111,7 @@ export function serverStatus(
     readonly isHarmless?: ((text: string) => boolean) | undefined
   },
 ): SourceStatus {
-  const {
-    config,
-    pool,
-    listing,
-    handshake: known,
-    since,
-    latencyMs,
-    breaker,
-    findings,
-    isHarmless = () => true,
-  } = server
+  const { config, pool, listing, handshake: known, latencyMs, findings, isHarmless = () => true } = server
   const assessment = assessHealth(server)
   const { title, name } = known?.serverInfo ?? {}
   const isShown = (text: string) => text !== '' && isHarmless(text)
@@ -135,14 +119,14 @@ export function serverStatus(
   return {
     ...assessment,
     reason: hidden ? noKnownReads(config) : assessment.reason,
-    since,
-    description: nonEmptyText(config.description) ?? [title, name].map(visibleLine).find(isShown) ?? '',
+    since: server.since,
+    description: config.description || ([title, name].map(visibleLine).find(isShown) ?? ''),
     transport: config.transport,
     era: known?.era,
     protocolVersion: known && shorten(visibleLine(known.protocolVersion), maxVersion),
     lastError: (pool.failure ?? pool.lost)?.message,
     latencyMs: latencyMs === undefined ? undefined : Math.round(latencyMs * 100) / 100,
-    breaker: breaker.state,
+    breaker: server.breaker.state,
     ...(findings.length > 0 && { findings }),
   }
 }
@@ -156,9 +140,6 @@ export const noKnownReads = ({ trustAnnotations }: Pick<ServerConfig, 'trustAnno
 /** A server's text about itself on one line, without hidden characters (B5). It becomes part of our own tools' descriptions. */
 const visibleLine = (value: unknown): string =>
   typeof value === 'string' ? withoutHidden(value).replace(/\s+/g, ' ').trim() : ''
-
-const nonEmptyText = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined
 
 export const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
 
@@ -243,13 +224,10 @@ export class ServerFindings {
 
   of(
     listing: ListingWithFindings,
-    { failure, lost }: { readonly failure?: ToolwayError | undefined; readonly lost?: ToolwayError | undefined },
+    { failure, lost }: Partial<Pick<ConnectionPool, 'failure' | 'lost'>>,
   ): readonly ServerFinding[] {
-    const found = [
-      ...ofListing(listing),
-      ...[...this.#exceeded.values()].map(resultFinding),
-      ...this.#withoutCall.values(),
-    ]
+    const exceeded = [...this.#exceeded.values()].map(resultFinding)
+    const found = [...ofListing(listing), ...exceeded, ...this.#withoutCall.values()]
     // A message that closed the connection is reported only here if it did not answer a call.
     const limit = exceededFinding(failure) ?? exceededFinding(lost)
     return limit && !found.some(({ kind }) => kind === limit.kind) ? [...found, limit] : found
@@ -268,15 +246,15 @@ export class ServerFindings {
 type ListingWithFindings = Pick<ServerListing, 'descriptors' | 'failure' | 'missing'>
 
 function ofListing({ descriptors, failure, missing }: ListingWithFindings): readonly ServerFinding[] {
-  const limit = exceededFinding(failure)
-  return [...(descriptors?.findings ?? []), ...findingsOfFailed(missing), ...(limit ? [limit] : [])]
+  return [descriptors?.findings ?? [], findingsOfFailed(missing), exceededFinding(failure) ?? []].flat()
 }
 
 /** The findings about lists that failed because a page exceeded a limit. */
 export function findingsOfFailed(lists: ServerListing['missing']): readonly ServerFinding[] {
   return lists.flatMap(({ method, limit }) => {
-    const finding = limit && messageFinding(limit)
-    return finding ? [{ ...finding, method, message: `${method}: ${finding.message}` }] : []
+    if (!limit) return []
+    const finding = messageFinding(limit)
+    return { ...finding, method, message: `${method}: ${finding.message}` }
   })
 }
 

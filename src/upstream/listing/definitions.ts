@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Definition, Kind, Traits } from '../../core/entry.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
@@ -6,87 +7,70 @@ import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'
+const text = z.string().optional()
+const flag = z.boolean().optional()
+const textList = z.array(z.string())
+const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
+const icon = z.object({
+  src: z.string(),
+  mimeType: text,
+  sizes: textList.optional(),
+  theme: z.enum(['light', 'dark']).optional(),
+})
 
-type ValueCheck = (value: unknown) => boolean
-
-const isTextValue: ValueCheck = (value) => typeof value === 'string'
-const isFlagValue: ValueCheck = (value) => typeof value === 'boolean'
-/** Clients parse a size as an integer, many of them as one that is not negative. */
-const isSize: ValueCheck = (value) => Number.isSafeInteger(value) && (value as number) >= 0
-const isAnyOf =
-  (...words: readonly unknown[]): ValueCheck =>
-  (value) =>
-    words.includes(value)
-const arrayOf =
-  (check: ValueCheck): ValueCheck =>
-  (value) =>
-    Array.isArray(value) && value.every(check)
-/** Checks that a value is an object in which each of these members is either valid or absent. */
-const having =
-  (members: Readonly<Record<string, ValueCheck>>): ValueCheck =>
-  (value) =>
-    isRecord(value) && Object.entries(members).every(([name, check]) => isRight(value[name], check))
-const isRight = (value: unknown, check: ValueCheck): boolean => value === undefined || check(value)
-
-const isMoment: ValueCheck = (value) =>
-  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(value)
-const isIcon: ValueCheck = (value) =>
-  isTextValue(asRecord(value).src) &&
-  having({ mimeType: isTextValue, sizes: arrayOf(isTextValue), theme: isAnyOf('light', 'dark') })(value)
-const isArgument: ValueCheck = (value) =>
-  isTextValue(asRecord(value).name) &&
-  having({ title: isTextValue, description: isTextValue, required: isFlagValue })(value)
-
-const common = { title: isTextValue, description: isTextValue, icons: arrayOf(isIcon), _meta: isRecord }
+const common = { title: text, description: text, icons: z.array(icon).optional(), _meta: z.custom(isRecord).optional() }
 const ofResources = {
   ...common,
-  mimeType: isTextValue,
-  size: isSize,
-  annotations: having({
-    audience: arrayOf(isAnyOf('user', 'assistant')),
-    priority: (value) => typeof value === 'number' && value >= 0 && value <= 1,
-    lastModified: isMoment,
-  }),
+  mimeType: text,
+  // Clients parse a size as an integer, many of them as one that is not negative.
+  size: z.int().nonnegative().optional(),
+  annotations: z
+    .object({
+      audience: z.array(z.enum(['user', 'assistant'])).optional(),
+      priority: z.number().min(0).max(1).optional(),
+      lastModified: z.string().regex(moment).optional(),
+    })
+    .optional(),
 }
 
-const optionalMembers: Readonly<Record<ListedKind, Readonly<Record<string, ValueCheck>>>> = {
+const optionalMembers: Readonly<Record<Kind, Readonly<Record<string, z.ZodType>>>> = {
   tool: {
     ...common,
     // The rest of the schema is not checked, because some revisions allow outputs that are not objects.
-    outputSchema: having({ $schema: isTextValue }),
-    annotations: having({
-      title: isTextValue,
-      readOnlyHint: isFlagValue,
-      destructiveHint: isFlagValue,
-      idempotentHint: isFlagValue,
-      openWorldHint: isFlagValue,
-    }),
-    execution: having({ taskSupport: isAnyOf('forbidden', 'optional', 'required') }),
+    outputSchema: z.object({ $schema: text }).optional(),
+    annotations: z
+      .object({ title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag })
+      .optional(),
+    execution: z.object({ taskSupport: z.enum(['forbidden', 'optional', 'required']).optional() }).optional(),
   },
   resource: ofResources,
   template: ofResources,
-  prompt: { ...common, arguments: arrayOf(isArgument) },
+  prompt: {
+    ...common,
+    arguments: z.array(z.object({ name: z.string(), title: text, description: text, required: flag })).optional(),
+  },
 }
+
+const isValid = (value: unknown, type: z.ZodType): boolean => type.safeParse(value).success
 
 /**
  * Repairs a definition so that every client can parse it. Clients reject a whole list for one invalid definition, so
  * invalid optional members are removed and invalid required members are repaired. All other members stay unchanged.
  */
-export function repairedDefinition(kind: ListedKind, definition: Definition): Definition {
-  const wrong = Object.entries(optionalMembers[kind]).filter(([name, check]) => !isRight(definition[name], check))
+export function repairedDefinition(kind: Kind, definition: Definition): Definition {
+  const wrong = Object.entries(optionalMembers[kind]).filter(([name, type]) => !isValid(definition[name], type))
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
   if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
     changes.inputSchema = soundInput(definition.inputSchema)
   const isResource = kind === 'resource' || kind === 'template'
-  if (isResource && !isTextValue(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
+  if (isResource && typeof definition.name !== 'string') changes.name = definition.uri ?? definition.uriTemplate
   if (Object.keys(changes).length === 0) return definition
   const kept = Object.entries({ ...definition, ...changes }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(kept)
 }
 
 /** The members that the repair removed or changed. Those that only some clients do not support are not invalid. */
-export function invalidMembers(kind: ListedKind, definition: Definition, repaired: Definition): readonly string[] {
+export function invalidMembers(kind: Kind, definition: Definition, repaired: Definition): readonly string[] {
   const isInvalid = (name: string) =>
     definition[name] !== null &&
     definition[name] !== repaired[name] &&
@@ -99,8 +83,8 @@ export function invalidMembers(kind: ListedKind, definition: Definition, repaire
 /** Whether an input schema is valid, although not for all clients: it may use `true` as a schema, or a list of types. */
 function isSchemaWithType(schema: unknown): boolean {
   const { properties = {}, required = [] } = asRecord(schema)
-  const isSchema: ValueCheck = (inner) => isRecord(inner) || isFlagValue(inner)
-  return isRecord(properties) && Object.values(properties).every(isSchema) && arrayOf(isTextValue)(required)
+  const isSchema = (inner: unknown) => isRecord(inner) || typeof inner === 'boolean'
+  return isRecord(properties) && Object.values(properties).every(isSchema) && isValid(required, textList)
 }
 
 function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
@@ -109,7 +93,7 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   return {
     type: 'object',
     ...(properties !== undefined && { properties: Object.fromEntries(named) }),
-    ...(arrayOf(isTextValue)(required) && { required }),
+    ...(isValid(required, textList) && { required }),
     ...rest,
   }
 }
@@ -129,12 +113,15 @@ const verbatimKeywords = ['enum', 'const', 'pattern', 'required', '$ref', '$dyna
  */
 const maxDefinitionDepth = fixedLimits.definitionDepth.value
 
+/** Whether a text must stay exactly as it is, only has to be well-formed, or must also show all its characters. */
+type TextTreatment = 'exact' | 'wellFormed' | 'visible'
+
 /**
  * Removes invisible characters from all text in a definition (B5), and replaces lone surrogates, which JSON parsers
  * other than JavaScript's reject. Names and values that callers must repeat exactly cannot be changed: if they contain
  * such characters, or if the definition is nested too deeply, `problem` says so, and the entry is not offered.
  */
-export function visibleDefinition(kind: ListedKind, definition: Definition) {
+export function visibleDefinition(kind: Kind, definition: Definition) {
   let problem: string | undefined
 
   const exact = (text: string, where: string): string => {
@@ -149,30 +136,30 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
     return true
   }
 
-  const cleaned = (value: unknown, where: string, isExact: boolean, depth: number): unknown => {
-    if (typeof value === 'string') return isExact ? exact(value, where) : withoutHidden(value).toWellFormed()
+  const isExactMember = (where: string, key: string) =>
+    verbatimKeywords.includes(key) || (kind === 'prompt' && where === 'arguments' && key === 'name')
+
+  const mapTexts = (value: unknown, where: string, treatment: TextTreatment, depth: number): unknown => {
+    if (typeof value === 'string') {
+      if (treatment === 'exact') return exact(value, where)
+      return (treatment === 'visible' ? withoutHidden(value) : value).toWellFormed()
+    }
     if (typeof value !== 'object' || value === null || isTooDeep(depth)) return value
-    if (Array.isArray(value)) return mapItems(value, (item) => cleaned(item, where, isExact, depth + 1))
-    return mapDefinitionMembers(value, (key, member) => [
-      exact(key, where),
-      cleaned(member, key, isExact || verbatimKeywords.includes(key) || isArgumentName(where, key), depth + 1),
-    ])
+    if (Array.isArray(value)) return mapItems(value, (item) => mapTexts(item, where, treatment, depth + 1))
+    return mapDefinitionMembers(value, (key, member) => {
+      const inner = treatment === 'visible' && isExactMember(where, key) ? 'exact' : treatment
+      return [
+        treatment === 'wellFormed' ? key.toWellFormed() : exact(key, where),
+        mapTexts(member, key, inner, depth + 1),
+      ]
+    })
   }
 
-  const isArgumentName = (where: string, key: string) => kind === 'prompt' && where === 'arguments' && key === 'name'
-
-  /** `_meta` is for programs, not for models, so only lone surrogates are replaced. */
-  const wellFormed = (value: unknown, depth: number): unknown => {
-    if (typeof value === 'string') return value.toWellFormed()
-    if (typeof value !== 'object' || value === null || isTooDeep(depth)) return value
-    if (Array.isArray(value)) return mapItems(value, (item) => wellFormed(item, depth + 1))
-    return mapDefinitionMembers(value, (key, member) => [key.toWellFormed(), wellFormed(member, depth + 1)])
-  }
-
-  const shown = mapDefinitionMembers(definition, (key, member) => [
-    key.toWellFormed(),
-    key === '_meta' ? wellFormed(member, 2) : cleaned(member, key, key === identities[kind], 2),
-  ])
+  const shown = mapDefinitionMembers(definition, (key, member) => {
+    // `_meta` is for programs, not for models, so only lone surrogates are replaced.
+    const treatment = key === '_meta' ? 'wellFormed' : key === identities[kind] ? 'exact' : 'visible'
+    return [key.toWellFormed(), mapTexts(member, key, treatment, 2)]
+  })
   return { definition: shown, problem }
 }
 

@@ -2,6 +2,7 @@ import type { Definition, Kind } from '../../core/entry.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
+import type { Descriptors } from '../../core/stores.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import { methodNotFound } from '../../wire/message.ts'
@@ -18,13 +19,10 @@ import {
   withCommas,
 } from './list-reader.ts'
 
-export interface ServerLists {
-  readonly tools: readonly Definition[]
-  readonly resources: readonly Definition[]
-  readonly templates: readonly Definition[]
-  readonly prompts: readonly Definition[]
-  /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
-  readonly exactSchemas: Readonly<Record<string, string>> | undefined
+/** The lists of a server. */
+export type ListName = 'tools' | 'resources' | 'templates' | 'prompts'
+
+export interface ServerLists extends Pick<Descriptors, ListName | 'exactSchemas'> {
   /** Lists that the server declared but failed to return completely. The pages before the failure are kept. */
   readonly failed: readonly FailedList[]
   /** What was shortened or left out. */
@@ -58,84 +56,74 @@ export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 's
  * connection or the credential failed, or if no list could be read.
  */
 export async function fetchLists(open: InitializedConnection, options: FetchListsOptions): Promise<ServerLists> {
-  const { capabilities } = open.handshake
-  const failed: FailedList[] = []
-  const read = new Map<string, ListReader>()
+  const { server, limits = defaultListLimits, log } = options
   const broken: ToolwayError[] = []
-  let answered = 0
-
-  const list = async (spec: ListSpec): Promise<readonly Definition[]> => {
-    const { kind, method } = spec
-    const reader = new ListReader(spec, options.limits ?? defaultListLimits)
-    const outcome = await readPages(open, spec, reader, options)
-    options.spent?.(reader.costMs)
-    const isBroken = outcome instanceof ToolwayError
-    if (isBroken) broken.push(outcome)
-    else answered++
-    if (outcome === 'absent') return []
-    read.set(method, reader)
-    const entries = reader.definitions()
-    if (outcome !== 'complete') {
-      const some = entries.length > 0 ? `only the first ${withCommas(entries.length)} entries: ` : ''
-      const reason = isBroken ? outcome.message.replace(/\.$/, '') : outcome.reason
-      failed.push({ kind, method, reason: some + reason, limit: isBroken ? LimitExceeded.in(outcome) : undefined })
-    }
-    return entries
-  }
-  const [tools, resources, templates, prompts] = await Promise.all([
-    capabilities.tools
-      ? list({ ...listSpecs.tool, malformed: (tool) => needsSchema(tool) ?? badHeaders(open, tool) })
-      : [],
-    capabilities.resources ? list(listSpecs.resource) : [],
-    capabilities.resources ? list(listSpecs.template) : [],
-    capabilities.prompts ? list(listSpecs.prompt) : [],
-  ])
+  const declared = listSpecs.filter(({ capability }) => open.handshake.capabilities[capability])
+  const all = await Promise.all(
+    declared.map(async (spec) => {
+      const malformed = (tool: Definition) => needsSchema(tool) ?? badHeaders(open, tool)
+      const reader = new ListReader(spec.kind === 'tool' ? { ...spec, malformed } : spec, limits)
+      const outcome = await readPages(open, spec, reader, options)
+      options.spent?.(reader.costMs)
+      if (outcome instanceof ToolwayError) broken.push(outcome)
+      return { spec, reader, outcome, entries: reader.definitions() }
+    }),
+  )
   const [first] = broken
-  if (first && (answered === 0 || !open.connection.transport.usable)) throw first
-  for (const { message } of broken)
-    options.log.warn({ server: options.server, reason: message }, 'the server failed to return a list')
-  const readers = Object.values(listSpecs).flatMap(({ method }) => read.get(method) ?? [])
-  for (const { method } of failed) read.delete(method)
-  const exact = Object.fromEntries(readers.flatMap(({ exactSchemas }) => [...exactSchemas]))
+  if (first && (broken.length === all.length || !open.connection.transport.usable)) throw first
+  for (const { message } of broken) log.warn({ server, reason: message }, 'the server failed to return a list')
+  const read = all.filter(({ outcome }) => outcome !== 'absent')
+  const complete = read.filter(({ outcome }) => outcome === 'complete')
+  const exact = Object.fromEntries(read.flatMap(({ reader }) => [...reader.exactSchemas]))
+  const ttls = complete.flatMap(({ spec, reader }) => (reader.ttlMs === undefined ? [] : [[spec.kind, reader.ttlMs]]))
   return {
-    ...{ tools, resources, templates, prompts, failed },
+    ...{ tools: [], resources: [], templates: [], prompts: [] },
+    ...Object.fromEntries(read.map(({ spec, entries }) => [spec.list, entries])),
+    failed: read.flatMap(({ spec, outcome, entries }) => failureOf(spec, outcome, entries.length) ?? []),
     exactSchemas: Object.keys(exact).length > 0 ? exact : undefined,
-    findings: [...read.values()].flatMap((reader) => reader.findings()),
-    bytes: readers.reduce((sum, { bytes }) => sum + bytes, 0),
+    findings: complete.flatMap(({ reader }) => reader.findings()),
+    bytes: read.reduce((sum, { reader }) => sum + reader.bytes, 0),
     // Only the stateless protocol defines TTLs.
-    ttls: open.handshake.era === 'modern' ? ttlsOf(read) : {},
+    ttls: open.handshake.era === 'modern' ? Object.fromEntries(ttls) : {},
   }
 }
 
 export type ListTtls = Readonly<Partial<Record<Kind, number>>>
 
-function ttlsOf(readers: ReadonlyMap<string, ListReader>): ListTtls {
-  const ttls = Object.values(listSpecs).map(({ kind, method }) => [kind, readers.get(method)?.ttlMs] as const)
-  return Object.fromEntries(ttls.filter(([, ttlMs]) => ttlMs !== undefined))
+/** How the reading of a list ended; an error if a request got no usable response. */
+type ReadOutcome = 'complete' | 'absent' | Pick<FailedList, 'reason'> | ToolwayError
+
+function failureOf({ kind, method }: ListSpec, outcome: ReadOutcome, entries: number): FailedList | undefined {
+  if (typeof outcome === 'string') return undefined
+  const some = entries > 0 ? `only the first ${withCommas(entries)} entries: ` : ''
+  if (!(outcome instanceof ToolwayError)) return { kind, method, reason: some + outcome.reason }
+  return { kind, method, reason: some + outcome.message.replace(/\.$/, ''), limit: LimitExceeded.in(outcome) }
 }
 
-const listSpecs = {
-  tool: { method: 'tools/list', kind: 'tool', field: 'tools', key: 'name' },
-  resource: { method: 'resources/list', kind: 'resource', field: 'resources', key: 'uri' },
-  template: {
-    method: 'resources/templates/list',
-    kind: 'template',
-    field: 'resourceTemplates',
-    key: 'uriTemplate',
+/** Each list, and the capability that declares it. */
+const listSpecs: readonly (ListSpec & { readonly list: ListName; readonly capability: string })[] = [
+  { list: 'tools', capability: 'tools', kind: 'tool', method: 'tools/list', field: 'tools', key: 'name' },
+  {
+    ...{ list: 'resources', capability: 'resources', kind: 'resource' },
+    ...{ method: 'resources/list', field: 'resources', key: 'uri' },
   },
-  prompt: { method: 'prompts/list', kind: 'prompt', field: 'prompts', key: 'name' },
-} as const satisfies Record<string, ListSpec>
+  {
+    ...{ list: 'templates', capability: 'resources', kind: 'template' },
+    ...{ method: 'resources/templates/list', field: 'resourceTemplates', key: 'uriTemplate' },
+  },
+  { list: 'prompts', capability: 'prompts', kind: 'prompt', method: 'prompts/list', field: 'prompts', key: 'name' },
+]
 
 /** How many characters of a server's error are searched for secrets. */
 const maxListErrorRead = 2_000
 
-/** Reads all pages until one fails. Returns the error of a request that got no usable response. */
+/** Reads all pages until one fails. */
 async function readPages(
   open: InitializedConnection,
   { kind, method }: ListSpec,
   reader: ListReader,
   { server, capabilities, signal, redact = (text) => text, log }: FetchListsOptions,
-): Promise<'complete' | 'absent' | Pick<FailedList, 'reason'> | ToolwayError> {
+): Promise<ReadOutcome> {
   try {
     let members: readonly Buffer[] = []
     for (;;) {

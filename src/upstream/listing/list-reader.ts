@@ -1,11 +1,12 @@
-import type { Definition } from '../../core/entry.ts'
+import type { Definition, Kind } from '../../core/entry.ts'
 import { fixedLimits } from '../../core/limits/fixed-limits.ts'
 import type { ServerFinding, ServerFindingKind } from '../../core/source-status.ts'
 import { Json } from '../../json/json.ts'
 import { countValues, eachElement, members, OPEN_ARRAY, walk } from '../../json/json-text.ts'
 import { jsonValue } from '../../json/parse-json.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { quote, shorten } from '../../lib/message-text.ts'
-import { invalidMembers, type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
+import { invalidMembers, repairedDefinition, visibleDefinition } from './definitions.ts'
 
 /** The limits for one list of a server, from the section `discovery` of the configuration. */
 export interface ListLimits {
@@ -32,7 +33,7 @@ const maxNamedEntries = 10
 
 export interface ListSpec {
   readonly method: string
-  readonly kind: ListedKind
+  readonly kind: Kind
   /** The member of the result that contains the entries, and the member that identifies an entry. */
   readonly field: string
   readonly key: string
@@ -100,7 +101,13 @@ export class ListReader {
   }
 
   findings(): ServerFinding[] {
-    const counted = [...this.#counted].map(([kind, { count, named }]) => this.#countedFinding(kind, count, named))
+    const { method } = this.#spec
+    const counted = [...this.#counted].map(([kind, { count, named }]): ServerFinding => {
+      const [what, limit] = explanations[kind] as readonly [string, number?]
+      const more = count > named.length ? ` and ${withCommas(count - named.length)} more` : ''
+      const message = `${method}: ${what}: ${named.join(', ')}${more}.`
+      return { kind, method, message, count, ...(limit !== undefined && { limit }) }
+    })
     const cut = this.#cut
     if (!cut) return counted
     const count = this.#leftOut
@@ -121,11 +128,15 @@ export class ListReader {
   }
 
   #stop(kind: ServerFindingKind, limit: number, setting: string | undefined, what: string): void {
-    const { method } = this.#spec
     this.#leftOut = setting === undefined ? 0 : 1
-    const name = setting ?? 'a fixed limit'
-    const message = `${method} has more than ${withCommas(limit)} ${what} (${name}); the rest is left out.`
-    this.#cut = { kind, method, message, limit, ...(setting !== undefined && { setting }) }
+    const excess = `has more than ${withCommas(limit)} ${what} (${setting ?? 'a fixed limit'}); the rest is left out.`
+    this.#cutAt(kind, excess, { limit, ...(setting !== undefined && { setting }) })
+  }
+
+  /** Ends the list here, for a reason that continues the sentence "tools/list …". */
+  #cutAt(kind: ServerFindingKind, reason: string, limits?: Pick<ServerFinding, 'limit' | 'setting'>): undefined {
+    const { method } = this.#spec
+    this.#cut = { kind, method, message: `${method} ${reason}`, ...limits }
   }
 
   #read(text: Buffer): void {
@@ -196,25 +207,18 @@ export class ListReader {
   }
 
   #nextCursor(text: Buffer | undefined): string | undefined {
-    const { method } = this.#spec
     if (text === undefined || text.equals(nullBytes)) return undefined
-    if (text[0] !== quoteByte) {
-      const message = `${method} returned a nextCursor that is not a string; the rest is left out.`
-      this.#cut = { kind: 'malformed-cursor', method, message }
-      return undefined
-    }
+    if (text[0] !== quoteByte)
+      return this.#cutAt('malformed-cursor', 'returned a nextCursor that is not a string; the rest is left out.')
     if (text.length > maxCursor) {
-      const size = `${maxCursor / 1024} KiB (a fixed limit)`
-      const message = `${method} returned a cursor of more than ${size}; the rest is left out.`
-      this.#cut = { kind: 'long-cursor', method, limit: maxCursor, message }
-      return undefined
+      const excess = `returned a cursor of more than ${maxCursor / 1024} KiB (a fixed limit); the rest is left out.`
+      return this.#cutAt('long-cursor', excess, { limit: maxCursor })
     }
     const cursor = jsonValue(text.toString('utf8')) as string
     if (cursor === '') return undefined
-    if (this.#cursors.has(cursor)) {
-      const message = `${method} returned the same cursor twice; entries may be missing.`
-      this.#cut = { kind: 'repeated-cursor', method, message }
-    } else if (this.#cursors.add(cursor).size >= maxPages) this.#stop('too-many-pages', maxPages, undefined, 'pages')
+    if (this.#cursors.has(cursor))
+      this.#cutAt('repeated-cursor', 'returned the same cursor twice; entries may be missing.')
+    else if (this.#cursors.add(cursor).size >= maxPages) this.#stop('too-many-pages', maxPages, undefined, 'pages')
     return this.#cut ? undefined : cursor
   }
 
@@ -222,14 +226,6 @@ export class ListReader {
     const so = this.#counted.get(kind) ?? { count: 0, named: [] }
     if (++so.count <= maxNamedEntries) so.named.push(name)
     this.#counted.set(kind, so)
-  }
-
-  #countedFinding(kind: ServerFindingKind, count: number, named: readonly string[]): ServerFinding {
-    const { method } = this.#spec
-    const [what, limit] = explanations[kind] as readonly [string, number?]
-    const more = count > named.length ? ` and ${withCommas(count - named.length)} more` : ''
-    const message = `${method}: ${what}: ${named.join(', ')}${more}.`
-    return { kind, method, message, count, ...(limit !== undefined && { limit }) }
   }
 }
 
@@ -273,10 +269,10 @@ export function withCommas(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
-const definitionLabel = (item: unknown): string =>
-  typeof (item as Definition | null)?.name === 'string'
-    ? quote((item as { name: string }).name)
-    : quote(JSON.stringify(item) ?? 'undefined')
+function definitionLabel(item: unknown): string {
+  const { name } = asRecord(item)
+  return quote(typeof name === 'string' ? name : (JSON.stringify(item) ?? 'undefined'))
+}
 
 /** The name in a definition that is too large to be parsed. */
 function quotedName(text: Buffer): string {

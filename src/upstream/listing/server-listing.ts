@@ -5,27 +5,13 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, never } from '../../core/deadline.ts'
 import type { Entry, Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../../core/stores.ts'
 import { backoffMs } from '../../lib/duration.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
-import { type FailedList, fetchLists, type ListTtls, type ServerLists } from './fetch-lists.ts'
-import type { ListLimits } from './list-reader.ts'
-
-/** What the listings of one server have in common. */
-export interface ListingSettings {
-  readonly server: string
-  readonly fingerprint: string
-  readonly refreshMs: number
-  readonly limits?: ListLimits | undefined
-  /** Removes secrets from text. */
-  redact?(text: string): string
-  entriesOf(descriptors: Descriptors): readonly Entry[]
-  readonly clock: Clock
-  readonly log: Log
-}
+import type { UpstreamServerOptions } from '../server-options.ts'
+import { type FailedList, fetchLists, type ListName, type ListTtls, type ServerLists } from './fetch-lists.ts'
 
 /** Where a listing comes from and goes. */
 export interface ListingPort {
@@ -37,6 +23,7 @@ export interface ListingPort {
   /** Called when it is time to fetch the lists again but there is no such connection. False if there is none at all. */
   unconnected?(): boolean
   isDown(): boolean
+  entriesOf(descriptors: Descriptors): readonly Entry[]
   /** Called when the listing was fetched, changed or failed. */
   onNews(): void
 }
@@ -64,7 +51,7 @@ export class ServerListing implements AsyncDisposable {
   ttls: ListTtls = {}
   /** Whether the server has reported a change since the last fetch began. */
   behind = false
-  readonly #settings: ListingSettings
+  readonly #server: UpstreamServerOptions
   readonly #port: ListingPort
   readonly #throttle: RefreshThrottle
   /** When the listing was fetched in this run, by the monotonic clock. */
@@ -77,10 +64,10 @@ export class ServerListing implements AsyncDisposable {
   #timer: Disposable | undefined
   #isOver = false
 
-  constructor(settings: ListingSettings, port: ListingPort) {
-    this.#settings = settings
+  constructor(server: UpstreamServerOptions, port: ListingPort) {
+    this.#server = server
     this.#port = port
-    this.#throttle = new RefreshThrottle(settings.clock)
+    this.#throttle = new RefreshThrottle(server.clock)
   }
 
   get fetching(): boolean {
@@ -89,7 +76,7 @@ export class ServerListing implements AsyncDisposable {
 
   /** Loads the cached listing from an earlier run. */
   async recall(): Promise<void> {
-    const remembered = await this.#port.store.load(this.#record, this.#settings.fingerprint)
+    const remembered = await this.#port.store.load(this.#record, fingerprintOf(this.#server.config))
     if (remembered && !this.descriptors) this.#learn(remembered)
   }
 
@@ -110,7 +97,7 @@ export class ServerListing implements AsyncDisposable {
     try {
       await this.#port.connection().use({ signal: never }, (open) => this.#list(open))
     } catch (error) {
-      const { server, log } = this.#settings
+      const { name: server, log } = this.#server
       log.debug({ server, err: error }, 'could not refresh the listing')
     }
   }
@@ -136,7 +123,7 @@ export class ServerListing implements AsyncDisposable {
     const open = this.#port.current()
     if (open) this.changed(open)
     if (open || this.#running || this.#again || this.#port.isDown()) return
-    this.#again = this.#settings.clock.after(this.#throttle.next(), () => {
+    this.#again = this.#server.clock.after(this.#throttle.next(), () => {
       this.#again = undefined
       void this.refresh().finally(() => this.#throttle.done())
     })
@@ -152,26 +139,33 @@ export class ServerListing implements AsyncDisposable {
 
   /** The name of the listing's record in the store. For clients without known capabilities, it is the server's name. */
   get #record(): string {
+    const { name } = this.#server
     const profile = listProfile(this.#port.capabilities)
-    return profile === 0 ? this.#settings.server : `${this.#settings.server} ${profile}`
+    return profile === 0 ? name : `${name} ${profile}`
+  }
+
+  /** How often to refresh the listing; 0 if it is fetched only until it is complete. */
+  get #refreshMs(): number {
+    const { discovery, refreshMs } = this.#server.defaults
+    return discovery === 'startup' ? 0 : refreshMs
   }
 
   #isOld({ fetchedAt }: Descriptors): boolean {
-    const { refreshMs, clock } = this.#settings
+    const { clock } = this.#server
     // For a listing from an earlier run, only the wall-clock time is known.
     const ageMs = this.fetched ? clock.monotonic() - this.#listedAt : clock.now() - fetchedAt
-    return refreshMs > 0 && ageMs > refreshMs
+    return this.#refreshMs > 0 && ageMs > this.#refreshMs
   }
 
   #mayComplete(): boolean {
-    return this.missing.length > 0 && this.#settings.clock.monotonic() - this.#requestedAt > missingRetryMs
+    return this.missing.length > 0 && this.#server.clock.monotonic() - this.#requestedAt > missingRetryMs
   }
 
   /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
   #refetchExpired(): void {
-    const { refreshMs, clock } = this.#settings
+    const { clock } = this.#server
     const ttlMs = Math.max(minTtlMs, this.#throttle.costMs, Math.min(...Object.values(this.ttls)))
-    const isExpired = refreshMs > 0 && clock.monotonic() - this.#requestedAt > ttlMs
+    const isExpired = this.#refreshMs > 0 && clock.monotonic() - this.#requestedAt > ttlMs
     const open = isExpired && !this.#running ? this.#port.current() : undefined
     if (open) this.#list(open).catch(() => {})
   }
@@ -207,7 +201,7 @@ export class ServerListing implements AsyncDisposable {
       list(open)
       return
     }
-    this.#again = this.#settings.clock.after(ms, () => {
+    this.#again = this.#server.clock.after(ms, () => {
       this.#again = undefined
       // If no connection is open, the next one that opens fetches the lists.
       const current = this.#port.current()
@@ -216,7 +210,7 @@ export class ServerListing implements AsyncDisposable {
   }
 
   async #fetch(open: InitializedConnection): Promise<void> {
-    const { server, limits, redact, clock, log } = this.#settings
+    const { name: server, defaults, host, clock, log } = this.#server
     using limit = deadline(clock, listWithinMs, () => listTimeout(server))
     this.behind = false
     this.#requestedAt = clock.monotonic()
@@ -226,8 +220,8 @@ export class ServerListing implements AsyncDisposable {
     }
     try {
       const { capabilities } = this.#port
-      const { signal } = limit
-      await this.#receive(open, await fetchLists(open, { server, capabilities, limits, redact, spent, log, signal }))
+      const options = { server, capabilities, limits: defaults.listLimits, redact: host.redact, signal: limit.signal }
+      await this.#receive(open, await fetchLists(open, { ...options, spent, log }))
     } catch (thrown) {
       this.failure = ToolwayError.from(thrown)
       this.#port.onNews()
@@ -239,7 +233,7 @@ export class ServerListing implements AsyncDisposable {
   }
 
   async #receive({ handshake }: InitializedConnection, lists: ServerLists): Promise<void> {
-    const { server, fingerprint, clock, log } = this.#settings
+    const { name: server, config, clock, log } = this.#server
     const { failure, missing, fetched, descriptors } = this
     const recovered = failure !== undefined || JSON.stringify(missing) !== JSON.stringify(lists.failed)
     this.missing = lists.failed
@@ -254,18 +248,18 @@ export class ServerListing implements AsyncDisposable {
     this.descriptors = fresh
     if (!hasNews) return
     this.#learn(fresh)
-    await this.#port.store.save(this.#record, fingerprint, fresh).catch((error: unknown) => {
+    await this.#port.store.save(this.#record, fingerprintOf(config), fresh).catch((error: unknown) => {
       log.warn({ server, err: error }, 'could not store the listing; it is fetched again at the next start')
     })
   }
 
   /** Refreshes the listing periodically while a connection is open. No connection is opened for it. */
   #schedule(): void {
-    const { refreshMs, clock } = this.#settings
+    const refreshMs = this.#refreshMs
     this.#timer?.[Symbol.dispose]()
     if (refreshMs === 0 || this.#isOver) return
     const soon = this.failure?.code === 'AUTH_REQUIRED' ? Math.min(refreshMs, signInMs) : refreshMs
-    this.#timer = clock.after(soon, () => {
+    this.#timer = this.#server.clock.after(soon, () => {
       const open = this.#port.current()
       if (open) this.#list(open).catch(() => {})
       else if (this.#port.unconnected?.()) this.#schedule()
@@ -273,11 +267,11 @@ export class ServerListing implements AsyncDisposable {
   }
 
   /** The fetched lists, with the previous content in place of each list that failed, unless that has fewer entries. */
-  #withKnown({ failed, ...lists }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttls'> {
+  #withKnown(lists: ServerLists): Pick<ServerLists, ListName | 'exactSchemas'> {
     const { descriptors } = this
-    const or = (kind: Kind, key: 'tools' | 'resources' | 'templates' | 'prompts') => {
-      const before = failed.some((list) => list.kind === kind) ? (descriptors?.[key] ?? []) : []
-      return before.length > lists[key].length ? before : lists[key]
+    const or = (kind: Kind, name: ListName) => {
+      const before = lists.failed.some((list) => list.kind === kind) ? (descriptors?.[name] ?? []) : []
+      return before.length > lists[name].length ? before : lists[name]
     }
     const tools = or('tool', 'tools')
     return {
@@ -299,7 +293,7 @@ export class ServerListing implements AsyncDisposable {
 
   #learn(fresh: Descriptors): void {
     this.descriptors = fresh
-    this.entries = this.#settings.entriesOf(fresh)
+    this.entries = this.#port.entriesOf(fresh)
     this.#port.onNews()
   }
 }

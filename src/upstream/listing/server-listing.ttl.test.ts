@@ -5,6 +5,7 @@ import type { HandshakeResult, InitializedConnection } from '../connection/hands
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { RpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
+import type { UpstreamServerOptions } from '../server-options.ts'
 import { ServerListing } from './server-listing.ts'
 
 interface Setup {
@@ -29,8 +30,10 @@ async function fetchedListing({ hints, era = 'modern', refreshMs = 60_000 }: Set
   const connection = await RpcConnection.open(transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era, protocolVersion: 'x', serverInfo: {}, capabilities: { tools: {} } } as HandshakeResult
   let open: InitializedConnection | undefined = { connection, handshake, identity: { name: 'toolway', version: '1' } }
-  const settings = { server: 's', fingerprint: '', refreshMs, entriesOf: () => [], clock, log: silentLog }
-  const listing = new ServerListing(settings, {
+  const defaults = { timeoutMs: 30_000, refreshMs, discovery: 'hybrid' }
+  const config = { transport: 'http', url: 'http://127.0.0.1/' }
+  const server = { name: 's', config, defaults, host: {}, clock, log: silentLog } as unknown as UpstreamServerOptions
+  const listing = new ServerListing(server, {
     capabilities: {},
     store: { load: async () => undefined, save: async () => {} },
     connection: (): ManagedConnection => {
@@ -38,6 +41,7 @@ async function fetchedListing({ hints, era = 'modern', refreshMs = 60_000 }: Set
     },
     current: () => open,
     isDown: () => false,
+    entriesOf: () => [],
     onNews() {},
   })
   await listing.opened(open)

@@ -15,7 +15,7 @@ import type { ConnectionPool } from '../connection/connection-pool.ts'
 import { type InitializedConnection, isStateful } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import type { UpstreamServerOptions } from '../server-options.ts'
-import { fingerprintOf, type ListingPort, type ListingSettings, listDigest, ServerListing } from './server-listing.ts'
+import { type ListingPort, listDigest, ServerListing } from './server-listing.ts'
 
 export interface ListingEvents {
   entriesOf(descriptors: Descriptors): readonly Entry[]
@@ -55,7 +55,6 @@ export class ServerListings implements AsyncDisposable {
   readonly #server: UpstreamServerOptions
   readonly #pool: ConnectionPool
   readonly #events: ListingEvents
-  readonly #common: ListingSettings
   /** Whether each listing is fetched only until it is complete. */
   readonly #isOnce: boolean
   readonly #byCaller = new Map<string, CallerListing>()
@@ -66,19 +65,10 @@ export class ServerListings implements AsyncDisposable {
   readonly #gaps = new WeakMap<InitializedConnection, number>()
 
   constructor(server: UpstreamServerOptions, pool: ConnectionPool, events: ListingEvents) {
-    const { name, config, defaults, host, clock, log } = server
     this.#server = server
     this.#pool = pool
     this.#events = events
-    this.#isOnce = defaults.discovery === 'startup'
-    this.#common = {
-      ...{ server: name, clock, log },
-      fingerprint: fingerprintOf(config),
-      refreshMs: this.#isOnce ? 0 : defaults.refreshMs,
-      limits: defaults.listLimits,
-      redact: host.redact,
-      entriesOf: events.entriesOf,
-    }
+    this.#isOnce = server.defaults.discovery === 'startup'
     this.plain = this.of({})
   }
 
@@ -126,8 +116,9 @@ export class ServerListings implements AsyncDisposable {
     await Promise.all(this.#closing)
   }
 
-  #create(port: Omit<ListingPort, 'isDown'>): ServerListing {
-    return new ServerListing(this.#common, { ...port, isDown: () => this.#pool.failure !== undefined })
+  #create(port: Omit<ListingPort, 'isDown' | 'entriesOf'>): ServerListing {
+    const { entriesOf } = this.#events
+    return new ServerListing(this.#server, { ...port, entriesOf, isDown: () => this.#pool.failure !== undefined })
   }
 
   #end(listing: ServerListing): void {

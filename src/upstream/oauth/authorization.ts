@@ -16,7 +16,7 @@ const maxChallengeLength = 8 * 1024
 const headerToken = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const schemeOrParameter = new RegExp(
   `\\s*(?:(${headerToken})\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|(${headerToken}))|(${headerToken})(?=\\s|,|$))\\s*,?`,
-  'y',
+  'gy',
 )
 
 export function readChallenge(status: number, headers: readonly string[]): Challenge {
@@ -41,19 +41,14 @@ export const scopesIn = (text: string | undefined): readonly string[] => [
 /** The parameters of the Bearer scheme in a WWW-Authenticate header, which may contain several schemes. */
 function bearerParameters(header: string): ReadonlyMap<string, string> | undefined {
   let found: Map<string, string> | undefined
-  let ours = false
-  schemeOrParameter.lastIndex = 0
-  while (schemeOrParameter.lastIndex < header.length) {
-    const [, name, inQuotes, bare, scheme] = schemeOrParameter.exec(header) ?? []
+  for (const [, name, inQuotes, bare, scheme] of header.matchAll(schemeOrParameter)) {
     if (scheme !== undefined) {
       if (found) break
-      ours = scheme.toLowerCase() === 'bearer'
-      if (ours) found = new Map()
-    } else if (name !== undefined) {
-      const value = inQuotes?.replaceAll(/\\(.)/g, '$1') ?? bare ?? ''
+      if (scheme.toLowerCase() === 'bearer') found = new Map()
+    } else if (found && name !== undefined && !found.has(name.toLowerCase())) {
       // Use the first value: a repeated parameter is an attack or a mistake.
-      if (ours && found && !found.has(name.toLowerCase())) found.set(name.toLowerCase(), value)
-    } else break
+      found.set(name.toLowerCase(), inQuotes?.replaceAll(/\\(.)/g, '$1') ?? bare ?? '')
+    }
   }
   return found
 }

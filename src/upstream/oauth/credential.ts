@@ -14,16 +14,6 @@ const believedMs = 60_000
 const rereadMs = 3_000
 
 /**
- * | state | meaning | the next request |
- * | --- | --- | --- |
- * | none | no token is known, and the server has not asked for one | is sent without a token |
- * | valid | | is sent with the token |
- * | expiring | the token expires soon | refreshes or obtains one first |
- * | rejected | nobody but a person can get a token | fails with AUTH_REQUIRED |
- */
-type State = 'none' | 'valid' | 'expiring' | 'rejected'
-
-/**
  * The credential for one server and grant holder, shared by its connections. Concurrent renewals are merged: within one
  * process they share a promise; across processes there is a lock, and the stored grant is checked before a renewal.
  */
@@ -53,13 +43,9 @@ export class Credential implements RequestAuthorizer {
     return this.#server.holder
   }
 
-  get #state(): State {
-    if (this.#grant) return this.#isEnding(this.#grant) ? 'expiring' : 'valid'
-    return this.#required && this.#isRecent(this.#required.at, believedMs) ? 'rejected' : 'none'
-  }
-
   header(): string | undefined | Promise<string | undefined> {
-    if (this.#state === 'valid' && this.#isRecent(this.#readAt, rereadMs)) return bearerHeader(this.#grant as Grant)
+    const known = this.#grant
+    if (known && !this.#isEnding(known) && this.#isRecent(this.#readAt, rereadMs)) return bearerHeader(known)
     this.#finding ??= this.#find()
       .catch((error) => this.#goOn(error))
       .finally(() => {
@@ -68,7 +54,8 @@ export class Credential implements RequestAuthorizer {
       })
     return this.#finding.then((grant) => {
       if (grant) return bearerHeader(grant)
-      if (this.#state === 'rejected') throw this.#required?.error
+      const required = this.#grant ? undefined : this.#required
+      if (required && this.#isRecent(required.at, believedMs)) throw required.error
       return undefined
     })
   }
@@ -237,15 +224,25 @@ export class Credential implements RequestAuthorizer {
     return grant
   }
 
-  #refusal(error: unknown, why: string): ToolwayError {
-    const { unreachable, message } = asOAuthError(error)
-    return unreachable ? tokenUnavailable(this.holder, message, error) : this.#require(`${why}: ${message}`, error)
+  /** The error if no token could be obtained: a retry may help if a host could not be reached. */
+  #refusal(cause: unknown, why: string): ToolwayError {
+    const { unreachable, message } = asOAuthError(cause)
+    if (!unreachable) return this.#require(`${why}: ${message}`, cause)
+    const { server } = this.holder
+    const sentence = `No token for ${server}: ${message}. Try again later.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })
   }
 
+  /** The error if there is no valid token. Callers and operators read it, so it says who can do what. */
   #require(why: string, cause?: unknown): ToolwayError {
-    const error = authRequiredError(this.holder, why, this.#isOwn, cause)
-    if (this.#required?.error.message !== error.message)
-      this.#server.parts.log.warn({ server: this.holder.server }, error.message)
+    const { server, principal } = this.holder
+    const whose = principal === '' ? '' : ` --principal ${principal}`
+    const remedy = this.#isOwn
+      ? `The operator has to check mcpServers.${server}.auth`
+      : `The operator signs in with: toolway auth ${server}${whose}`
+    const sentence = `${server} ${why}. ${remedy}`
+    const error = new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
+    if (this.#required?.error.message !== error.message) this.#server.parts.log.warn({ server }, error.message)
     this.#required = { error, at: this.#now }
     return error
   }
@@ -280,28 +277,4 @@ const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` ($
 function asOAuthError(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error
   throw error
-}
-
-/**
- * The error if there is no valid token. Callers and operators read it, so it says who can do what. A sign-in is not
- * possible for a server with the client's own credentials (`itself`).
- */
-function authRequiredError(
-  { server, principal }: GrantHolder,
-  why: string,
-  itself: boolean,
-  cause: unknown,
-): ToolwayError {
-  const whose = principal === '' ? '' : ` --principal ${principal}`
-  const remedy = itself
-    ? `The operator has to check mcpServers.${server}.auth`
-    : `The operator signs in with: toolway auth ${server}${whose}`
-  const sentence = `${server} ${why}. ${remedy}`
-  return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
-}
-
-/** The error if a token is temporarily unavailable: a retry may help, and no sign-in is needed. */
-function tokenUnavailable({ server }: GrantHolder, why: string, cause: unknown): ToolwayError {
-  const sentence = `No token for ${server}: ${why}. Try again later.`
-  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })
 }

@@ -117,8 +117,8 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL) {
 
 const publishedResource = z.looseObject({
   resource: z.string(),
-  authorization_servers: z.array(z.string()).min(1),
-  scopes_supported: z.array(z.string()).optional(),
+  authorization_servers: textArray.min(1),
+  scopes_supported: textArray.optional(),
 })
 
 /** A protected resource's metadata (RFC 9728). Tokens are requested for its identifier exactly as published. */
@@ -140,18 +140,16 @@ async function resourceMetadata(
 ): Promise<ResourceMetadata> {
   for (const place of resourcePlaces(server, challenge?.resourceMetadata)) {
     const { status, body } = await web.get(place, reach)
+    const where = `its metadata at ${place.origin}${place.pathname}`
     if (status !== 200) {
       if (challenge?.resourceMetadata === undefined && status >= 400 && status < 500) continue
-      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} could not be fetched (HTTP ${status})`)
+      throw new OAuthError(`${where} could not be fetched (HTTP ${status})`)
     }
     const parsed = publishedResource.safeParse(body)
-    if (!parsed.success)
-      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} is not valid resource metadata`)
+    if (!parsed.success) throw new OAuthError(`${where} is not valid resource metadata`)
     const { resource, authorization_servers: issuers, scopes_supported: scopes } = parsed.data
-    if (!isFor(resource, server))
-      throw new OAuthError(
-        `its metadata is for another resource, ${quoteAddress(resource)}, which could misuse the token`,
-      )
+    const misuse = `its metadata is for another resource, ${quoteAddress(resource)}, which could misuse the token`
+    if (!isFor(resource, server)) throw new OAuthError(misuse)
     return { resource, issuers, scopes: scopes && scopesIn(scopes.join(' ')) }
   }
   return { resource: `${server.origin}${server.pathname === '/' ? '' : server.pathname}` }

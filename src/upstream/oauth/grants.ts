@@ -41,6 +41,10 @@ const grantSchema = z.object({
 /** An access token, and the data needed to renew it. */
 export type Grant = z.output<typeof grantSchema>
 
+export interface GrantSummary extends GrantHolder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
+  readonly renewable: boolean
+}
+
 const demandSchema = z.object({
   /** The authorization server named in the MCP server's most recent response. */
   issuer: z.string().optional(),
@@ -84,7 +88,7 @@ export class Grants {
   }
 
   ended(holder: GrantHolder, issuer: string): Promise<void> {
-    return this.#vault.remove(vaultKey(grantKey(holder, issuer)))
+    return this.#remove(grantKey(holder, issuer))
   }
 
   clientOf(server: string, issuer: string): Promise<OAuthClient | undefined> {
@@ -98,7 +102,7 @@ export class Grants {
   /** Removes a registered client, so that the next sign-in registers another one. */
   async unregistered(server: string, issuer: string, id: string | undefined): Promise<void> {
     const client = await this.clientOf(server, issuer)
-    if (client?.id === id) await this.#vault.remove(vaultKey(['client', issuer, server]))
+    if (client?.id === id) await this.#remove(['client', issuer, server])
   }
 
   /** Removes all data for a server, for one principal or for all. Returns the number of removed grants. */
@@ -107,16 +111,19 @@ export class Grants {
       if (key[2] !== server) return false
       return principal === undefined || (key[0] !== 'client' && key[4] === principal)
     })
-    await Promise.all(keys.map((key) => this.#vault.remove(vaultKey(key))))
+    await Promise.all(keys.map((key) => this.#remove(key)))
     return keys.filter(([kind]) => kind === 'grant').length
   }
 
-  async list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]> {
+  async list(): Promise<readonly GrantSummary[]> {
     const keys = (await this.#keys()).filter(([kind]) => kind === 'grant')
-    const found = keys.map(async ([, issuer = '', server = '', url = '', principal = '']) => {
-      const holder = { server, url, principal }
-      const grant = await this.#read(grantKey(holder, issuer), grantSchema)
-      return grant ? [{ ...holder, grant }] : []
+    const found = keys.map(async (key) => {
+      const [, , server = '', url = '', principal = ''] = key
+      const grant = await this.#read(key, grantSchema)
+      if (!grant) return []
+      const { issuer, scopes, expiresAt, grantedAt, refreshToken } = grant
+      const renewable = refreshToken !== undefined
+      return { server, url, principal, issuer, scopes, expiresAt, grantedAt, renewable }
     })
     return (await Promise.all(found)).flat()
   }
@@ -126,21 +133,24 @@ export class Grants {
   }
 
   async #read<T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> {
-    const text = await this.#vault.read(vaultKey(key))
+    const text = await this.#vault.read(JSON.stringify(key))
     return text === undefined ? undefined : schema.safeParse(jsonValue(text)).data
   }
 
   #write(key: Key, value: object): Promise<void> {
-    return this.#vault.write(vaultKey(key), JSON.stringify(value))
+    return this.#vault.write(JSON.stringify(key), JSON.stringify(value))
+  }
+
+  #remove(key: Key): Promise<void> {
+    return this.#vault.remove(JSON.stringify(key))
   }
 }
 
-export const grantLock = (holder: GrantHolder, issuer: string): string => `grant ${JSON.stringify([issuer, holder])}`
+export const grantLock = ({ server, url, principal }: GrantHolder, issuer: string): string =>
+  `grant ${JSON.stringify([issuer, { server, url, principal }])}`
 
 /** The parts of a key in the vault: kind, issuer, server, URL, principal. */
 type Key = readonly string[]
-
-const vaultKey = (key: Key): string => JSON.stringify(key)
 
 const holderKey = ({ server, url, principal }: GrantHolder): Key => [server, url, principal]
 const grantKey = (holder: GrantHolder, issuer: string): Key => ['grant', issuer, ...holderKey(holder)]

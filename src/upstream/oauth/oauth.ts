@@ -1,15 +1,13 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
-import type { Locks, Vault } from '../../core/stores.ts'
+import type { Vault } from '../../core/stores.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import type { RequestAuthorizer } from './authorization.ts'
 import { Credential } from './credential.ts'
 import { challengeOf } from './discovery.ts'
 import {
-  type Grant,
   type GrantHolder,
+  type GrantSummary,
   Grants,
   grantLock,
   type OAuthParts,
@@ -19,17 +17,11 @@ import {
 import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
 import { OAuthError, OAuthHttp } from './web.ts'
 
+export type { GrantSummary } from './grants.ts'
 export type { SignIn } from './sign-in.ts'
 
-export interface GrantSummary extends GrantHolder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
-  readonly renewable: boolean
-}
-
-export interface OAuthOptions {
+export interface OAuthOptions extends Pick<OAuthParts, 'locks' | 'clock' | 'log'> {
   readonly vault: Vault
-  readonly locks: Locks
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** A sign-in whose redirect leads to this gateway. */
@@ -48,9 +40,9 @@ export class OAuth {
   readonly #credentials = new Map<string, Credential>()
   #pending: readonly PendingSignIn[] = []
 
-  constructor({ vault, locks, clock, log }: OAuthOptions) {
+  constructor({ vault, ...parts }: OAuthOptions) {
     this.#grants = new Grants(vault, (token) => this.seen.add(token))
-    this.#parts = { grants: this.#grants, locks, clock, log, web: new OAuthHttp(clock) }
+    this.#parts = { ...parts, grants: this.#grants, web: new OAuthHttp(parts.clock) }
   }
 
   /** The credential for a server, shared by its connections; undefined for servers without OAuth. */
@@ -116,20 +108,17 @@ export class OAuth {
     await using held = new AsyncDisposableStack()
     const isMeant = (holder: GrantHolder) =>
       holder.server === server && (principal === undefined || holder.principal === principal)
-    for (const { grant, ...holder } of await this.#grants.list()) {
+    for (const grant of (await this.#grants.list()).filter(isMeant)) {
       // Without the lock, a renewal that is under way would store the grant again.
-      if (isMeant(holder)) held.use(await this.#parts.locks.hold(grantLock(holder, grant.issuer)))
+      held.use(await this.#parts.locks.hold(grantLock(grant, grant.issuer)))
     }
     const count = await this.#grants.forget(server, principal)
     for (const credential of this.#credentials.values()) if (isMeant(credential.holder)) credential.forget()
     return count
   }
 
-  async list(): Promise<readonly GrantSummary[]> {
-    return (await this.#grants.list()).map(({ grant, ...holder }) => {
-      const { issuer, scopes, expiresAt, grantedAt, refreshToken } = grant
-      return { ...holder, issuer, scopes, expiresAt, grantedAt, renewable: refreshToken !== undefined }
-    })
+  list(): Promise<readonly GrantSummary[]> {
+    return this.#grants.list()
   }
 }
 

@@ -68,10 +68,7 @@ async function clientAuthentication(
   client: OAuthClient,
 ): Promise<Record<string, string>> {
   const { id, secret = '' } = client
-  if (settings.privateKey !== undefined) {
-    const { privateKey, signingAlgorithm } = settings
-    return signedAssertion(id, issuer.issuer, { privateKey, signingAlgorithm }, parts.clock.now())
-  }
+  if (settings.privateKey !== undefined) return signedAssertion(settings, id, issuer.issuer, parts.clock.now())
   const method = authMethodOf(client, issuer)
   if (method !== 'client_secret_basic')
     return { client_id: id, ...(method === 'client_secret_post' && { client_secret: secret }) }
@@ -87,12 +84,8 @@ function authMethodOf({ method, secret }: OAuthClient, { authMethods }: Pick<Iss
 }
 
 /** A signed assertion (RFC 7523) that authenticates the client to this issuer only, and is valid for a minute. */
-async function signedAssertion(
-  id: string,
-  issuer: string,
-  { privateKey, signingAlgorithm: alg }: { privateKey: string; signingAlgorithm: string },
-  nowMs: number,
-) {
+async function signedAssertion(settings: OAuthSettings, id: string, issuer: string, nowMs: number) {
+  const { privateKey = '', signingAlgorithm: alg } = settings
   const { importPKCS8, SignJWT } = await import('jose')
   const key = await importPKCS8(privateKey, alg).catch(() => {
     throw new OAuthError('auth.privateKey is not a PKCS #8 private key for auth.signingAlgorithm')

@@ -93,13 +93,9 @@ export class OAuthHttp {
     }
   }
 
-  async post(
-    url: URL,
-    reach: Reach,
-    { body, headers }: Omit<Required<OAuthRequest>, 'method'>,
-  ): Promise<OAuthHttpResponse> {
-    const sent = { accept: 'application/json', ...headers }
-    const answer = await this.#ask(url, reach, { method: 'POST', headers: sent, body })
+  async post(url: URL, reach: Reach, request: Omit<Required<OAuthRequest>, 'method'>): Promise<OAuthHttpResponse> {
+    const headers = { accept: 'application/json', ...request.headers }
+    const answer = await this.#ask(url, reach, { method: 'POST', headers, body: request.body })
     if (answer.location === undefined) return answer
     throw new OAuthError(`${url.origin} responded with a redirect, and redirects are not followed`)
   }
@@ -117,11 +113,8 @@ export class OAuthHttp {
       const options = { connections: 1, connect: { lookup: pinnedLookup(checked) } }
       await using client = createHttpClient(url, options, this.#env)
       const path = url.pathname + url.search
-      const response = await client.fetchText(
-        { ...request, path, signal: limit.signal },
-        { maxBytes: maxResponseBytes, tooLarge, accepts },
-      )
-      const { status, headers, text } = response
+      const limits = { maxBytes: maxResponseBytes, tooLarge, accepts }
+      const { status, headers, text } = await client.fetchText({ ...request, path, signal: limit.signal }, limits)
       if (text === undefined) return { status, body: undefined, location: String(headers.location ?? '') }
       return { status, body: parseJson(text) }
     } catch (thrown) {
