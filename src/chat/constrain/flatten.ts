@@ -3,14 +3,15 @@ import { CannotExpress, pointerStep, stepsPerSchema, type WorkBudget } from './c
 import { resolve } from './references.ts'
 import {
   type AnySchema,
+  annotationKeywords,
   commonTypes,
   declaredTypes,
+  forKeywords,
   isSchema,
   type JsonSchemaObject,
   listedValues,
   schemaEntries,
   schemasIn,
-  setOwnMember,
   strings,
 } from './schema.ts'
 
@@ -18,37 +19,22 @@ type Combine = (one: unknown, other: unknown) => unknown
 
 const larger: Combine = (one, other) => Math.max(Number(one), Number(other))
 const smaller: Combine = (one, other) => Math.min(Number(one), Number(other))
-const both: Combine = (one, other) => ({ allOf: [one, other] })
-const keepFirst: Combine = (one) => one
 
 /** Keywords that can be merged one by one, without looking at other keywords. */
 const combinableKeywords: Readonly<Record<string, Combine>> = {
-  minimum: larger,
-  exclusiveMinimum: larger,
-  minLength: larger,
-  minItems: larger,
-  minProperties: larger,
-  maximum: smaller,
-  exclusiveMaximum: smaller,
-  maxLength: smaller,
-  maxItems: smaller,
-  maxProperties: smaller,
+  ...forKeywords(larger, 'minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties'),
+  ...forKeywords(smaller, 'maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties'),
   uniqueItems: (one, other) => one === true || other === true,
   required: (one, other) => [...new Set([...strings(one), ...strings(other)])],
-  propertyNames: both,
+  propertyNames: (one, other) => ({ allOf: [one, other] }),
   unevaluatedProperties: (one, other) => one !== false && other !== false,
-  $defs: keepFirst,
-  definitions: keepFirst,
-  title: keepFirst,
-  description: keepFirst,
-  default: keepFirst,
-  examples: keepFirst,
+  ...forKeywords((one) => one, '$defs', 'definitions', ...annotationKeywords),
 }
 
 /** Keywords for which two different values cannot be combined, such as two patterns. */
 const uncombinable = new Set('pattern format multipleOf patternProperties contains not if then else'.split(' '))
 
-const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+export const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /** The intersection of two flat schemas; `false` if nothing can match both. */
 export function mergeSchemas(one: AnySchema, other: AnySchema, at: string): AnySchema {
@@ -96,16 +82,14 @@ function mergeProperties(one: JsonSchemaObject, other: JsonSchemaObject, merged:
     merged.additionalProperties = either(one.additionalProperties, other.additionalProperties)
   }
   if (!isRecord(one.properties) && !isRecord(other.properties)) return
-  const properties = {}
   const [mine, theirs] = [new Map(schemaEntries(one.properties)), new Map(schemaEntries(other.properties))]
-  for (const name of new Set([...mine.keys(), ...theirs.keys()])) {
-    setOwnMember(
-      properties,
+  const names = [...new Set([...mine.keys(), ...theirs.keys()])]
+  merged.properties = Object.fromEntries(
+    names.map((name) => [
       name,
       either(mine.get(name) ?? additionalSchema(one), theirs.get(name) ?? additionalSchema(other)),
-    )
-  }
-  merged.properties = properties
+    ]),
+  )
 }
 
 const additionalSchema = ({ additionalProperties }: JsonSchemaObject): AnySchema =>
