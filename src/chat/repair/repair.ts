@@ -7,12 +7,11 @@ import {
   type Repair,
   type RepairFailure,
   type RepairResult,
-  readerAt,
   type StepBudget,
-  type TextReader,
+  TextReader,
   tooCostly,
 } from './reader.ts'
-import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './scan.ts'
+import { isNextMember, isQuotedKey, pastSpaces } from './scan.ts'
 import { readMembers, readValue } from './values.ts'
 
 export interface RepairOptions {
@@ -76,14 +75,8 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
   const accepted = outermostInOrder(candidates.filter(({ value, worth }) => worth > 0 && accepts(value)))
   const several =
     accepted.length > 1 ? accepted.map((one) => ({ ...one, ambiguous: doubt(one, text, accepted) })) : undefined
-  return {
-    value: best.value,
-    complete: best.complete,
-    lacks: best.lacks,
-    ambiguous: doubt(best, text),
-    several,
-    repairs,
-  }
+  const { value, complete, lacks } = best
+  return { value, complete, lacks, ambiguous: doubt(best, text), several, repairs }
 }
 
 /** The candidates in the order of the text, without those inside others. */
@@ -244,14 +237,14 @@ const start = /[{[｛［]/g
 /** The objects and lists in the text, valid or not, best first. */
 function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const first = pastSpaces(text, 0)
-  const unopened = isQuotedKey(text, first) ? tryReading(readerAt(text, first, budget), readUnopened) : undefined
+  const unopened = isQuotedKey(text, first) ? tryReading(new TextReader(text, first, budget), readUnopened) : undefined
   const found = unopened ? [unopened] : []
   let at = 0
   while (budget.left > 0 && found.length < maxCandidates) {
     start.lastIndex = at
     const match = start.exec(text)
     if (!match) break
-    const candidate = tryReading(readerAt(text, match.index, budget), readWhole)
+    const candidate = tryReading(new TextReader(text, match.index, budget), readWhole)
     if (candidate) found.push(candidate)
     // If the value found may be prose, search inside it: `see [the note: {"a": 1}`.
     at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
@@ -263,9 +256,10 @@ function tryReading(reader: TextReader, read: (reader: TextReader) => unknown): 
   const from = reader.at
   try {
     const value = read(reader)
-    const { at: past, repairs, complete, lacks, unquoted, guessed, damaged, uncertain } = reader
+    const { at: past, repairs, lacks, unquoted, guessed, damaged, uncertain } = reader
     if (repairs.size === 0 && !parseStrictly(reader.text.slice(from, past))) repairs.add('replaced unusual characters')
     const ambiguous = uncertain || (guessed && damaged) ? unclear : undefined
+    const complete = lacks === undefined
     return { value, repairs: [...repairs], complete, lacks, ambiguous, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error
@@ -282,8 +276,7 @@ function readWhole(reader: TextReader): unknown {
     if (!isRecord(value) || !isNextMember(reader.text, next)) return value
     reader.at = next + 1
     reader.open.push('{')
-    reader.repairs.add('fixed brackets')
-    reader.damaged = true
+    reader.damage('fixed brackets')
     readMembers(reader, value)
   }
 }
@@ -293,6 +286,6 @@ function readUnopened(reader: TextReader): unknown {
   reader.open.push('{')
   reader.repairs.add('fixed brackets')
   const members = readMembers(reader, {})
-  skipGap(reader)
+  reader.skipGap()
   return members
 }
