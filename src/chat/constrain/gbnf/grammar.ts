@@ -8,8 +8,7 @@ import {
   stepsPerSchema,
   type WorkBudget,
 } from '../conversion.ts'
-import { createFlatten, isSameJson, mergeSchemas } from '../flatten.ts'
-import { findCycles, resolve } from '../references.ts'
+import { createFlatten, findCycles, isSameJson, mergeSchemas, resolve } from '../references.ts'
 import {
   type AnySchema,
   allTypes,

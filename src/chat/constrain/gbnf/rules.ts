@@ -1,5 +1,5 @@
 import { CannotExpress, type WorkBudget } from '../conversion.ts'
-import type { Flatten } from '../flatten.ts'
+import type { Flatten } from '../references.ts'
 import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import type { CodePointRange, Expression } from './expression.ts'
 

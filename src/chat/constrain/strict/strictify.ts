@@ -1,7 +1,6 @@
 import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, createWorkBudget, pointerStep, type WorkBudget } from '../conversion.ts'
-import { createFlatten, type Flatten, mergeSchemas } from '../flatten.ts'
-import { findCycles, resolve } from '../references.ts'
+import { createFlatten, type Flatten, findCycles, mergeSchemas, resolve } from '../references.ts'
 import {
   type AnySchema,
   declaredTypes,
