@@ -24,15 +24,16 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
       if (streamed.text === '' && !isRetryable(error)) break
     }
     // Do not try again after streaming text: it cannot be taken back, and a second attempt would repeat it.
-    if (streamed.text !== '') {
-      run.note('The model stopped while summarizing the results; the raw results follow.', failure)
-      yield rawResults(conversation, true)
-      return { reason: 'stop' }
-    }
+    if (streamed.text !== '')
+      return yield* answerWithResults(
+        run,
+        conversation,
+        'The model stopped while summarizing the results',
+        failure,
+        true,
+      )
   }
-  run.note('The model could not summarize the results; the raw results follow.', failure)
-  yield rawResults(conversation, false)
-  return { reason: 'stop' }
+  return yield* answerWithResults(run, conversation, 'The model could not summarize the results', failure)
 }
 
 interface FinalText {
@@ -117,11 +118,19 @@ function createFollower(): (delta: Delta) => readonly StreamEvent[] {
 /** Maximum size of each raw result, in bytes. */
 const maxOfEach = 8 * 1024
 
-/** The raw tool results, for when the model cannot summarize them (S5). */
-export function rawResults(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
+/** Answers with the raw tool results, for when the model cannot summarize them (S5). */
+export async function* answerWithResults(
+  run: ChatRun,
+  messages: readonly ChatMessage[],
+  problem: string,
+  error?: unknown,
+  hasBegun = false,
+): ChatLoop {
+  run.note(`${problem}; the raw results follow.`, error)
   const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${truncateText(text, maxOfEach)}`)
   const note = hasBegun
     ? '\n\n(The model stopped here. These are the raw results:)'
     : '(The model could not summarize the results. These are the raw results:)'
-  return { kind: 'text', text: [note, ...results].join('\n\n') }
+  yield { kind: 'text', text: [note, ...results].join('\n\n') }
+  return { reason: 'stop' }
 }
