@@ -20,7 +20,7 @@ import {
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
   const found = lookUp(root, reference)
   if (!isSchema(found))
-    throw new CannotExpress(at, '$ref', `does not exist in the schema (${quoteReference(reference)})`)
+    throw new CannotExpress(at, '$ref', `does not exist in the schema (${JSON.stringify(reference.slice(0, 80))})`)
   return found
 }
 
@@ -47,8 +47,6 @@ function* objectsIn(root: unknown): Generator<JsonSchemaObject> {
       if (name !== 'const' && name !== 'enum') open.push(inner)
   }
 }
-
-const quoteReference = (reference: string): string => JSON.stringify(reference.slice(0, 80))
 
 /** References that lead back to themselves, directly or indirectly. */
 export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<string> {

@@ -46,14 +46,12 @@ const maxSanitizedDepth = 64
  * schema. The tool's server still validates against the original. Returns `undefined` if the schema does not allow an
  * object, which means that the tool cannot be offered.
  */
-export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | undefined = memoizeByContent(
-  (schema: JsonSchemaObject) => {
-    // Omit `$schema`: models do not need it, and some servers refuse it.
-    const { type = 'object', $schema: _draft, ...rest } = schema
-    if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
-    return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }
-  },
-)
+export const sanitizeSchema = memoizeByContent((schema: JsonSchemaObject): JsonSchemaObject | undefined => {
+  // Omit `$schema`: models do not need it, and some servers refuse it.
+  const { type = 'object', $schema: _draft, ...rest } = schema
+  if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
+  return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }
+})
 
 function mend(schema: JsonSchemaObject, root: JsonSchemaObject, depth: number): JsonSchemaObject {
   if (depth > maxSanitizedDepth) return {}

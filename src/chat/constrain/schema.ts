@@ -38,11 +38,6 @@ export const hasOnly = (schema: JsonSchemaObject, ...keywords: readonly string[]
 export const forKeywords = <Value>(value: Value, ...keywords: readonly string[]): Readonly<Record<string, Value>> =>
   Object.fromEntries(keywords.map((keyword) => [keyword, value]))
 
-/** Sets a property even if its name is `__proto__`. */
-export function setOwnMember(target: object, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
-}
-
 /** The JSON Schema types, in the order in which a grammar lists them as alternatives. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
 

@@ -1,4 +1,3 @@
-import { setOwnMember } from '../constrain/schema.ts'
 import { noValue, type Opener, type TextReader } from './reader.ts'
 import { readNumber, readWord } from './scalars.ts'
 import { endsAnswer, isProseLine, isQuotedKey, isQuoteSign, isValueEnd, pastSpaces, signAt } from './scan.ts'
@@ -162,7 +161,8 @@ function readMember(reader: TextReader, members: Members): boolean {
     reader.damage('used null for a missing value')
   } else value = readValue(reader, 'member')
   // As in JSON.parse, `__proto__` is an ordinary name.
-  if (value !== undefined) setOwnMember(members, key, value)
+  if (value !== undefined)
+    Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true })
   return true
 }
 

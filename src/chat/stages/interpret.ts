@@ -36,21 +36,16 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
   return yield* answerWithResults(run, conversation, 'The model could not summarize the results', failure)
 }
 
-interface FinalText {
-  readonly rest: string
-  readonly reason: ChatOutcome['reason']
-}
-
-interface UnusableAnswer {
-  readonly problem: string
-  readonly answer: string
-}
+/** The part of the answer that has not been streamed yet, or what is wrong with the answer. */
+type FinalAnswer =
+  | { readonly rest: string; readonly reason: ChatOutcome['reason'] }
+  | { readonly problem: string; readonly answer: string }
 
 async function* attemptSummary(
   run: ChatRun,
   messages: readonly ChatMessage[],
   streamed: { text: string },
-): AsyncGenerator<ChatEvent, FinalText | UnusableAnswer> {
+): AsyncGenerator<ChatEvent, FinalAnswer> {
   const { stream = false, maxTokens } = run.request
   const constraint = { name: 'final_response', schema: finalSchema }
   const follow = stream ? createFollower() : thoughtsOnly
@@ -70,8 +65,7 @@ async function* attemptSummary(
   return read
 }
 
-/** The part of the answer that has not been streamed yet, or a description of what is wrong with the answer. */
-function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): FinalText | UnusableAnswer {
+function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): FinalAnswer {
   // If a content filter intervened, the answer is plain text, not JSON.
   if (reason === 'filtered') return { rest: streamed === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''

@@ -259,12 +259,6 @@ function meets(value: unknown, schema: JsonSchemaObject): boolean {
   )
 }
 
-interface Grammar {
-  readonly gbnf: string
-  /** Keywords that must be checked after generation. Empty if the grammar enforces the whole schema. */
-  readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
-}
-
 /** Give up on a schema after dropping this many keywords. */
 const maxDropped = 32
 
@@ -272,10 +266,11 @@ const maxDropped = 32
  * The strictest possible grammar, cached by content. Keywords that cannot be expressed are dropped, so that one unusual
  * tool does not prevent a grammar for all tools. Throws `CannotExpress` if dropping does not help.
  */
-export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => findBestGrammar(schema))
+export const bestGrammar = memoizeByContent((schema: AnySchema) => findBestGrammar(schema))
 
 /** The same without the cache. */
-export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createWorkBudget()): Grammar {
+export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createWorkBudget()) {
+  /** Keywords that must be checked after generation. Empty if the grammar enforces the whole schema. */
   const dropped: { at: string; keyword: string }[] = []
   let looser = schema
   for (;;) {

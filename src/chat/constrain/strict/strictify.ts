@@ -13,30 +13,21 @@ import {
   schemaEntries,
   schemasIn,
   schemaTypes,
-  setOwnMember,
   strings,
   undefinedType,
 } from '../schema.ts'
-
-export interface StrictSchema {
-  readonly schema: JsonSchemaObject
-  /** Keywords that were moved into descriptions or dropped. */
-  readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
-  /** Removes the nulls that stand for omitted members. */
-  restore(value: unknown): unknown
-}
 
 /**
  * Converts a schema to strict mode: objects are closed, all members are required, optional ones become nullable,
  * `oneOf` becomes `anyOf`, and unsupported keywords move into descriptions. Throws `CannotExpress` for maps, tuples and
  * untyped values, whose meaning would change.
  */
-export function strictify(root: JsonSchemaObject, budget: WorkBudget = createWorkBudget()): StrictSchema {
+export function strictify(root: JsonSchemaObject, budget: WorkBudget = createWorkBudget()) {
   const converter = new StrictConverter(root, budget)
   const schema = converter.convert(root, '', 0)
   if (schema.type !== 'object') refuseStrict('', 'the schema', 'is not an object')
   const { definitions, dropped, optional } = converter
-  const whole = Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
+  const whole: JsonSchemaObject = definitions.size > 0 ? { ...schema, $defs: Object.fromEntries(definitions) } : schema
   optional.set(whole, optional.get(schema) ?? new Set())
   return { schema: whole, dropped, restore: restorer(whole, optional) }
 }
@@ -46,8 +37,9 @@ function refuseStrict(at: string, keyword: string, why: string): never {
 }
 
 class StrictConverter {
-  readonly dropped: { at: string; keyword: string }[] = []
-  readonly definitions = {}
+  /** Keywords that were moved into descriptions or dropped. */
+  readonly dropped: { readonly at: string; readonly keyword: string }[] = []
+  readonly definitions = new Map<string, JsonSchemaObject>()
   /** The members of converted objects that were optional and are nullable now. */
   readonly optional = new WeakMap<object, ReadonlySet<string>>()
   readonly #root: JsonSchemaObject
@@ -97,7 +89,7 @@ class StrictConverter {
       this.#names.set(reference, name)
       // The depth count restarts in a definition, because definitions move to the root.
       const target = resolve(this.#root, reference, at)
-      setOwnMember(this.definitions, name, this.convert(target, reference.slice(1), 1))
+      this.definitions.set(name, this.convert(target, reference.slice(1), 1))
     }
     return { $ref: `#/$defs/${name}` }
   }
