@@ -6,7 +6,7 @@ import { beginsLikeCalls, callsInText, type MadeCall, parseCalls } from './parse
 import { answerDirectly, type StreamedAnswer, streamModelAnswer } from './stages/answer.ts'
 import { discoverTools } from './stages/discover.ts'
 import { type CallResult, execute, roundMessages } from './stages/execute.ts'
-import { rawResults } from './stages/interpret.ts'
+import { answerWithResults } from './stages/interpret.ts'
 import { callsToMake, isForClient } from './tool-set.ts'
 
 /** The agent loop (J5): the model calls tools and sees their results until it answers or is stopped. */
@@ -95,18 +95,6 @@ const withHints = (rounds: readonly (readonly AgentCall[])[], ran: readonly Call
     const isRepeated = countRepeats(rounds, agentCall(one)) > 0
     return isRepeated ? { ...one, hint: 'You made this call before, with the same result.' } : one
   })
-
-/** Answers with the raw tool results when the model cannot summarize them (S5). */
-async function* answerWithResults(
-  run: ChatRun,
-  added: readonly ChatMessage[],
-  what: string,
-  error?: unknown,
-): ChatLoop {
-  run.note(`${what}; the raw results follow.`, error)
-  yield rawResults(added, false)
-  return { reason: 'stop' }
-}
 
 /** Stop after this many identical calls with identical results. */
 const maxRepeats = 4

@@ -128,7 +128,7 @@ test.each<readonly [string, JsonSchemaObject, typeof few | typeof usual]>([
   const makers = [
     sanitizeSchema,
     (schema: JsonSchemaObject) => findBestGrammar(schema, createWorkBudget(steps)),
-    (schema: JsonSchemaObject) => strictify(schema, undefined, createWorkBudget(steps)),
+    (schema: JsonSchemaObject) => strictify(schema, createWorkBudget(steps)),
   ]
   return expectCpuBelow(maxMs, () => {
     const schema = structuredClone({ type: 'object', ...given })

@@ -1,7 +1,7 @@
 import { isRecord } from '../../lib/is-record.ts'
 import { memoizeByContent } from './conversion.ts'
 import { resolve } from './references.ts'
-import { type AnySchema, isSchema, type JsonSchemaObject, mapSubschemas, setOwnMember } from './schema.ts'
+import { type AnySchema, forKeywords, isSchema, type JsonSchemaObject, mapSubschemas } from './schema.ts'
 
 const knownTypes = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 
@@ -17,22 +17,18 @@ const isTypeKeyword = (value: unknown): boolean =>
     : knownTypes.has(value as string)
 
 /** For each keyword, a function that checks whether its value is meaningful. */
-const meaningful: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
-  ...keywordChecks(isTypeKeyword, 'type'),
-  ...keywordChecks(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),
-  ...keywordChecks((value) => Array.isArray(value) && value.every(isTextKeyword), 'required'),
-  ...keywordChecks(isNonEmptyList, 'enum'),
-  ...keywordChecks(isSchemaList, 'anyOf', 'oneOf', 'allOf', 'prefixItems'),
-  ...keywordChecks((value) => isSchema(value) || isSchemaList(value), 'items'),
-  ...keywordChecks(isSchema, 'additionalProperties', 'not'),
-  ...keywordChecks(isValidPattern, 'pattern'),
-  ...keywordChecks(isNumber, 'minimum', 'maximum'),
-  ...keywordChecks(isCountKeyword, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
-  ...keywordChecks(isTextKeyword, 'description', 'title'),
-])
-
-function keywordChecks(check: (value: unknown) => boolean, ...names: readonly string[]) {
-  return names.map((name) => [name, check] as const)
+const meaningful: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: isTypeKeyword,
+  ...forKeywords(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),
+  required: (value) => Array.isArray(value) && value.every(isTextKeyword),
+  enum: isNonEmptyList,
+  ...forKeywords(isSchemaList, 'anyOf', 'oneOf', 'allOf', 'prefixItems'),
+  items: (value) => isSchema(value) || isSchemaList(value),
+  ...forKeywords(isSchema, 'additionalProperties', 'not'),
+  pattern: isValidPattern,
+  ...forKeywords(isNumber, 'minimum', 'maximum'),
+  ...forKeywords(isCountKeyword, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
+  ...forKeywords(isTextKeyword, 'description', 'title'),
 }
 
 function isValidPattern(value: unknown): boolean {
@@ -50,20 +46,18 @@ const maxSanitizedDepth = 64
  * schema. The tool's server still validates against the original. Returns `undefined` if the schema does not allow an
  * object, which means that the tool cannot be offered.
  */
-export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | undefined = memoizeByContent(
-  (schema: JsonSchemaObject) => {
-    // Omit `$schema`: models do not need it, and some servers refuse it.
-    const { type = 'object', $schema: _draft, ...rest } = schema
-    if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
-    return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }
-  },
-)
+export const sanitizeSchema = memoizeByContent((schema: JsonSchemaObject): JsonSchemaObject | undefined => {
+  // Omit `$schema`: models do not need it, and some servers refuse it.
+  const { type = 'object', $schema: _draft, ...rest } = schema
+  if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
+  return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }
+})
 
 function mend(schema: JsonSchemaObject, root: JsonSchemaObject, depth: number): JsonSchemaObject {
   if (depth > maxSanitizedDepth) return {}
   const kept = Object.entries(schema).filter(([keyword, value]) => {
     if (keyword === '$ref') return leadsSomewhere(root, value)
-    return meaningful.get(keyword)?.(value) ?? true
+    return Object.hasOwn(meaningful, keyword) ? meaningful[keyword]?.(value) : true
   })
   return mapSubschemas(Object.fromEntries(kept), (inner: AnySchema) =>
     typeof inner === 'boolean' ? inner : mend(inner, root, depth + 1),
@@ -95,12 +89,11 @@ export function flatRoot(schema: JsonSchemaObject): JsonSchemaObject {
       found.set(name, known.set(JSON.stringify(inner), inner))
     }
   }
-  const properties: Record<string, unknown> = {}
-  for (const [name, known] of found) {
+  const properties = [...found].map(([name, known]) => {
     const [first, ...others] = known.values()
-    setOwnMember(properties, name, others.length === 0 ? first : { anyOf: [first, ...others] })
-  }
-  return { ...Object.fromEntries(rest), properties }
+    return [name, others.length === 0 ? first : { anyOf: [first, ...others] }]
+  })
+  return { ...Object.fromEntries(rest), properties: Object.fromEntries(properties) }
 }
 
 /** A schema, what it refers to, and the alternatives in all of these. References may lead back. */

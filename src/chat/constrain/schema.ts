@@ -24,10 +24,19 @@ export const numberIn = (value: unknown): number | undefined =>
 export const listedValues = (schema: JsonSchemaObject): readonly unknown[] | undefined =>
   Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
 
-/** Sets a property even if its name is `__proto__`. */
-export function setOwnMember(target: object, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
-}
+/** Keywords that describe a schema without constraining values. */
+export const annotationKeywords: readonly string[] = ['title', 'description', 'default', 'examples']
+
+/** Keywords that neither constrain values nor describe them. */
+export const declarationKeywords: readonly string[] = ['$defs', 'definitions', '$schema', '$id']
+
+/** Whether a schema has no other keywords than these and those that only describe it. */
+export const hasOnly = (schema: JsonSchemaObject, ...keywords: readonly string[]): boolean =>
+  Object.keys(schema).every((name) => keywords.includes(name) || annotationKeywords.includes(name))
+
+/** A table with the same value for each of these keywords. */
+export const forKeywords = <Value>(value: Value, ...keywords: readonly string[]): Readonly<Record<string, Value>> =>
+  Object.fromEntries(keywords.map((keyword) => [keyword, value]))
 
 /** The JSON Schema types, in the order in which a grammar lists them as alternatives. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
@@ -94,21 +103,14 @@ export function isOfType(value: unknown, types: readonly JsonType[]): boolean {
 
 /** A copy with `change` applied to each direct subschema. */
 export function mapSubschemas(schema: JsonSchemaObject, change: (inner: AnySchema) => AnySchema): JsonSchemaObject {
-  const changed: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(schema)) {
+  const changed = (value: unknown) => (isSchema(value) ? change(value) : value)
+  return mapMembers(schema, (keyword, value) => {
     const kind = Object.hasOwn(applicators, keyword) ? applicators[keyword] : undefined
-    if (kind === 'one' && isSchema(value)) changed[keyword] = change(value)
-    else if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value)))
-      changed[keyword] = value.map((part) => (isSchema(part) ? change(part) : part))
-    else if (kind === 'map' && isRecord(value)) changed[keyword] = mapNamed(value, change)
-    else setOwnMember(changed, keyword, value)
-  }
-  return changed
+    if (kind === 'map' && isRecord(value)) return mapMembers(value, (_name, inner) => changed(inner))
+    if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value))) return value.map(changed)
+    return kind === 'one' ? changed(value) : value
+  })
 }
 
-function mapNamed(named: JsonSchemaObject, change: (inner: AnySchema) => AnySchema): JsonSchemaObject {
-  const changed = {}
-  for (const [name, value] of Object.entries(named))
-    setOwnMember(changed, name, isSchema(value) ? change(value) : value)
-  return changed
-}
+const mapMembers = (object: JsonSchemaObject, change: (name: string, value: unknown) => unknown): JsonSchemaObject =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(name, value)]))

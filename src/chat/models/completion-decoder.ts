@@ -263,14 +263,12 @@ function thinkingOf(content: unknown): string {
   return content.map((part) => (isRecord(part) ? contentText(part.thinking) : '')).join('')
 }
 
-const isTokenCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+const tokenCount = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 
 function tokenUsage(usage: unknown): Usage | undefined {
   if (!isRecord(usage)) return undefined
-  const { prompt_tokens: prompt, completion_tokens: completion } = usage
-  if (!isTokenCount(prompt) && !isTokenCount(completion)) return undefined
-  return {
-    promptTokens: isTokenCount(prompt) ? prompt : 0,
-    completionTokens: isTokenCount(completion) ? completion : 0,
-  }
+  const [prompt, completion] = [tokenCount(usage.prompt_tokens), tokenCount(usage.completion_tokens)]
+  if (prompt === undefined && completion === undefined) return undefined
+  return { promptTokens: prompt ?? 0, completionTokens: completion ?? 0 }
 }

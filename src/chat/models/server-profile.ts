@@ -85,21 +85,19 @@ export class ServerProfile {
   #wanted(): readonly ConstraintForm[] {
     const { forms } = this.capabilities
     if (this.#preference === 'auto') return forms
-    const first = preferredForms[this.#preference]
-    const lower = constraintForms.slice(constraintForms.indexOf(first) + 1).filter((form) => forms.includes(form))
-    return this.#preference === 'json_schema'
-      ? ['strict', 'schema', ...lower.filter((form) => form !== 'schema')]
-      : [first, ...lower]
+    const preferred = preferredForms[this.#preference]
+    const weaker = constraintForms.slice(constraintForms.indexOf(preferred.at(-1) as ConstraintForm) + 1)
+    return [...preferred, ...weaker.filter((form) => forms.includes(form))]
   }
 }
 
 export type Preference = 'auto' | 'json_schema' | 'grammar' | 'json_object' | 'none'
 
-const preferredForms: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> = {
-  json_schema: 'strict',
-  grammar: 'grammar',
-  json_object: 'json_object',
-  none: 'prompt',
+const preferredForms: Readonly<Record<Exclude<Preference, 'auto'>, readonly ConstraintForm[]>> = {
+  json_schema: ['strict', 'schema'],
+  grammar: ['grammar'],
+  json_object: ['json_object'],
+  none: ['prompt'],
 }
 
 /** Profiles by server and model. They outlive a reload, so that Toolway does not have to learn everything again. */

@@ -1,27 +1,6 @@
-export type Opener = '{' | '['
+import { mayHideMembers, pastComment, pastEllipsis, pastSpaces, signAt } from './scan.ts'
 
-/** The position of the lenient parser, and what it has found so far. */
-export interface TextReader {
-  readonly text: string
-  at: number
-  /** Open containers, innermost last. */
-  readonly open: Opener[]
-  readonly repairs: Set<Repair>
-  complete: boolean
-  /** What is missing at the end of the text (see `MissingEnd`); undefined if nothing is missing. */
-  lacks: MissingEnd | undefined
-  /** Number of characters that were read as unquoted text; they may be prose. */
-  unquoted: number
-  /** Whether the end of a string was guessed, because quotes are missing or not escaped. */
-  guessed: boolean
-  /** Whether the structure is damaged: commas, colons, brackets or values are missing, or text is not quoted. */
-  damaged: boolean
-  /** Whether a string may well end elsewhere. */
-  uncertain: boolean
-  /** How many more unterminated strings may be reread. */
-  rescues: number
-  readonly budget: StepBudget
-}
+export type Opener = '{' | '['
 
 /** How many more steps may be spent on the text. */
 export interface StepBudget {
@@ -49,48 +28,96 @@ const stepsPerCharacter = 16
 
 export const budgetFor = (text: string): StepBudget => ({ left: 1024 + stepsPerCharacter * text.length })
 
-export const readerAt = (text: string, at: number, budget: StepBudget): TextReader => ({
-  text,
-  at,
-  open: [],
-  repairs: new Set(),
-  complete: true,
-  lacks: undefined,
-  unquoted: 0,
-  guessed: false,
-  damaged: false,
-  uncertain: false,
-  rescues: maxRescues,
-  budget,
-})
+/** The position of the lenient parser, and what it has found so far. */
+export class TextReader {
+  readonly text: string
+  at: number
+  readonly budget: StepBudget
+  /** Open containers, innermost last. */
+  readonly open: Opener[] = []
+  readonly repairs = new Set<Repair>()
+  /** What is missing at the end of the text (see `MissingEnd`); undefined if nothing is missing. */
+  lacks: MissingEnd | undefined
+  /** Number of characters that were read as unquoted text; they may be prose. */
+  unquoted = 0
+  /** Whether the end of a string was guessed, because quotes are missing or not escaped. */
+  guessed = false
+  /** Whether the structure is damaged: commas, colons, brackets or values are missing, or text is not quoted. */
+  damaged = false
+  /** Whether a string may well end elsewhere. */
+  uncertain = false
+  /** How many more unterminated strings may be reread. */
+  rescues = maxRescues
 
-export function spendSteps(budget: StepBudget, steps: number): void {
-  budget.left -= steps
-  if (budget.left < 0) throw tooCostly
-}
+  constructor(text: string, at: number, budget: StepBudget) {
+    this.text = text
+    this.at = at
+    this.budget = budget
+  }
 
-export function enter(reader: TextReader, opener: Opener): void {
-  if (reader.open.length >= maxRepairDepth) throw tooCostly
-  reader.open.push(opener)
-  reader.at++
-}
+  get isAtEnd(): boolean {
+    return this.at >= this.text.length
+  }
 
-export const atEnd = (reader: TextReader): boolean => reader.at >= reader.text.length
+  /** The character here (see `signAt`). */
+  get sign(): string {
+    return signAt(this.text, this.at)
+  }
 
-/** Records that the text ended inside a value. */
-export function cutOff(reader: TextReader): void {
-  reader.at = reader.text.length
-  reader.complete = false
-  reader.lacks = 'more'
-  reader.repairs.add('closed a truncated value')
-}
+  spend(steps: number): void {
+    this.budget.left -= steps
+    if (this.budget.left < 0) throw tooCostly
+  }
 
-/** Records that a container was not closed. */
-export function noteUnclosed(reader: TextReader, lacks: MissingEnd): void {
-  reader.complete = false
-  if (!atEnd(reader)) reader.damaged = true
-  reader.lacks ??= lacks
-  reader.repairs.add('closed a truncated value')
+  enter(opener: Opener): void {
+    if (this.open.length >= maxRepairDepth) throw tooCostly
+    this.open.push(opener)
+    this.at++
+  }
+
+  /** Skips whitespace, comments and ellipses. */
+  skipGap(): void {
+    const { text, at: from } = this
+    for (;;) {
+      const spaced = pastSpaces(text, this.at)
+      const past = pastComment(text, spaced)
+      if (past > spaced) {
+        this.repairs.add('removed comments')
+        if (mayHideMembers(text, spaced, past)) this.uncertain = true
+      }
+      const dots = pastEllipsis(text, past)
+      if (dots > past) this.repairs.add('removed ellipses')
+      if (dots === this.at) break
+      this.at = dots
+    }
+    this.spend(1 + this.at - from)
+  }
+
+  /** Records that the text ended inside a value. */
+  cutOff(): void {
+    this.at = this.text.length
+    this.lacks = 'more'
+    this.repairs.add('closed a truncated value')
+  }
+
+  /** Records that a container was not closed. */
+  noteUnclosed(lacks: MissingEnd): void {
+    if (!this.isAtEnd) this.damaged = true
+    this.lacks ??= lacks
+    this.repairs.add('closed a truncated value')
+  }
+
+  /** Records a repair of damaged structure. */
+  damage(repair: Repair): void {
+    this.repairs.add(repair)
+    this.damaged = true
+  }
+
+  /** Records that the end of a string was guessed. */
+  guess(repair: Repair): void {
+    this.repairs.add(repair)
+    this.guessed = true
+  }
 }
 
 export type Repair =

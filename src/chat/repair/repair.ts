@@ -7,18 +7,15 @@ import {
   type Repair,
   type RepairFailure,
   type RepairResult,
-  readerAt,
   type StepBudget,
-  type TextReader,
+  TextReader,
   tooCostly,
 } from './reader.ts'
-import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './scan.ts'
+import { isNextMember, isQuotedKey, pastSpaces } from './scan.ts'
 import { readMembers, readValue } from './values.ts'
 
-export interface RepairOptions {
-  /** Whether a value has the expected shape. Such a value is preferred if the text contains several values. */
-  readonly accepts?: (value: unknown) => boolean
-}
+/** Whether a value has the expected shape. Such a value is preferred if the text contains several values. */
+type Accepts = (value: unknown) => boolean
 
 /** Maximum length for lenient parsing. Longer text is parsed strictly, after thinking, fences etc. are removed. */
 const maxRepairLength = 64 * 1024
@@ -29,7 +26,10 @@ const isContainer = (value: unknown): boolean => typeof value === 'object' && va
  * Finds the JSON value in a model's answer. Valid JSON is returned unchanged; otherwise thinking, fences and prose are
  * removed and the rest is parsed leniently. Runs in linear time.
  */
-export function repair(text: string, { accepts = isContainer }: RepairOptions = {}): RepairResult | RepairFailure {
+export function repair(
+  text: string,
+  { accepts = isContainer }: { readonly accepts?: Accepts } = {},
+): RepairResult | RepairFailure {
   const whole = parseStrictly(text)
   if (whole && accepts(whole.value)) return whole
   const found = whole ? fromString(whole, accepts) : repairText(text, accepts)
@@ -37,36 +37,34 @@ export function repair(text: string, { accepts = isContainer }: RepairOptions = 
   return unwrapEnvelope(found, accepts)
 }
 
-function repairText(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
-  const tokens = withoutTokens(text)
-  const thought = withoutThinking(tokens.text)
-  if (!thought) return { unreadable: 'contains an unclosed thinking block' }
-  const quotation = withoutQuotation(thought.text)
-  const fence = withoutFence(quotation.text)
-  const before = [tokens, thought, quotation, fence].flatMap(({ repairs }) => repairs)
-  if (fence.text.trim() === '') return { unreadable: 'is empty' }
-  const strict = parseStrictly(fence.text)
+function repairText(text: string, accepts: Accepts, layers = 2): RepairResult | RepairFailure {
+  const before: Repair[] = []
+  const thought = withoutThinking(withoutTokens(text, before), before)
+  if (thought === undefined) return { unreadable: 'contains an unclosed thinking block' }
+  const hadThinking = before.includes('removed thinking')
+  const bare = withoutFence(withoutQuotation(thought, before), before)
+  if (bare.trim() === '') return { unreadable: 'is empty' }
+  const strict = parseStrictly(bare)
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
   const inner = strict && layers > 0 && fromString(strict, accepts, layers - 1)
   if (inner && inner !== strict) return { ...inner, repairs: [...before, ...inner.repairs] }
-  if (fence.text.length > maxRepairLength)
-    return { unreadable: `is too long to repair (${fence.text.length} characters)` }
-  const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
+  if (bare.length > maxRepairLength) return { unreadable: `is too long to repair (${bare.length} characters)` }
+  const plainer = layers > 0 ? decodeOnce(bare) : undefined
   const deeper = plainer === undefined ? undefined : repairText(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it again', ...deeper.repairs] }
-  const best = bestOf(fence.text, accepts)
+  const best = bestOf(bare, accepts)
   // The tag that seemed to end the thinking may be part of the answer, so try the whole text.
-  if (!best && thought.repairs.length > 0 && /^\s*(?:[{[]|```)/.test(text)) {
+  if (!best && hadThinking && /^\s*(?:[{[]|```)/.test(text)) {
     const all = bestOf(text, accepts)
     if (all) return all
   }
   if (!best) return { unreadable: 'contains no JSON' }
   // A tag that seems to end thinking may also be part of a string.
-  const isTorn = thought.repairs.length > 0 && /^\s*[{[]/.test(text)
+  const isTorn = hadThinking && /^\s*[{[]/.test(text)
   return { ...best, ambiguous: isTorn ? unclear : best.ambiguous, repairs: [...before, ...best.repairs] }
 }
 
-function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResult | undefined {
+function bestOf(text: string, accepts: Accepts): RepairResult | undefined {
   const candidates = candidatesIn(text, budgetFor(text))
   const best = candidates.find(({ value }) => accepts(value)) ?? candidates[0]
   if (!best) return undefined
@@ -76,14 +74,8 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
   const accepted = outermostInOrder(candidates.filter(({ value, worth }) => worth > 0 && accepts(value)))
   const several =
     accepted.length > 1 ? accepted.map((one) => ({ ...one, ambiguous: doubt(one, text, accepted) })) : undefined
-  return {
-    value: best.value,
-    complete: best.complete,
-    lacks: best.lacks,
-    ambiguous: doubt(best, text),
-    several,
-    repairs,
-  }
+  const { value, complete, lacks } = best
+  return { value, complete, lacks, ambiguous: doubt(best, text), several, repairs }
 }
 
 /** The candidates in the order of the text, without those inside others. */
@@ -125,7 +117,7 @@ function parseStrictly(text: string): RepairResult | undefined {
 }
 
 /** Handles valid JSON that does not have the expected shape, such as a string that contains JSON. */
-function fromString(whole: RepairResult, accepts: (value: unknown) => boolean, layers = 2): RepairResult {
+function fromString(whole: RepairResult, accepts: Accepts, layers = 2): RepairResult {
   let found = whole
   for (let layer = layers; layer >= 0 && typeof found.value === 'string'; layer--) {
     const inner = parseStrictly(found.value) ?? repairText(found.value, accepts, layer)
@@ -136,17 +128,11 @@ function fromString(whole: RepairResult, accepts: (value: unknown) => boolean, l
 }
 
 /** Removes an envelope such as `{"response": {…}}` or `[{…}]` if the inner value has the expected shape. */
-function unwrapEnvelope(found: RepairResult, accepts: (value: unknown) => boolean): RepairResult {
+function unwrapEnvelope(found: RepairResult, accepts: Accepts): RepairResult {
   if (accepts(found.value) || !isContainer(found.value)) return found
   const [inner, ...others] = Object.values(found.value as object)
   if (others.length > 0 || !accepts(inner)) return found
   return { ...found, value: inner, repairs: [...found.repairs, 'unwrapped an envelope'] }
-}
-
-/** A part of the answer, and the repairs that removed the rest. */
-interface AnswerPart {
-  readonly text: string
-  readonly repairs: readonly Repair[]
 }
 
 const thinkingTags = 'think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis'
@@ -156,45 +142,50 @@ const finalChannel = '<|channel|>final<|message|>'
 const lastTokens = /(?:\s|<\|[\w-]{1,40}\|>|<\/s>|<eos>|<end_of_turn>|\[\/INST\])+$/
 
 /** Removes thinking; `undefined` if the thinking never ended. */
-function withoutThinking(text: string): AnswerPart | undefined {
+function withoutThinking(text: string, repairs: Repair[]): string | undefined {
   const final = text.lastIndexOf(finalChannel)
-  if (final >= 0) return { text: text.slice(final + finalChannel.length), repairs: ['removed thinking'] }
-  const begin = thinkingStart.exec(text)
-  let end: RegExpExecArray | undefined
-  for (const match of text.matchAll(thinkingEnd)) end = match
-  if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
-  if (!begin) return { text, repairs: [] }
-  const rest = text.slice(begin[0].length)
+  const end = final >= 0 ? final + finalChannel.length : pastThinking(text)
+  if (end !== 0) repairs.push('removed thinking')
+  return end === undefined ? undefined : text.slice(end)
+}
+
+/** The position after the thinking; 0 if there is none, `undefined` if it never ended. */
+function pastThinking(text: string): number | undefined {
+  const [begin] = thinkingStart.exec(text) ?? []
+  const end = [...text.matchAll(thinkingEnd)].at(-1)
+  if (end) return end.index + end[0].length
+  if (begin === undefined) return 0
   // Some models open a thinking tag without thinking and never close it. The JSON after the tag is then the answer.
-  return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['removed thinking'] } : undefined
+  return /^\s*(?:[{[]|```)/.test(text.slice(begin.length)) ? begin.length : undefined
 }
 
 /** Removes special tokens at the end. */
-function withoutTokens(text: string): AnswerPart {
+function withoutTokens(text: string, repairs: Repair[]): string {
   // Search only the end of the text: a search from the start would try every space.
   const from = Math.max(0, text.length - 256)
   const tail = lastTokens.exec(text.slice(from))
-  if (!tail) return { text, repairs: [] }
-  const kept = text.slice(0, from + tail.index)
-  return { text: kept, repairs: /\S/.test(tail[0]) ? ['removed special tokens'] : [] }
+  if (!tail) return text
+  if (/\S/.test(tail[0])) repairs.push('removed special tokens')
+  return text.slice(0, from + tail.index)
 }
 
 const fence = /^\s*(?:```|~~~)[\w-]*[ \t]*\r?\n?/
 
-function withoutFence(text: string): AnswerPart {
+function withoutFence(text: string, repairs: Repair[]): string {
   const begin = fence.exec(text)
-  if (!begin) return { text, repairs: [] }
+  if (!begin) return text
+  repairs.push('removed a code fence')
   const mark = begin[0].trimStart().slice(0, 3)
   const inside = text.slice(begin[0].length).trimEnd()
-  return { text: inside.endsWith(mark) ? inside.slice(0, -3) : inside, repairs: ['removed a code fence'] }
+  return inside.endsWith(mark) ? inside.slice(0, -3) : inside
 }
 
 /** Removes `>` quote markers if every line has one. */
-function withoutQuotation(text: string): AnswerPart {
+function withoutQuotation(text: string, repairs: Repair[]): string {
   const lines = text.split('\n')
-  if (!lines.every((line) => /^\s{0,3}>/.test(line))) return { text, repairs: [] }
-  const plain = lines.map((line) => line.replace(/^\s{0,3}> ?/, ''))
-  return { text: plain.join('\n'), repairs: ['removed surrounding text'] }
+  if (!lines.every((line) => /^\s{0,3}>/.test(line))) return text
+  repairs.push('removed surrounding text')
+  return lines.map((line) => line.replace(/^\s{0,3}> ?/, '')).join('\n')
 }
 
 const escapeMeanings: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
@@ -244,14 +235,14 @@ const start = /[{[｛［]/g
 /** The objects and lists in the text, valid or not, best first. */
 function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const first = pastSpaces(text, 0)
-  const unopened = isQuotedKey(text, first) ? tryReading(readerAt(text, first, budget), readUnopened) : undefined
+  const unopened = isQuotedKey(text, first) ? tryReading(new TextReader(text, first, budget), readUnopened) : undefined
   const found = unopened ? [unopened] : []
   let at = 0
   while (budget.left > 0 && found.length < maxCandidates) {
     start.lastIndex = at
     const match = start.exec(text)
     if (!match) break
-    const candidate = tryReading(readerAt(text, match.index, budget), readWhole)
+    const candidate = tryReading(new TextReader(text, match.index, budget), readWhole)
     if (candidate) found.push(candidate)
     // If the value found may be prose, search inside it: `see [the note: {"a": 1}`.
     at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
@@ -263,9 +254,10 @@ function tryReading(reader: TextReader, read: (reader: TextReader) => unknown): 
   const from = reader.at
   try {
     const value = read(reader)
-    const { at: past, repairs, complete, lacks, unquoted, guessed, damaged, uncertain } = reader
+    const { at: past, repairs, lacks, unquoted, guessed, damaged, uncertain } = reader
     if (repairs.size === 0 && !parseStrictly(reader.text.slice(from, past))) repairs.add('replaced unusual characters')
     const ambiguous = uncertain || (guessed && damaged) ? unclear : undefined
+    const complete = lacks === undefined
     return { value, repairs: [...repairs], complete, lacks, ambiguous, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error
@@ -282,8 +274,7 @@ function readWhole(reader: TextReader): unknown {
     if (!isRecord(value) || !isNextMember(reader.text, next)) return value
     reader.at = next + 1
     reader.open.push('{')
-    reader.repairs.add('fixed brackets')
-    reader.damaged = true
+    reader.damage('fixed brackets')
     readMembers(reader, value)
   }
 }
@@ -293,6 +284,6 @@ function readUnopened(reader: TextReader): unknown {
   reader.open.push('{')
   reader.repairs.add('fixed brackets')
   const members = readMembers(reader, {})
-  skipGap(reader)
+  reader.skipGap()
   return members
 }

@@ -1,4 +1,4 @@
-import { atEnd, cutOff, noValue, spendSteps, type TextReader } from './reader.ts'
+import { noValue, type TextReader } from './reader.ts'
 import { endsAnswer, isQuoteSign, isSpaceSign, isUnquotedKey, isValueEnd, pastSpaces, signAt } from './scan.ts'
 import { decodeString } from './strings.ts'
 
@@ -10,7 +10,7 @@ const thousands = /,\d{3}(?!\d)/y
 export function readNumber(reader: TextReader): number | string | null | undefined {
   const number = readPlainNumber(reader) ?? readLoose(reader)
   // At the end of the text, more digits may have been cut off.
-  if (number !== undefined && atEnd(reader)) reader.lacks ??= 'maybe-more'
+  if (number !== undefined && reader.isAtEnd) reader.lacks ??= 'maybe-more'
   return number
 }
 
@@ -35,8 +35,8 @@ function readLoose(reader: TextReader): number | string | null | undefined {
     return found
   }
   const digits = found.replaceAll('_', '').replace(/n$/, '')
-  const torn = /[eE][+-]?$/.test(digits) || (digits.endsWith('.') && atEnd(reader))
-  if (torn) cutOff(reader)
+  const torn = /[eE][+-]?$/.test(digits) || (digits.endsWith('.') && reader.isAtEnd)
+  if (torn) reader.cutOff()
   reader.repairs.add('translated numbers')
   return finite(reader, numberOf(digits.replace(/[eE][+-]?$/, '')))
 }
@@ -98,7 +98,7 @@ export function readWord(reader: TextReader): unknown {
   const { text, at } = reader
   bareText.lastIndex = at
   const line = bareText.exec(text)?.[0] ?? ''
-  spendSteps(reader.budget, 1 + line.length)
+  reader.spend(1 + line.length)
   const found = line.replace(/\s*(?:\/\/|\/\*|\s#|```|<\||<\/)[\s\S]*$/, keepUrls)
   const word = found.trimEnd()
   if (word === '' || word.startsWith(':')) throw noValue
@@ -111,13 +111,12 @@ export function readWord(reader: TextReader): unknown {
   }
   // `hello", "b": 1`: the opening quote is missing.
   const isClosed = isQuoteSign(word.at(-1) as string) && !isQuoteSign(word.charAt(0))
-  if (!isClosed && (atEnd(reader) || endsAnswer(text, reader.at))) {
+  if (!isClosed && (reader.isAtEnd || endsAnswer(text, reader.at))) {
     const whole = cutWords.find((candidate) => candidate.startsWith(known))
-    cutOff(reader)
+    reader.cutOff()
     if (whole) return meaningOf(whole)
   }
-  reader.repairs.add('quoted text')
-  reader.damaged = true
+  reader.damage('quoted text')
   reader.unquoted += word.length
   const inner = isClosed ? word.slice(0, -1) : word
   // The next value, or text between unescaped quotes: `null"b": 2`. Text goes on after an escaped quote: `a \"b\", c"`.

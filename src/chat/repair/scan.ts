@@ -1,5 +1,3 @@
-import { spendSteps, type TextReader } from './reader.ts'
-
 /** The position after any whitespace and comments. */
 export function pastGap(text: string, from: number): number {
   let at = pastSpaces(text, from)
@@ -7,30 +5,11 @@ export function pastGap(text: string, from: number): number {
   return at
 }
 
-/** Skips whitespace, comments and ellipses. */
-export function skipGap(reader: TextReader): void {
-  const { text } = reader
-  const from = reader.at
-  for (;;) {
-    const spaced = pastSpaces(text, reader.at)
-    const past = pastComment(text, spaced)
-    if (past > spaced) {
-      reader.repairs.add('removed comments')
-      if (mayHideMembers(text, spaced, past)) reader.uncertain = true
-    }
-    const dots = pastEllipsis(text, past)
-    if (dots > past) reader.repairs.add('removed ellipses')
-    if (dots === reader.at) break
-    reader.at = dots
-  }
-  spendSteps(reader.budget, 1 + reader.at - from)
-}
-
 /** Whether a comment after other text on its line contains quotes or brackets, which may belong to the value. */
-const mayHideMembers = (text: string, from: number, past: number): boolean =>
+export const mayHideMembers = (text: string, from: number, past: number): boolean =>
   /["}\]]/.test(text.slice(from, past)) && !/(?:^|\n)\s*$/.test(text.slice(Math.max(0, from - 80), from))
 
-function pastComment(text: string, at: number): number {
+export function pastComment(text: string, at: number): number {
   const sign = text[at]
   // The line break is not part of the comment.
   if (sign === '#' || (sign === '/' && text[at + 1] === '/')) return past(text, at, '\n', 0)
@@ -38,7 +17,7 @@ function pastComment(text: string, at: number): number {
   return sign === '<' && text.startsWith('<!--', at) ? past(text, at + 4, '-->') : at
 }
 
-function pastEllipsis(text: string, at: number): number {
+export function pastEllipsis(text: string, at: number): number {
   if (text[at] === '…') return at + 1
   return text.startsWith('...', at) ? at + 3 : at
 }

@@ -1,4 +1,4 @@
-import { cutOff, type Repair, spendSteps, type TextReader } from './reader.ts'
+import type { Repair, TextReader } from './reader.ts'
 import {
   closersOf,
   endsAnswer,
@@ -38,9 +38,9 @@ function readOne(reader: TextReader, role: StringRole): string {
   const triple = readTriple(reader, quote)
   if (triple !== undefined) return triple
   const { end, past, open } = findEnd(reader, role, quote)
-  spendSteps(reader.budget, end - at)
+  reader.spend(end - at)
   const raw = text.slice(at + 1, end)
-  if (open) cutOff(reader)
+  if (open) reader.cutOff()
   else reader.at = past
   return decodeString(open ? withoutTorn(raw) : raw, quote, reader.repairs)
 }
@@ -51,10 +51,9 @@ function readTriple(reader: TextReader, quote: string): string | undefined {
   const three = quote.repeat(3)
   if ((quote !== '"' && quote !== "'") || !text.startsWith(three, at)) return undefined
   const end = text.indexOf(three, at + 3)
-  spendSteps(reader.budget, (end < 0 ? text.length : end) - at)
+  reader.spend((end < 0 ? text.length : end) - at)
   if (end < 0) return undefined
-  reader.repairs.add('fixed quotes')
-  reader.guessed = true
+  reader.guess('fixed quotes')
   if (text[at + 3] === quote || text[end + 3] === quote) reader.uncertain = true
   reader.at = end + 3
   return decodeString(text.slice(at + 3, end), quote, new Set())
@@ -88,8 +87,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): StringEnd
     else if (ends.includes(sign)) {
       if (!(paired && sign === '”') && closes(reader, index, role)) {
         if (inner > 0) {
-          reader.repairs.add('escaped quotes')
-          reader.guessed = true
+          reader.guess('escaped quotes')
           if (inner % 2 === 1) reader.uncertain = true
         }
         return { end: index, past: index + 1 }
@@ -97,8 +95,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): StringEnd
       rescue ??= forgotten(reader, at, index, role, inner === 0)
       // If no other quote came before, the string almost certainly ends here: `{"a": "x, "b": "y"}`.
       if (inner === 0 && rescue?.certain) {
-        reader.repairs.add('fixed quotes')
-        reader.guessed = true
+        reader.guess('fixed quotes')
         return rescue
       }
       // A key after an odd number of quotes is a member that follows the string.
@@ -135,16 +132,17 @@ const lookBack = 160
 
 /** The end of an unclosed string before the next quoted key or value: `{"a": "x, "b": 1}`, `{a: "x, b: "y"}`. */
 function forgotten(
-  { text, budget }: TextReader,
+  reader: TextReader,
   from: number,
   at: number,
   role: StringRole,
   isFirst: boolean,
 ): StringEnd | undefined {
   if (role !== 'member') return undefined
+  const { text } = reader
   const isKey = isQuotedKey(text, at)
   if (!isKey && !isFirst) return undefined
-  spendSteps(budget, 32)
+  reader.spend(32)
   const begin = Math.max(from + 1, at - lookBack)
   const before = text.slice(begin, at)
   if (!isKey) {
@@ -167,9 +165,8 @@ function beginsMember(text: string, at: number): boolean {
 function takeRescue(reader: TextReader, rescue: StringEnd | undefined): StringEnd | undefined {
   if (!rescue || reader.rescues === 0) return undefined
   reader.rescues--
-  spendSteps(reader.budget, reader.text.length - reader.at)
-  reader.repairs.add('fixed quotes')
-  reader.guessed = true
+  reader.spend(reader.text.length - reader.at)
+  reader.guess('fixed quotes')
   if (rescue.uncertain) reader.uncertain = true
   return rescue
 }
@@ -178,9 +175,8 @@ function takeRescue(reader: TextReader, rescue: StringEnd | undefined): StringEn
 function lostAtTheEnd(reader: TextReader, role: StringRole): StringEnd {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open
-  reader.complete = false
   reader.lacks = 'more'
-  spendSteps(reader.budget, text.length - reader.at)
+  reader.spend(text.length - reader.at)
   let end = text.length
   if (open.length === 0) return { end, past: end, open: true }
   for (const opener of open) {
@@ -240,7 +236,7 @@ export type StringRole = 'key' | 'member' | 'item'
 function closes(reader: TextReader, at: number, role: StringRole): boolean {
   const { text } = reader
   const next = pastSpaces(text, at + 1)
-  spendSteps(reader.budget, next - at)
+  reader.spend(next - at)
   const sign = signAt(text, next)
   if (sign === '' || endsAnswer(text, next) || isCommentStart(text, at, next)) return true
   if (role === 'key') return endsKey(text, next, sign)
@@ -264,7 +260,7 @@ function endsMember(reader: TextReader, at: number, next: number, sign: string):
   const { text } = reader
   if (sign === ',' || sign === ';') {
     const after = pastGap(text, next + 1)
-    spendSteps(reader.budget, after - next + 8)
+    reader.spend(after - next + 8)
     const follower = signAt(text, after)
     if (follower === '' || '},{['.includes(follower) || endsAnswer(text, after)) return true
     if (isQuoteSign(follower)) return mayBeKey(reader, after)
@@ -276,7 +272,7 @@ function endsMember(reader: TextReader, at: number, next: number, sign: string):
 
 /** Whether the quoted string here may be a key: a colon, equals sign or brace follows, or its end is not found. */
 function mayBeKey(reader: TextReader, at: number): boolean {
-  spendSteps(reader.budget, 16)
+  reader.spend(16)
   const after = signAfterQuoted(reader.text, at)
   // A key and its value without a colon between them, or text between unescaped quotes.
   if (after !== undefined && isQuoteSign(after)) reader.uncertain = true
@@ -287,7 +283,7 @@ const plainItem =
   /(?:[-+.]{0,2}(?:\d|$)|(?:true|false|null)(?:[^\S\n]{0,64}\n|")|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
 
 function endsItem(reader: TextReader, at: number, next: number, sign: string): boolean {
-  const { text, budget } = reader
+  const { text } = reader
   // If two quotes are adjacent at the end of an item, the first one is part of the text.
   if (isQuoteSign(sign) && next === at + 1) {
     if (isValueEnd(signAt(text, pastSpaces(text, next + 1)))) return false
@@ -296,7 +292,7 @@ function endsItem(reader: TextReader, at: number, next: number, sign: string): b
   if (isQuoteSign(sign)) return true
   if (sign !== ',' && sign !== ';') return (sign === '{' || sign === '[') && next > at + 1
   const after = pastGap(text, next + 1)
-  spendSteps(budget, after - next + 8)
+  reader.spend(after - next + 8)
   const follower = signAt(text, after)
   if (follower === '' || ',]}){[(…'.includes(follower) || isQuoteSign(follower) || endsAnswer(text, after)) return true
   plainItem.lastIndex = after
@@ -307,10 +303,11 @@ const isCommentStart = (text: string, at: number, next: number): boolean =>
   text.startsWith('//', next) || text.startsWith('/*', next) || (text[next] === '#' && next > at + 1)
 
 /** Whether brackets are part of a string, because another quote, which does not open a key, follows them. */
-function isInsideText({ text, budget }: TextReader, quote: number, at: number): boolean {
+function isInsideText(reader: TextReader, quote: number, at: number): boolean {
+  const { text } = reader
   let next = at
   while (next < text.length && ' }])'.includes(text.charAt(next))) next++
-  spendSteps(budget, next - at)
+  reader.spend(next - at)
   return text[next] === text[quote] && !isQuotedKey(text, next)
 }
 

@@ -1,13 +1,12 @@
-import { setOwnMember } from '../constrain/schema.ts'
-import { atEnd, cutOff, enter, noteUnclosed, noValue, type Opener, spendSteps, type TextReader } from './reader.ts'
+import { noValue, type Opener, type TextReader } from './reader.ts'
 import { readNumber, readWord } from './scalars.ts'
-import { endsAnswer, isProseLine, isQuotedKey, isQuoteSign, isValueEnd, pastSpaces, signAt, skipGap } from './scan.ts'
+import { endsAnswer, isProseLine, isQuotedKey, isQuoteSign, isValueEnd, pastSpaces, signAt } from './scan.ts'
 import { readQuoted, type StringRole } from './strings.ts'
 
 /** Reads the value at this position; `undefined` if the text was cut off before it. */
 export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>): unknown {
   const { text } = reader
-  const sign = signAt(text, reader.at)
+  const sign = reader.sign
   if (sign === '{') return readObject(reader)
   if (sign === '[' || sign === '(') return readArray(reader)
   if (isQuoteSign(sign)) return readQuoted(reader, role)
@@ -23,7 +22,7 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
   if (head !== '') return readCall(reader, head)
   if (/^[-+.]$/.test(text.slice(reader.at, reader.at + 2))) {
     reader.at++
-    if (atEnd(reader)) cutOff(reader)
+    if (reader.isAtEnd) reader.cutOff()
     return undefined
   }
   return readWord(reader)
@@ -31,8 +30,7 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
 
 function readCall(reader: TextReader, head: string): unknown {
   reader.at += head.length - 1
-  reader.repairs.add('replaced a call with its argument')
-  reader.damaged = true
+  reader.damage('replaced a call with its argument')
   const args = readArray(reader)
   // Text that begins like a call, whose opening quote is missing: `print(x) twice"`.
   if (!isValueEnd(signAt(reader.text, pastSpaces(reader.text, reader.at)))) reader.uncertain = true
@@ -42,15 +40,14 @@ function readCall(reader: TextReader, head: string): unknown {
 function readArray(reader: TextReader): unknown[] {
   const items: unknown[] = []
   const { text, open, repairs } = reader
-  if (signAt(text, reader.at) === '(') repairs.add('fixed brackets')
-  enter(reader, '[')
+  if (reader.sign === '(') repairs.add('fixed brackets')
+  reader.enter('[')
   readElements(reader, '[', {
     isEmpty: () => items.length === 0,
     isOver() {
       // If the next member of the surrounding object starts here, this list lacks its closing bracket.
       if (!open.includes('{') || !isQuotedKey(text, reader.at)) return false
-      repairs.add('fixed brackets')
-      reader.damaged = true
+      reader.damage('fixed brackets')
       return true
     },
     readNext() {
@@ -77,13 +74,13 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
   /** Whether a comma precedes this position. */
   let separated = true
   for (;;) {
-    skipGap(reader)
-    if (atEnd(reader) || endsAnswer(text, reader.at)) {
-      if (isEmpty()) cutOff(reader)
-      else noteUnclosed(reader, separated ? 'maybe-more' : 'brackets')
+    reader.skipGap()
+    if (reader.isAtEnd || endsAnswer(text, reader.at)) {
+      if (isEmpty()) reader.cutOff()
+      else reader.noteUnclosed(separated ? 'maybe-more' : 'brackets')
       break
     }
-    const sign = signAt(text, reader.at)
+    const sign = reader.sign
     if (sign === ',' || sign === ';') {
       if (separated || sign === ';') repairs.add('fixed commas')
       separated = true
@@ -91,8 +88,7 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
     } else if (sign === ']' || sign === ')' || sign === '}') {
       if (separated && !isEmpty()) repairs.add('fixed commas')
       if (sign !== closer) {
-        repairs.add('fixed brackets')
-        reader.damaged = true
+        reader.damage('fixed brackets')
       }
       // The other kind of bracket closes a surrounding container of that kind; if there is none, the bracket is a typo.
       if (sign !== otherCloser || !open.includes(otherOpener)) reader.at++
@@ -100,8 +96,7 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
     } else if (isOver(sign, separated)) break
     else {
       if (!separated) {
-        repairs.add('fixed commas')
-        reader.damaged = true
+        reader.damage('fixed commas')
       }
       if (!readNext()) break
       separated = false
@@ -125,26 +120,25 @@ function matchAt(pattern: RegExp, text: string, at: number): string {
 type Members = Record<string, unknown>
 
 function readObject(reader: TextReader): Members {
-  enter(reader, '{')
-  skipGap(reader)
-  if (signAt(reader.text, reader.at) === '{') return readDoubled(reader)
+  reader.enter('{')
+  reader.skipGap()
+  if (reader.sign === '{') return readDoubled(reader)
   return readMembers(reader, {})
 }
 
 /** Reads members up to and including the closing brace. */
 export function readMembers(reader: TextReader, members: Members): Members {
-  const { text, open, repairs } = reader
+  const { text, open } = reader
   readElements(reader, '{', {
     isEmpty: () => Object.keys(members).length === 0,
     isOver(sign, separated) {
       // If the next item of the surrounding list starts here, this object lacks its closing brace.
       const isNextItem = sign === '{' && separated && open.includes('[')
       if (isNextItem) {
-        repairs.add('fixed brackets')
-        reader.damaged = true
+        reader.damage('fixed brackets')
       }
       if (isNextItem || separated || !isProseLine(text, reader.at)) return isNextItem
-      noteUnclosed(reader, 'brackets')
+      reader.noteUnclosed('brackets')
       return true
     },
     readNext: () => readMember(reader, members),
@@ -155,30 +149,30 @@ export function readMembers(reader: TextReader, members: Members): Members {
 /** Reads one member. Returns false if the text ends before its value. */
 function readMember(reader: TextReader, members: Members): boolean {
   const key = readKey(reader)
-  skipGap(reader)
-  if (!atEnd(reader)) skipKeyColon(reader)
-  if (atEnd(reader) || endsAnswer(reader.text, reader.at)) {
-    cutOff(reader)
+  reader.skipGap()
+  if (!reader.isAtEnd) skipKeyColon(reader)
+  if (reader.isAtEnd || endsAnswer(reader.text, reader.at)) {
+    reader.cutOff()
     return false
   }
-  const sign = signAt(reader.text, reader.at)
+  const sign = reader.sign
   let value: unknown = null
   if (',;}])'.includes(sign)) {
-    reader.repairs.add('used null for a missing value')
-    reader.damaged = true
+    reader.damage('used null for a missing value')
   } else value = readValue(reader, 'member')
   // As in JSON.parse, `__proto__` is an ordinary name.
-  if (value !== undefined) setOwnMember(members, key, value)
+  if (value !== undefined)
+    Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true })
   return true
 }
 
 function skipKeyColon(reader: TextReader): void {
   const from = reader.at
-  while (':=>'.includes(signAt(reader.text, reader.at)) && !atEnd(reader) && reader.at - from < 2) reader.at++
+  while (':=>'.includes(reader.sign) && !reader.isAtEnd && reader.at - from < 2) reader.at++
   if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('fixed colons')
   // What seems to be a key without a colon may also be text between unescaped quotes.
   if (reader.at === from) reader.uncertain = true
-  skipGap(reader)
+  reader.skipGap()
 }
 
 const bareKey = /[^\s:,;{}[\]"'`=：，｝][^:,;{}[\]"'`=\n：，｝]{0,127}/y
@@ -187,14 +181,14 @@ function readKey(reader: TextReader): string {
   const { text } = reader
   if (isQuoteSign(text.charAt(reader.at))) {
     const key = readQuoted(reader, 'key')
-    if (!reader.complete) reader.at = text.length
+    if (reader.lacks) reader.at = text.length
     return key
   }
   const found = matchAt(bareKey, text, reader.at)
   if (found === '') throw noValue
   reader.at += found.length
-  spendSteps(reader.budget, found.length)
-  if (atEnd(reader)) cutOff(reader)
+  reader.spend(found.length)
+  if (reader.isAtEnd) reader.cutOff()
   // `a": 1`: the opening quote is missing.
   if (isQuoteSign(text.charAt(reader.at))) reader.at++
   const key = found.trimEnd()
@@ -208,7 +202,7 @@ function readDoubled(reader: TextReader): Members {
   reader.repairs.add('fixed brackets')
   const members = readObject(reader)
   reader.open.pop()
-  skipGap(reader)
-  if (signAt(reader.text, reader.at) === '}') reader.at++
+  reader.skipGap()
+  if (reader.sign === '}') reader.at++
   return members
 }

@@ -24,32 +24,28 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
       if (streamed.text === '' && !isRetryable(error)) break
     }
     // Do not try again after streaming text: it cannot be taken back, and a second attempt would repeat it.
-    if (streamed.text !== '') {
-      run.note('The model stopped while summarizing the results; the raw results follow.', failure)
-      yield rawResults(conversation, true)
-      return { reason: 'stop' }
-    }
+    if (streamed.text !== '')
+      return yield* answerWithResults(
+        run,
+        conversation,
+        'The model stopped while summarizing the results',
+        failure,
+        true,
+      )
   }
-  run.note('The model could not summarize the results; the raw results follow.', failure)
-  yield rawResults(conversation, false)
-  return { reason: 'stop' }
+  return yield* answerWithResults(run, conversation, 'The model could not summarize the results', failure)
 }
 
-interface FinalText {
-  readonly rest: string
-  readonly reason: ChatOutcome['reason']
-}
-
-interface UnusableAnswer {
-  readonly problem: string
-  readonly answer: string
-}
+/** The part of the answer that has not been streamed yet, or what is wrong with the answer. */
+type FinalAnswer =
+  | { readonly rest: string; readonly reason: ChatOutcome['reason'] }
+  | { readonly problem: string; readonly answer: string }
 
 async function* attemptSummary(
   run: ChatRun,
   messages: readonly ChatMessage[],
   streamed: { text: string },
-): AsyncGenerator<ChatEvent, FinalText | UnusableAnswer> {
+): AsyncGenerator<ChatEvent, FinalAnswer> {
   const { stream = false, maxTokens } = run.request
   const constraint = { name: 'final_response', schema: finalSchema }
   const follow = stream ? createFollower() : thoughtsOnly
@@ -69,8 +65,7 @@ async function* attemptSummary(
   return read
 }
 
-/** The part of the answer that has not been streamed yet, or a description of what is wrong with the answer. */
-function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): FinalText | UnusableAnswer {
+function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): FinalAnswer {
   // If a content filter intervened, the answer is plain text, not JSON.
   if (reason === 'filtered') return { rest: streamed === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
@@ -117,11 +112,19 @@ function createFollower(): (delta: Delta) => readonly StreamEvent[] {
 /** Maximum size of each raw result, in bytes. */
 const maxOfEach = 8 * 1024
 
-/** The raw tool results, for when the model cannot summarize them (S5). */
-export function rawResults(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
+/** Answers with the raw tool results, for when the model cannot summarize them (S5). */
+export async function* answerWithResults(
+  run: ChatRun,
+  messages: readonly ChatMessage[],
+  problem: string,
+  error?: unknown,
+  hasBegun = false,
+): ChatLoop {
+  run.note(`${problem}; the raw results follow.`, error)
   const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${truncateText(text, maxOfEach)}`)
   const note = hasBegun
     ? '\n\n(The model stopped here. These are the raw results:)'
     : '(The model could not summarize the results. These are the raw results:)'
-  return { kind: 'text', text: [note, ...results].join('\n\n') }
+  yield { kind: 'text', text: [note, ...results].join('\n\n') }
+  return { reason: 'stop' }
 }

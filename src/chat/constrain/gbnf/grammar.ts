@@ -1,22 +1,36 @@
 import { unescapeStep, valueAt } from '../../../json/json-pointer.ts'
 import { isRecord } from '../../../lib/is-record.ts'
-import { CannotExpress, createWorkBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
-import { createFlatten } from '../flatten.ts'
-import { findCycles, resolve } from '../references.ts'
+import {
+  CannotExpress,
+  createWorkBudget,
+  memoizeByContent,
+  pointerStep,
+  stepsPerSchema,
+  type WorkBudget,
+} from '../conversion.ts'
+import { createFlatten, findCycles, isSameJson, mergeSchemas, resolve } from '../references.ts'
 import {
   type AnySchema,
+  allTypes,
+  commonTypes,
+  declarationKeywords,
+  declaredTypes,
+  hasOnly,
+  isOfType,
   type JsonSchemaObject,
   type JsonType,
+  jsonTypeOf,
   listedValues,
+  numberIn,
+  schemaEntries,
+  schemasIn,
   schemaTypes,
-  setOwnMember,
+  strings,
   undefinedType,
 } from '../schema.ts'
-import { arrayExpression, sequenceOf } from './arrays.ts'
-import { choiceExpression, literals } from './choices.ts'
+import { arrayExpression, objectExpression, sequenceOf } from './containers.ts'
 import { anyOf, character, type Expression, literal, maybe, sequence, stringOf } from './expression.ts'
 import { anyNumber, integerExpression, numberExpression } from './numbers.ts'
-import { objectExpression } from './objects.ts'
 import {
   type Conversion,
   type ConversionDepth,
@@ -60,7 +74,8 @@ export function toGrammar(
     if (subschema === false) return undefined
     const inner = { ...level, nesting: level.nesting + 1 }
     if (subschema === true) return anyValue(context)
-    if (typeof subschema.$ref === 'string' && isOnlyReference(subschema)) return referred(subschema.$ref, at, inner)
+    if (typeof subschema.$ref === 'string' && hasOnly(subschema, '$ref', ...declarationKeywords))
+      return referred(subschema.$ref, at, inner)
     const flat = flatten(subschema, at)
     return isRecord(flat) ? convertFlat(context, flat, at, inner) : convert(flat, at, inner)
   }
@@ -78,11 +93,6 @@ export function toGrammar(
     return references.get(key)
   }
 }
-
-const isOnlyReference = (schema: JsonSchemaObject): boolean =>
-  Object.keys(schema).every((name) =>
-    ['$ref', 'title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema'].includes(name),
-  )
 
 const convertFlat: Conversion = (context, schema, at, level) => {
   for (const keyword of inexpressibleKeywords) {
@@ -111,10 +121,142 @@ const byType: Readonly<Record<JsonType, Conversion>> = {
   null: () => literal('null'),
 }
 
-interface Grammar {
-  readonly gbnf: string
-  /** Keywords that must be checked after generation. Empty if the grammar enforces the whole schema. */
-  readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
+/** Any JSON value up to this depth. */
+function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Expression {
+  const { rules, limits } = context
+  const sign = rules.define('char', character)
+  const scalar = anyOf(
+    rules.define('string', stringOf(sign, 0, limits.string)),
+    rules.define('number', anyNumber),
+    ...['true', 'false', 'null'].map(literal),
+  ) as Expression
+  if (depth === 0) return rules.define('scalar', scalar)
+  const inner = anyValue(context, depth - 1)
+  const key = rules.define('name', stringOf(sign, 1, maxKeyCharacters))
+  const pair = rules.define('pair', sequence(key, literal(':'), maybe(literal(' ')), inner))
+  const listOf = (expression: Expression, max: number) =>
+    sequenceOf(rules, 'row', { parts: [], extra: { expression, max }, min: 0, max }) as Expression
+  return rules.define(
+    'any',
+    anyOf(
+      scalar,
+      sequence(literal('['), listOf(inner, limits.items), literal(']')),
+      sequence(literal('{'), listOf(pair, limits.members), literal('}')),
+    ) as Expression,
+  )
+}
+
+/** Maximum number of branches. Nested choices multiply this number. */
+const maxBranches = 256
+
+/** Converts `anyOf` or `oneOf`. Each branch is merged with the keywords next to the choice. */
+const choiceExpression: Conversion = (context, schema, at, level) => {
+  const keyword = schema.anyOf === undefined ? 'oneOf' : 'anyOf'
+  const { [keyword]: options, ...beside } = schema
+  const branches = schemasIn(options)
+  if (branches.length > maxBranches) throw new CannotExpress(at, keyword, 'has too many branches')
+  const isAlone = hasOnly(beside, ...declarationKeywords)
+  const whole = branches.map((branch, index) => {
+    const place = pointerStep(at, keyword, index)
+    return mergeSchemas(beside, flat(context, branch, place), place)
+  })
+  if (keyword === 'oneOf') refuseOverlaps(context, whole, at)
+  return anyOf(
+    ...branches.map((branch, index) =>
+      context.convert(isAlone ? branch : (whole[index] as AnySchema), pointerStep(at, keyword, index), level),
+    ),
+  )
+}
+
+/** Throws if branches of a `oneOf` may overlap, because a value must match exactly one of them. */
+function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[], at: string): void {
+  for (const [index, one] of branches.entries()) {
+    for (const [place, other] of branches.entries()) {
+      if (index === place || areDisjoint(context, one, other)) continue
+      throw new CannotExpress(at, 'oneOf', `has branches that may overlap (${index} and ${place})`)
+    }
+  }
+}
+
+/** Whether no value generated for one flat schema can match the other. False if that is uncertain. */
+function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySchema, depth = 0): boolean {
+  if (written === false || other === false) return true
+  if (written === true || other === true || depth > 4) return false
+  const values = listedValues(written)
+  if (values) {
+    const listed = listedValues(other)
+    context.budget.spend(values.length * (1 + (listed?.length ?? 0)))
+    const isListed = (value: unknown) => listed?.some((one) => isSameJson(one, value)) ?? true
+    return !values.some((value) => isListed(value) && meets(value, other))
+  }
+  const mine = schemaTypes(written)
+  const theirs = declaredTypes(other) ?? declaredTypes({ type: listedValues(other)?.map(jsonTypeOf) }) ?? allTypes
+  if (!mine) return false
+  const common = commonTypes(mine, theirs)
+  if (common.length === 0) return true
+  return common.every((type) => {
+    if (type === 'object') return objectsExclude(context, written, other, depth)
+    return (type === 'integer' || type === 'number') && numbersExclude(written, other)
+  })
+}
+
+function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean {
+  const below = (low: JsonSchemaObject, high: JsonSchemaObject): boolean => {
+    const top = numberIn(low.maximum) ?? numberIn(low.exclusiveMaximum)
+    const bottom = numberIn(high.minimum) ?? numberIn(high.exclusiveMinimum)
+    return top !== undefined && bottom !== undefined && top < bottom
+  }
+  return below(one, other) || below(other, one)
+}
+
+/** Whether no object matches both schemas: one requires a property that the other forbids or limits to other values. */
+function objectsExclude(context: GrammarContext, written: JsonSchemaObject, other: JsonSchemaObject, depth: number) {
+  const [mine, theirs] = [new Map(schemaEntries(written.properties)), new Map(schemaEntries(other.properties))]
+  const isClosed = !isOpenObject(written.additionalProperties) && written.patternProperties === undefined
+  const always = new Set(strings(written.required))
+  context.budget.spend(mine.size + theirs.size + always.size)
+  const neverWritten = (name: string) => isClosed && !mine.has(name) && !always.has(name)
+  if (written.properties !== undefined && strings(other.required).some(neverWritten)) return true
+  return [...always].some((name) => {
+    const value = theirs.get(name)
+    if (value === undefined) return other.additionalProperties === false && other.patternProperties === undefined
+    return areDisjoint(context, flat(context, mine.get(name) ?? true), flat(context, value), depth + 1)
+  })
+}
+
+const isOpenObject = (additional: unknown): boolean => additional === true || isRecord(additional)
+
+const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
+  isRecord(schema) ? context.flatten(schema, at) : schema
+
+/** Keywords that are not checked for listed values. */
+const uncheckable = ['pattern', 'format', 'properties', 'items', 'multipleOf', 'additionalProperties', 'required']
+
+/** The listed values that also match the other keywords; `undefined` if none of them does. */
+function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {
+  for (const keyword of uncheckable) {
+    if (keyword in schema && !(keyword === 'required' && values.every((value) => typeof value !== 'object'))) {
+      throw new CannotExpress(at, keyword, 'cannot be combined with enum or const')
+    }
+  }
+  return anyOf(...values.filter((value) => meets(value, schema)).map((value) => literal(JSON.stringify(value))))
+}
+
+/** Whether a value matches a schema's types and bounds. */
+function meets(value: unknown, schema: JsonSchemaObject): boolean {
+  const types = declaredTypes(schema)
+  if (types && !isOfType(value, types)) return false
+  const within = (size: number, low: string, high: string): boolean =>
+    size >= (numberIn(schema[low]) ?? Number.NEGATIVE_INFINITY) &&
+    size <= (numberIn(schema[high]) ?? Number.POSITIVE_INFINITY)
+  if (typeof value === 'string') return within([...value].length, 'minLength', 'maxLength')
+  if (typeof value !== 'number') return true
+  const { exclusiveMinimum, exclusiveMaximum } = schema
+  return (
+    within(value, 'minimum', 'maximum') &&
+    value > (numberIn(exclusiveMinimum) ?? Number.NEGATIVE_INFINITY) &&
+    value < (numberIn(exclusiveMaximum) ?? Number.POSITIVE_INFINITY)
+  )
 }
 
 /** Give up on a schema after dropping this many keywords. */
@@ -124,10 +266,11 @@ const maxDropped = 32
  * The strictest possible grammar, cached by content. Keywords that cannot be expressed are dropped, so that one unusual
  * tool does not prevent a grammar for all tools. Throws `CannotExpress` if dropping does not help.
  */
-export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => findBestGrammar(schema))
+export const bestGrammar = memoizeByContent((schema: AnySchema) => findBestGrammar(schema))
 
 /** The same without the cache. */
-export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createWorkBudget()): Grammar {
+export function findBestGrammar(schema: AnySchema, budget: WorkBudget = createWorkBudget()) {
+  /** Keywords that must be checked after generation. Empty if the grammar enforces the whole schema. */
   const dropped: { at: string; keyword: string }[] = []
   let looser = schema
   for (;;) {
@@ -157,32 +300,6 @@ function withoutKeyword(schema: AnySchema, at: string, keyword: string): AnySche
 /** A copy with another value at this position. It shares everything else with the original. */
 function replaceAt(place: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
   if (name === undefined) return value
-  const copy = Array.isArray(place) ? [...place] : { ...(place as object) }
-  setOwnMember(copy, name, replaceAt((place as JsonSchemaObject)[name], rest, value))
-  return copy
-}
-
-/** Any JSON value up to this depth. */
-function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Expression {
-  const { rules, limits } = context
-  const sign = rules.define('char', character)
-  const scalar = anyOf(
-    rules.define('string', stringOf(sign, 0, limits.string)),
-    rules.define('number', anyNumber),
-    ...['true', 'false', 'null'].map(literal),
-  ) as Expression
-  if (depth === 0) return rules.define('scalar', scalar)
-  const inner = anyValue(context, depth - 1)
-  const key = rules.define('name', stringOf(sign, 1, maxKeyCharacters))
-  const pair = rules.define('pair', sequence(key, literal(':'), maybe(literal(' ')), inner))
-  const listOf = (expression: Expression, max: number) =>
-    sequenceOf(rules, 'row', { parts: [], extra: { expression, max }, min: 0, max }) as Expression
-  return rules.define(
-    'any',
-    anyOf(
-      scalar,
-      sequence(literal('['), listOf(inner, limits.items), literal(']')),
-      sequence(literal('{'), listOf(pair, limits.members), literal('}')),
-    ) as Expression,
-  )
+  const inner = replaceAt((place as JsonSchemaObject)[name], rest, value)
+  return Array.isArray(place) ? place.with(Number(name), inner) : { ...(place as object), [name]: inner }
 }

@@ -1,5 +1,5 @@
 import { CannotExpress, type WorkBudget } from '../conversion.ts'
-import type { Flatten } from '../flatten.ts'
+import type { Flatten } from '../references.ts'
 import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import type { CodePointRange, Expression } from './expression.ts'
 
@@ -149,18 +149,18 @@ export type Conversion = (
 ) => Expression | undefined
 
 /** Default bounds for schemas that set none. They stop a model that would never end a value. */
-export interface GrammarLimits {
-  readonly string: number
-  readonly items: number
+export const defaultGrammarLimits = {
+  string: 4096,
+  items: 64,
   /** Maximum number of members that the schema does not name. */
-  readonly members: number
+  members: 16,
   /** Maximum nesting of values without a schema. */
-  readonly freeDepth: number
+  freeDepth: 3,
   /** Maximum nesting of schemas that refer to themselves. */
-  readonly recursion: number
+  recursion: 4,
 }
 
-export const defaultGrammarLimits: GrammarLimits = { string: 4096, items: 64, members: 16, freeDepth: 3, recursion: 4 }
+export type GrammarLimits = Readonly<typeof defaultGrammarLimits>
 
 /** Limits for bounds that the schema sets. A grammar that allows less than the schema is still correct. */
 export const maxStringCharacters = 65_536

@@ -1,10 +1,10 @@
 import { isRecord } from '../../../lib/is-record.ts'
 import { CannotExpress, createWorkBudget, pointerStep, type WorkBudget } from '../conversion.ts'
-import { createFlatten, type Flatten, mergeSchemas } from '../flatten.ts'
-import { findCycles, resolve } from '../references.ts'
+import { createFlatten, type Flatten, findCycles, mergeSchemas, resolve } from '../references.ts'
 import {
   type AnySchema,
   declaredTypes,
+  hasOnly,
   isOfType,
   isSchema,
   type JsonSchemaObject,
@@ -13,34 +13,21 @@ import {
   schemaEntries,
   schemasIn,
   schemaTypes,
-  setOwnMember,
   strings,
   undefinedType,
 } from '../schema.ts'
-
-export interface StrictSchema {
-  readonly schema: JsonSchemaObject
-  /** Keywords that were moved into descriptions or dropped. */
-  readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
-  /** Removes the nulls that stand for omitted members. */
-  restore(value: unknown): unknown
-}
 
 /**
  * Converts a schema to strict mode: objects are closed, all members are required, optional ones become nullable,
  * `oneOf` becomes `anyOf`, and unsupported keywords move into descriptions. Throws `CannotExpress` for maps, tuples and
  * untyped values, whose meaning would change.
  */
-export function strictify(
-  root: JsonSchemaObject,
-  limits: StrictLimits = openaiLimits,
-  budget: WorkBudget = createWorkBudget(),
-): StrictSchema {
-  const converter = new StrictConverter(root, limits, budget)
+export function strictify(root: JsonSchemaObject, budget: WorkBudget = createWorkBudget()) {
+  const converter = new StrictConverter(root, budget)
   const schema = converter.convert(root, '', 0)
   if (schema.type !== 'object') refuseStrict('', 'the schema', 'is not an object')
   const { definitions, dropped, optional } = converter
-  const whole = Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
+  const whole: JsonSchemaObject = definitions.size > 0 ? { ...schema, $defs: Object.fromEntries(definitions) } : schema
   optional.set(whole, optional.get(schema) ?? new Set())
   return { schema: whole, dropped, restore: restorer(whole, optional) }
 }
@@ -50,25 +37,27 @@ function refuseStrict(at: string, keyword: string, why: string): never {
 }
 
 class StrictConverter {
-  readonly dropped: { at: string; keyword: string }[] = []
-  readonly definitions = {}
+  /** Keywords that were moved into descriptions or dropped. */
+  readonly dropped: { readonly at: string; readonly keyword: string }[] = []
+  readonly definitions = new Map<string, JsonSchemaObject>()
   /** The members of converted objects that were optional and are nullable now. */
   readonly optional = new WeakMap<object, ReadonlySet<string>>()
   readonly #root: JsonSchemaObject
   readonly #names = new Map<string, string>()
   readonly #flatten: Flatten
   readonly #cycles: ReadonlySet<string>
-  readonly #meter: StrictMeter
+  readonly #used = { schemas: 0, properties: 0, values: 0, characters: 0 }
 
-  constructor(root: JsonSchemaObject, limits: StrictLimits, budget: WorkBudget) {
+  constructor(root: JsonSchemaObject, budget: WorkBudget) {
     this.#root = root
     this.#flatten = createFlatten(root, budget)
     this.#cycles = findCycles(root, budget)
-    this.#meter = new StrictMeter(limits)
   }
 
   convert(subschema: AnySchema, at: string, depth: number): JsonSchemaObject {
-    this.#meter.schema(at, depth)
+    // Limit the path length as well, because nested choices add no levels.
+    if (depth > maxLevels || at.length > maxPlace) refuseStrict('', 'the schema', 'nests too deeply')
+    this.#count('schemas', 1)
     if (!isRecord(subschema)) return refuseStrict(at, 'the schema', 'has no constraints')
     if (typeof subschema.$ref === 'string' && (this.#cycles.has(subschema.$ref) || isBare(subschema)))
       return this.#referred(subschema, at)
@@ -83,6 +72,13 @@ class StrictConverter {
     return values ? this.#values(values, flat) : this.#typed(flat, at, depth)
   }
 
+  /** Throws when a limit is exceeded. */
+  #count(what: keyof typeof strictLimits, amount: number): void {
+    const { max, problem } = strictLimits[what]
+    this.#used[what] += amount
+    if (this.#used[what] > max) refuseStrict('', 'the schema', problem)
+  }
+
   #referred(subschema: JsonSchemaObject, at: string): JsonSchemaObject {
     if (!isBare(subschema)) refuseStrict(at, '$ref', 'is recursive and combined with other keywords')
     const reference = subschema.$ref as string
@@ -93,7 +89,7 @@ class StrictConverter {
       this.#names.set(reference, name)
       // The depth count restarts in a definition, because definitions move to the root.
       const target = resolve(this.#root, reference, at)
-      setOwnMember(this.definitions, name, this.convert(target, reference.slice(1), 1))
+      this.definitions.set(name, this.convert(target, reference.slice(1), 1))
     }
     return { $ref: `#/$defs/${name}` }
   }
@@ -120,7 +116,8 @@ class StrictConverter {
   }
 
   #values(list: readonly unknown[], schema: JsonSchemaObject): JsonSchemaObject {
-    this.#meter.values(list)
+    this.#count('values', list.length)
+    for (const value of list) this.#count('characters', JSON.stringify(value).length)
     const types = [...new Set(list.map(jsonTypeOf))]
     return { type: types.length === 1 ? types[0] : types, enum: list, ...strictDescription(schema, {}) }
   }
@@ -154,25 +151,30 @@ class StrictConverter {
     const missing = [...required].find((name) => !members.some(([known]) => known === name))
     if (missing !== undefined)
       refuseStrict(at, 'required', `requires ${JSON.stringify(missing)}, which is not in properties`)
-    const properties = {}
     const added = new Set<string>()
-    for (const [name, member] of members) {
-      this.#meter.property(name)
+    const converted = members.map(([name, member]) => {
+      this.#count('properties', 1)
+      this.#count('characters', name.length)
       const inner = this.convert(member, pointerStep(at, 'properties', name), depth + 1)
       const made = required.has(name) ? inner : nullable(inner)
       if (made !== inner) added.add(name)
-      setOwnMember(properties, name, made)
+      return [name, made]
+    })
+    const properties: object = Object.fromEntries(converted)
+    const made = {
+      type: 'object',
+      properties,
+      required: Object.keys(properties),
+      additionalProperties: false,
+      ...words,
     }
-    const names = members.map(([name]) => name)
-    const made = { type: 'object', properties, required: names, additionalProperties: false, ...words }
     this.optional.set(made, added)
     return made
   }
 }
 
 /** Whether a schema with a `$ref` has no other constraints. */
-const isBare = (schema: JsonSchemaObject): boolean =>
-  Object.keys(schema).every((name) => ['$ref', 'title', 'description', 'default', 'examples'].includes(name))
+const isBare = (schema: JsonSchemaObject): boolean => hasOnly(schema, '$ref')
 
 const ofNumbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']
 
@@ -214,55 +216,15 @@ function strictDescription({ description }: JsonSchemaObject, moved: JsonSchemaO
   return words.length === 0 ? {} : { description: words.join(' ') }
 }
 
-interface StrictLimits {
-  readonly properties: number
-  readonly levels: number
-  readonly enumValues: number
-  /** The total length of all names and values. */
-  readonly characters: number
+/** OpenAI's documented limits, and one for the work. */
+const strictLimits = {
+  schemas: { max: 20_000, problem: 'is too large' },
+  properties: { max: 5_000, problem: 'has too many properties' },
+  values: { max: 1_000, problem: 'lists too many values' },
+  characters: { max: 120_000, problem: 'has names and values that are too long in total' },
 }
-
-/** OpenAI's documented limits. */
-const openaiLimits: StrictLimits = { properties: 5_000, levels: 10, enumValues: 1_000, characters: 120_000 }
-
-const maxStrictSchemas = 20_000
+const maxLevels = 10
 const maxPlace = 4_096
-
-/** Counts what a strict schema uses; throws when a limit is exceeded. */
-class StrictMeter {
-  readonly #limits: StrictLimits
-  #schemas = 0
-  #properties = 0
-  #values = 0
-  #characters = 0
-
-  constructor(limits: StrictLimits) {
-    this.#limits = limits
-  }
-
-  schema(at: string, depth: number): void {
-    // Limit the path length as well, because nested choices add no levels.
-    if (depth > this.#limits.levels || at.length > maxPlace) refuseStrict('', 'the schema', 'nests too deeply')
-    if (++this.#schemas > maxStrictSchemas) refuseStrict('', 'the schema', 'is too large')
-  }
-
-  property(name: string): void {
-    if (++this.#properties > this.#limits.properties) refuseStrict('', 'the schema', 'has too many properties')
-    this.#count(name)
-  }
-
-  values(list: readonly unknown[]): void {
-    this.#values += list.length
-    if (this.#values > this.#limits.enumValues) refuseStrict('', 'the schema', 'lists too many values')
-    for (const value of list) this.#count(JSON.stringify(value))
-  }
-
-  #count(text: string): void {
-    this.#characters += text.length
-    if (this.#characters > this.#limits.characters)
-      refuseStrict('', 'the schema', 'has names and values that are too long in total')
-  }
-}
 
 function takesNull(schema: JsonSchemaObject): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(null)
@@ -324,13 +286,12 @@ function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<str
       return isRecord(schema.items) ? value.map((item) => restore(schema.items as JsonSchemaObject, item)) : value
     if (!isRecord(value) || !isRecord(schema.properties)) return value
     const members = new Map(schemaEntries(schema.properties))
-    const restored = {}
-    for (const [name, inner] of Object.entries(value)) {
-      if (inner === null && added.get(schema)?.has(name)) continue
+    const kept = Object.entries(value).filter(([name, inner]) => inner !== null || !added.get(schema)?.has(name))
+    const restoreMember = ([name, inner]: readonly [string, unknown]) => {
       const member = members.get(name)
-      setOwnMember(restored, name, isRecord(member) ? restore(member, inner) : inner)
+      return [name, isRecord(member) ? restore(member, inner) : inner]
     }
-    return restored
+    return Object.fromEntries(kept.map(restoreMember))
   }
 
   return (value: unknown): unknown => restore(root, value)

@@ -177,18 +177,12 @@ interface GenerateRequest {
   emit(delta: { readonly content: string } | { readonly reasoning_content: string }): void
 }
 
-interface GenerateResult {
-  readonly isCut: boolean
-  readonly prompt_tokens: number
-  readonly completion_tokens: number
-}
-
 /** Minimum number of tokens that must be available for the answer. */
 const minAnswerTokens = 64
 /** The prompt is evaluated in slices of this many tokens, so that evaluation can be cancelled between slices. */
 const promptSlice = 128
 
-async function generateAnswer(loaded: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
+async function generateAnswer(loaded: LoadedModel, request: GenerateRequest) {
   const { sequence, context } = loaded
   const { signal } = request
   const prompt = promptFor(loaded, request)
@@ -207,8 +201,6 @@ async function generateAnswer(loaded: LoadedModel, request: GenerateRequest): Pr
     : generateConstrained(loaded, request, request.gbnf, prompt.slice(sequence.nextTokenIndex), maxTokens))
   return { ...written, prompt_tokens: prompt.length }
 }
-
-type WrittenAnswer = Omit<GenerateResult, 'prompt_tokens'>
 
 function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateRequest): readonly TokenId[] {
   const { contextText, prefixTriggers, noPrefixTrigger } = wrapper.generateContextState({ chatHistory: history })
@@ -229,7 +221,7 @@ async function generateConstrained(
   gbnf: string,
   prompt: readonly TokenId[],
   maxTokens: number,
-): Promise<WrittenAnswer> {
+) {
   const grammar = await llama.createGrammar({ grammar: gbnf })
   const grammarEvaluationState = new library.LlamaGrammarEvaluationState({ model, grammar })
   const generated: TokenId[] = []
@@ -254,7 +246,7 @@ async function generateFreely(
   { library, sequence, wrapper }: LoadedModel,
   { history, sampling, signal, emit }: GenerateRequest,
   maxTokens: number,
-): Promise<WrittenAnswer> {
+) {
   const chat = new library.LlamaChat({ contextSequence: sequence, chatWrapper: wrapper })
   const before = sequence.tokenMeter.usedOutputTokens
   try {

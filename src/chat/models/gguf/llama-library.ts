@@ -1,31 +1,22 @@
-/** The part of `node-llama-cpp` that we use. The package is optional, so its types are not available. */
+/**
+ * The part of `node-llama-cpp` that we use. The package is optional, so its types are not available, and options that we
+ * only pass on are not described again.
+ */
 export interface LlamaLibrary {
-  getLlama(options: {
-    readonly gpu: false
-    readonly build: 'never'
-    readonly skipDownload: true
-    readonly maxThreads: number
-    readonly progressLogs: false
-    readonly logLevel: 'error'
-    logger(level: string, message: string): void
-  }): Promise<Llama>
-  resolveChatWrapper(
-    model: LlamaModel,
-    options: { readonly type?: 'general'; readonly warningLogs: false },
-  ): ChatWrapper
+  getLlama(
+    options: { logger(level: string, message: string): void } & Readonly<Record<string, unknown>>,
+  ): Promise<Llama>
+  resolveChatWrapper(model: LlamaModel, options: object): ChatWrapper
   readonly LlamaGrammarEvaluationState: new (options: {
     readonly model: LlamaModel
     readonly grammar: object
   }) => object
-  readonly LlamaChat: new (options: {
-    readonly contextSequence: TokenSequence
-    readonly chatWrapper: ChatWrapper
-  }) => LlamaChat
+  readonly LlamaChat: new (options: object) => LlamaChat
   readonly InsufficientMemoryError: new () => Error
 }
 
 export interface Llama {
-  loadModel(options: { readonly modelPath: string; readonly loadSignal: AbortSignal }): Promise<LlamaModel>
+  loadModel(options: object): Promise<LlamaModel>
   createGrammar(options: { readonly grammar: string }): Promise<object>
 }
 
@@ -37,15 +28,9 @@ export interface LlamaModel {
   readonly trainContextSize: number
   readonly fileInfo: { readonly metadata: { readonly tokenizer?: { readonly chat_template?: string } } }
   readonly fileInsights: {
-    estimateContextResourceRequirements(options: { readonly contextSize: number; readonly modelGpuLayers: 0 }): {
-      readonly cpuRam: number
-    }
+    estimateContextResourceRequirements(options: object): { readonly cpuRam: number }
   }
-  createContext(options: {
-    readonly contextSize: number
-    readonly threads: number
-    readonly createSignal: AbortSignal
-  }): Promise<LlamaContext>
+  createContext(options: object): Promise<LlamaContext>
   detokenize(tokens: readonly TokenId[], specialTokens: boolean, lastTokens: readonly TokenId[]): string
   /** Disposes of the model and its contexts. */
   dispose(): Promise<void>
@@ -106,13 +91,10 @@ export interface LlamaChat {
   generateResponse(
     history: readonly HistoryItem[],
     options: SamplingOptions & {
-      readonly maxTokens: number
-      readonly signal: AbortSignal
-      readonly contextShift: { readonly size: number }
       onResponseChunk(chunk: { readonly segmentType: 'thought' | 'comment' | undefined; readonly text: string }): void
-    },
+    } & Readonly<Record<string, unknown>>,
   ): Promise<{ readonly metadata: { readonly stopReason: string } }>
-  dispose(options: { readonly disposeSequence: false }): void
+  dispose(options: object): void
 }
 
 export const importLibrary = async (): Promise<LlamaLibrary> => {

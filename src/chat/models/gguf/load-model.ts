@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises'
 import { availableMemory } from 'node:process'
 import { setImmediate as nextMoment } from 'node:timers/promises'
 import type { Clock } from '../../../core/clock.ts'
+import { settles } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { createLazy, memoizeByObject } from '../../../lib/memoize.ts'
@@ -153,19 +154,13 @@ async function startLlama(library: LlamaLibrary) {
   return { llama, listeners }
 }
 
-/** A large resource that is in memory only while needed. */
-interface LoadedResource<Kept> extends AsyncDisposable {
-  /**
-   * Runs work with the resource, which is loaded first if necessary. Only one piece of work runs at a time. Work that
-   * is still running long after its signal has aborted is abandoned, together with the resource.
-   */
-  use<Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made>
-}
-
 /** How long work may continue after its signal has aborted. A prompt slice can take seconds on a slow machine. */
 const stuckAfterMs = 15_000
 
-/** Keeps the resource loaded until it has been idle for `idleMs`; 0 means forever. A failed load is retried. */
+/**
+ * Keeps a large resource loaded until it has been idle for `idleMs`; 0 means forever. A failed load is retried. Work that
+ * is still running long after its signal has aborted is abandoned, together with the resource.
+ */
 export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
   load(): Promise<Kept>
   readonly idleMs: number
@@ -173,7 +168,7 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
   stuck(): void
   unloaded(): void
   readonly clock: Clock
-}): LoadedResource<Kept> {
+}) {
   const { load, idleMs, stuck, unloaded, clock } = options
   let kept: Kept | undefined
   let timer: Disposable | undefined
@@ -187,11 +182,9 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
   }
 
   const drop = async (): Promise<void> => {
-    const dropped = kept
+    const disposal = kept?.dispose()
     kept = undefined
-    const { promise, resolve } = Promise.withResolvers<void>()
-    using _timer = clock.after(stuckAfterMs, resolve)
-    await Promise.race([dropped?.dispose(), promise])
+    if (disposal && (await settles(disposal, stuckAfterMs, clock))) await disposal
   }
 
   const orAbandon = async <Made>(work: Promise<Made>, signal: AbortSignal): Promise<Made> => {
@@ -216,25 +209,19 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
     }
   }
 
-  const rest = (): void => {
-    if (idleMs === 0) return
-    timer = clock.after(idleMs, () => {
-      void inOrder(drop).then(unloaded)
-    })
-  }
-
   return {
-    use: (work, signal) =>
+    /** Runs work with the resource, which is loaded first if necessary. Only one piece of work runs at a time. */
+    use: <Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made> =>
       inOrder(async () => {
         timer?.[Symbol.dispose]()
         kept ??= await load()
         try {
           return await orAbandon(work(kept), signal)
         } finally {
-          rest()
+          if (idleMs > 0) timer = clock.after(idleMs, () => void inOrder(drop).then(unloaded))
         }
       }),
-    [Symbol.asyncDispose]: () =>
+    [Symbol.asyncDispose]: (): Promise<void> =>
       inOrder(async () => {
         timer?.[Symbol.dispose]()
         await drop()

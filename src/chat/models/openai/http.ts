@@ -32,8 +32,6 @@ export async function postCompletion(
   // Ignore errors that occur after the consumer has stopped reading.
   body.on('error', () => {})
   const header = (name: string): string | undefined => [headers[name]].flat()[0]
-  let isOver = false
-  let isFinished = false
   return {
     status: statusCode,
     /** The media type, without parameters. */
@@ -41,17 +39,12 @@ export async function postCompletion(
     header,
     /** The body. Reading it fails once the request's signal aborts. */
     chunks: body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
-    /** Marks the answer as finished: only its usage and its end are still expected. */
-    finish: () => {
-      isFinished = true
-    },
-    isFinished: () => isFinished,
-    /** Marks the answer as complete: only the end of the body is still expected. */
-    over: () => {
-      isOver = true
-    },
+    /** Whether the answer is finished: only its usage and its end are still expected. */
+    isFinished: false,
+    /** Whether the answer is complete: only the end of the body is still expected. */
+    isOver: false,
     [Symbol.dispose]() {
-      if (!isOver) return void body.destroy()
+      if (!this.isOver) return void body.destroy()
       const limits = { limit: Number.MAX_SAFE_INTEGER, signal: AbortSignal.timeout(endTimeoutMs) }
       body.dump(limits).catch(() => {})
     },
@@ -125,9 +118,12 @@ export async function* responseObjects(
     if (form !== 'events') parts.push(chunk)
     else {
       for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {
-        if (data === '[DONE]') return answer.over()
+        if (data === '[DONE]') {
+          answer.isOver = true
+          return
+        }
         const object = parseCompletion(server, data)
-        if (isFinished(object)) answer.finish()
+        answer.isFinished ||= isFinished(object)
         yield object
       }
     }
@@ -136,12 +132,12 @@ export async function* responseObjects(
     for (const data of events.end()) {
       if (data === '[DONE]') return
       // A finished answer may break off in the middle of its last event.
-      const object = answer.isFinished() ? parseJson(data) : parseCompletion(server, data)
-      if (isFinished(object)) answer.finish()
+      const object = answer.isFinished ? parseJson(data) : parseCompletion(server, data)
+      answer.isFinished ||= isFinished(object)
       yield object
     }
     // Neither a finish reason nor [DONE]: use the answer as far as it came, but not as a complete one.
-    if (!answer.isFinished()) yield interruption
+    if (!answer.isFinished) yield interruption
     return
   }
   const text = Buffer.concat(parts).toString('utf8')

@@ -119,7 +119,7 @@ export class OpenAIModel implements Model {
       begun = true
       if (answer.status !== 200) return await refusalResponse(answer, this.#secrets, clock.now())
       const chunks = withStallTimeout(answer.chunks, clock, chunkMs, stalled, () => {
-        return answer.isFinished() && !signal.aborted
+        return answer.isFinished && !signal.aborted
       })
       const objects = responseObjects(this.#server, answer, chunks)
       yield* deltasOf(this.#checked(answer, objects, attempts), attempts.plan)
