@@ -110,11 +110,8 @@ function sliceText(text: string, start: number, most: number) {
   return { text: text.slice(from, end), total_chars: text.length, next_start: end < text.length ? end : undefined }
 }
 
-function boundary(text: string, at: number): number {
-  const isTrail = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff
-  const isLead = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
-  return at > 0 && at < text.length && isTrail(text.charCodeAt(at)) && isLead(text.charCodeAt(at - 1)) ? at - 1 : at
-}
+/** The position, or the one before it inside a surrogate pair. */
+const boundary = (text: string, at: number): number => ((text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at)
 
 type Form = 'html' | 'text' | 'image' | 'other'
 
