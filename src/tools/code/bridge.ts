@@ -8,7 +8,7 @@ import { FairSemaphore } from '../../core/limits/fair-semaphore.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { runNestedCall } from '../meta/nested-call.ts'
-import { createCallLog, type InnerCall } from './answer.ts'
+import type { CallStatus, InnerCall } from './answer.ts'
 import {
   failureWords,
   hostRefusal,
@@ -22,24 +22,18 @@ import { visibleLine } from './text.ts'
 import { resolveTool } from './tool-names.ts'
 
 /** Limits per program. The host enforces them and does not rely on the sandbox. */
-export interface CodeLimits {
-  readonly calls: number
-  readonly inFlight: number
-  /** Max characters per request, including the arguments. */
-  readonly question: number
-  /** Max characters in all pending requests together. */
-  readonly open: number
-  /** Max characters per response. */
-  readonly answer: number
-}
-
-export const codeLimits: CodeLimits = {
+export const codeLimits = {
   calls: 200,
   inFlight: 8,
+  /** Max characters per request, including the arguments. */
   question: 1024 * 1024,
+  /** Max characters in all pending requests together. */
   open: 8 * 1024 * 1024,
+  /** Max characters per response. */
   answer: 1024 * 1024,
 }
+
+export type CodeLimits = Readonly<typeof codeLimits>
 
 /** What a program may still ask for in one request, in characters. */
 interface AnswerRoom {
@@ -52,7 +46,8 @@ export class ProgramBridge {
   /** The `execute_code` call that runs the program. Calls that the program makes are its children. */
   readonly #call: Call
   readonly #limits: CodeLimits
-  readonly #log: ReturnType<typeof createCallLog>
+  readonly #clock: Clock
+  readonly #calls: InnerCall[] = []
   readonly #slots: FairSemaphore
   readonly #over = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -65,7 +60,7 @@ export class ProgramBridge {
     this.#access = access
     this.#call = call
     this.#limits = limits
-    this.#log = createCallLog(clock)
+    this.#clock = clock
     this.#slots = new FairSemaphore({ slots: limits.inFlight })
   }
 
@@ -90,7 +85,7 @@ export class ProgramBridge {
   async end(): Promise<readonly InnerCall[]> {
     this.#over.abort(programCancelled())
     await Promise.allSettled(this.#underWay)
-    return this.#log.calls
+    return this.#calls
   }
 
   #respond(name: string, input: string, signal: AbortSignal): Promise<string> {
@@ -116,13 +111,19 @@ export class ProgramBridge {
     if (++this.#made > this.#limits.calls) throw tooManyCalls(this.#limits.calls)
     const { server, tool } = question
     const call = this.#call
-    const record = this.#log.begin(visibleLine(server === undefined ? tool : `${server}.${tool}`, 100))
+    const started = this.#clock.monotonic()
+    const spelling = visibleLine(server === undefined ? tool : `${server}.${tool}`, 100)
+    // Until it ends, count the call as refused.
+    const record: InnerCall = { tool: spelling, status: 'refused', code: undefined, durationMs: 0 }
+    this.#calls.push(record)
+    const end = (status: CallStatus, code?: string) =>
+      Object.assign(record, { status, code, durationMs: this.#clock.monotonic() - started })
     let sent = false
     try {
       using _ = await this.#slots.take(call.caller.principal, signal)
       const wait = { signal, parent: call.id }
       const { entry } = await resolveTool(this.#access.view(call.caller), question, wait)
-      record.named(`${entry.server}.${entry.name}`)
+      record.tool = `${entry.server}.${entry.name}`
       const asked = { server: entry.server, tool: entry.name, args: question.args }
       const starting = () => {
         sent = true
@@ -130,15 +131,15 @@ export class ProgramBridge {
       const { progressToken: _own, ...meta } = call.input.meta
       const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: programPeer, starting }
       const result = await endWith(signal, runNestedCall(this.#access, { ...call, signal }, asked, carried))
-      const text = textFor(result, `${asked.server}.${asked.tool}`, room.left)
-      record.end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
+      const text = textFor(result, record.tool, room.left)
+      end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
       if (typeof text !== 'string') throw text
       room.left -= text.length
       return text
     } catch (thrown) {
       if (thrown instanceof HostRefusal) throw thrown
       const { status, refusal } = programFailure(thrown, sent)
-      record.end(status, refusal.code)
+      end(status, refusal.code)
       throw refusal
     } finally {
       this.#tellProgress()
