@@ -144,6 +144,7 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   }
   const problem = optionsProblem(options)
   if (problem !== undefined) throw new TypeError(`The tool "${name}" ${problem}.`)
+  const { aliases, timeoutMs, timeoutKey, isolated, carries, counted } = options as AnyToolOptions
   const { inputSchema, outputSchema, run, isBody, explain } = toolParts(options)
   const input = compileSchema(inputSchema, name, 'input')
   const output = outputSchema && compileSchema(outputSchema, name, 'output')
@@ -159,15 +160,15 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   return {
     name,
     definition,
-    aliases: options.aliases,
+    aliases,
     descriptionFor: typeof description === 'string' ? undefined : description,
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
-    timeoutMs: options.timeoutMs,
-    timeoutKey: options.timeoutKey,
-    carries: 'carries' in options && options.carries ? true : undefined,
-    counted: 'counted' in options && options.counted ? true : undefined,
-    isolated: options.isolated || undefined,
+    timeoutMs,
+    timeoutKey,
+    carries: carries || undefined,
+    counted: counted || undefined,
+    isolated: isolated || undefined,
     checkedBySchema: input.read ? undefined : true,
     async run(call) {
       const given = call.input.arguments.value
