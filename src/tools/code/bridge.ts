@@ -35,10 +35,8 @@ export const codeLimits = {
 
 export type CodeLimits = Readonly<typeof codeLimits>
 
-/** What a program may still ask for in one request, in characters. */
-interface AnswerRoom {
-  left: number
-}
+/** How many characters the response to one request may still have. */
+type AnswerRoom = { left: number }
 
 /** The host side of a sandbox. It treats all input as if a hostile program had written it. */
 export class ProgramBridge {
@@ -67,7 +65,10 @@ export class ProgramBridge {
   async host(name: string, input: string, signal: AbortSignal): Promise<string> {
     const { question, open } = this.#limits
     if (this.#over.signal.aborted) throw hostRefusal('CANCELLED', programOver)
-    if (input.length > question || this.#open + input.length > open) throw requestTooLong(question)
+    if (input.length > question || this.#open + input.length > open) {
+      const sentence = `A call's arguments may have at most ${question} characters. Send less at a time.`
+      throw new HostRefusal('INVALID_ARGUMENTS', sentence)
+    }
     using ending = abortWith(signal, programCancelled)
     const until = AbortSignal.any([this.#call.signal, this.#over.signal, ending.signal])
     const work = (async () => this.#respond(name, input, until))()
@@ -108,7 +109,11 @@ export class ProgramBridge {
 
   /** Runs one call. Returns the result for the program as JSON text, or throws a HostRefusal. */
   async #answer(question: ProgramCall, room: AnswerRoom, signal: AbortSignal): Promise<string> {
-    if (++this.#made > this.#limits.calls) throw tooManyCalls(this.#limits.calls)
+    const { calls } = this.#limits
+    if (++this.#made > calls) {
+      const sentence = `The program reached the limit of ${calls} calls. Request more in each call.`
+      throw new HostRefusal('OVERLOADED', sentence)
+    }
     const { server, tool } = question
     const call = this.#call
     const started = this.#clock.monotonic()
@@ -168,15 +173,6 @@ function textFor({ body, isError, refusal }: Result, tool: string, room: number)
 
 const programOver = 'The program ended before this call returned.'
 const programCancelled = () => new ToolwayError('CANCELLED', programOver)
-
-const tooManyCalls = (calls: number) =>
-  new HostRefusal('OVERLOADED', `The program reached the limit of ${calls} calls. Request more in each call.`)
-
-const requestTooLong = (characters: number) =>
-  new HostRefusal(
-    'INVALID_ARGUMENTS',
-    `A call's arguments may have at most ${characters} characters. Send less at a time.`,
-  )
 
 const cannotAsk = 'A program cannot ask a person. Call this tool directly, not from execute_code.'
 

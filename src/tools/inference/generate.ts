@@ -175,12 +175,9 @@ export function visionTool(options: InferenceOptions, choice: ModelChoice): Tool
         { type: 'text' as const, text: prompt },
         ...seen.map((url) => ({ type: 'image_url' as const, image_url: { url } })),
       ]
-      const { restore: _, ...completion } = await completeText(model, {
-        messages: [{ role: 'user', content }],
-        owner: caller.principal,
-        signal,
-        maxTokens: max_tokens,
-      })
+      const messages = [{ role: 'user' as const, content }]
+      const request = { messages, owner: caller.principal, signal, maxTokens: max_tokens }
+      const completion = withoutRestore(await completeText(model, request))
       return resultOf({
         content: [{ type: 'text', text: completion.text }],
         structuredContent: { model: model.name, ...completion },

@@ -73,22 +73,15 @@ function impliedTypes(schema: ToolJsonSchema): readonly string[] {
   return 'items' in schema || 'prefixItems' in schema ? ['array'] : []
 }
 
+const simpleTypes = new Map<unknown, string>([
+  ...['string', 'number', 'boolean', 'null'].map((name) => [name, name] as const),
+  ['integer', 'number'],
+])
+
 function namedType(name: unknown, schema: ToolJsonSchema, position: SchemaPosition): TypeText {
-  switch (name) {
-    case 'string':
-    case 'number':
-    case 'boolean':
-    case 'null':
-      return atom(name)
-    case 'integer':
-      return atom('number')
-    case 'object':
-      return objectType(schema, position)
-    case 'array':
-      return arrayType(schema, position)
-    default:
-      return unknownTypeText
-  }
+  if (name === 'object') return objectType(schema, position)
+  if (name === 'array') return arrayType(schema, position)
+  return atom(simpleTypes.get(name) ?? 'unknown')
 }
 
 const choiceType = (schemas: unknown, position: SchemaPosition): TypeText[] =>
