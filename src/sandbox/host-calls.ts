@@ -31,7 +31,9 @@ export function createHostCalls(options: {
       using _ = await slots.take('', signal)
       const text = await host(name, input, signal)
       if (signal.aborted) return
-      if (Buffer.byteLength(text) > limits.answerBytes) throw answerTooLarge(name, limits)
+      const { answerBytes } = limits
+      if (Buffer.byteLength(text) > answerBytes)
+        throw new HostRefusal('OVERLOADED', `The result of ${name} exceeds ${answerBytes} bytes; request less.`)
       // A call counts as running until the program has read its answer.
       await child.send(messageKinds.answer, id, text)
     } catch (thrown) {
@@ -57,9 +59,6 @@ function hostCallError(thrown: unknown, log: Log): HostCallError {
   log.error({ err: thrown }, 'host function failed')
   return { code: 'INTERNAL', message: "Internal error; see Toolway's log." }
 }
-
-const answerTooLarge = (name: string, { answerBytes }: Limits) =>
-  new HostRefusal('OVERLOADED', `The result of ${name} exceeds ${answerBytes} bytes; request less.`)
 
 /** A request from a program. Redirects are not followed; the program can request the new address. */
 interface SandboxRequest {

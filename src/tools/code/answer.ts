@@ -87,7 +87,7 @@ export interface InnerCall {
 
 /** One call, or `count` consecutive calls with the same outcome. */
 interface ListedCall extends InnerCall {
-  readonly count?: number
+  count?: number
 }
 
 const maxUngrouped = 12
@@ -107,9 +107,9 @@ function groupCalls(calls: readonly InnerCall[]): ListedCall[] {
   for (const call of calls) {
     const last = groups.at(-1)
     if (last && last.tool === call.tool && last.status === call.status && last.code === call.code) {
-      const durationMs = last.durationMs + call.durationMs
-      groups[groups.length - 1] = { ...last, count: (last.count ?? 1) + 1, durationMs }
-    } else groups.push(call)
+      last.count = (last.count ?? 1) + 1
+      last.durationMs += call.durationMs
+    } else groups.push({ ...call })
   }
   return groups
 }
