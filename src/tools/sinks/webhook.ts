@@ -156,7 +156,8 @@ async function deliver(body: Posted, options: PostOptions, signal: AbortSignal):
     return deliveryOutcome(url, answer.statusCode, answer.headers, clock.now())
   } catch (thrown) {
     signal.throwIfAborted()
-    return { kind: isSent ? 'lost' : 'unsent', reason: deliveryFailure(thrown) }
+    const reason = thrown instanceof ToolwayError ? thrown.message : failureReason(thrown)
+    return { kind: isSent ? 'lost' : 'unsent', reason }
   } finally {
     await client.destroy()
   }
@@ -188,6 +189,3 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   const found = written === '' || written.length > 2_000 ? null : URL.parse(written, url.origin + url.pathname)
   return found && /^https?:$/.test(found.protocol) && !found.username && !found.password ? found.href : undefined
 }
-
-const deliveryFailure = (thrown: unknown): string =>
-  thrown instanceof ToolwayError ? thrown.message : failureReason(thrown)
