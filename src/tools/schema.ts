@@ -62,7 +62,7 @@ function compileAny(schema: ToolSchema, tool: string, io: 'input' | 'output'): C
     throw new TypeError(`The ${io}Schema of the tool "${tool}" must describe an object: { type: 'object', … }.`)
   if (!standard) return { json }
   const refuse = (issues: readonly StandardIssue[]) => argumentsRefused(tool, standardProblems(issues))
-  return { json, read: (value) => validate(standard, value, refuse) }
+  return { json, read: (value) => validateStandard(standard, value, refuse) }
 }
 
 /** Converted schemas. Most schemas are constants, and every reload compiles the tools again. */
@@ -77,7 +77,7 @@ const zodSchemas = {
 function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): CompiledSchema {
   const { schema, json } = zodSchemas[io](given)
   const read = (value: unknown): SchemaReading =>
-    validate(schema as StandardSchema, value, (found) => {
+    validateStandard(schema as StandardSchema, value, (found) => {
       const issues = found as readonly SchemaIssue[]
       const rest = io === 'input' && withoutRefusedNulls(value, issues, json)
       return rest ? read(rest) : argumentsRefused(tool, zodProblems(issues, json, value))
@@ -89,7 +89,7 @@ function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): Compil
  * Validates synchronously where possible, also with Zod: its exception for asynchronous schemas cannot be recognized
  * here, because the program may have another copy of Zod.
  */
-function validate(
+function validateStandard(
   schema: StandardSchema,
   value: unknown,
   refuse: (issues: readonly StandardIssue[]) => SchemaReading,

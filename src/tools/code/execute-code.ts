@@ -172,12 +172,13 @@ function describeSandbox(config: ExecuteCodeOptions['config']): string {
     `(or the returned value) and the printed output, up to ${maxAnswer / 1000},000 characters.`,
     javascript && scopes.javascript,
     python && `${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`,
-    javascript && allowNetwork.length > 0 && `In JavaScript, fetch(url) can reach ${firstOf(allowNetwork)}.`,
-    allowPaths.length > 0 && `Files under ${firstOf(allowPaths)} can be read (JavaScript: await readText(path)).`,
+    javascript && allowNetwork.length > 0 && `In JavaScript, fetch(url) can reach ${abbreviateList(allowNetwork)}.`,
+    allowPaths.length > 0 &&
+      `Files under ${abbreviateList(allowPaths)} can be read (JavaScript: await readText(path)).`,
     `Limits: ${timeout / 1000} s and ${codeLimits.calls} calls.`,
   ]
   return sentences.filter(Boolean).join(' ')
 }
 
-const firstOf = (names: readonly string[]): string =>
+const abbreviateList = (names: readonly string[]): string =>
   names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
