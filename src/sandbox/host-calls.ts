@@ -8,35 +8,36 @@ import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import type { Log } from '../core/log.ts'
 import { parseJson } from '../json/parse-json.ts'
 import { matches } from '../lib/wildcard.ts'
-import type { HostCallError } from './guest/protocol.ts'
-import type { Limits } from './runtime.ts'
+import { type HostCallError, messageKinds } from './guest/protocol.ts'
+import type { Limits, SandboxChild } from './runtime.ts'
 
 /**
  * Runs the program's host calls with limited concurrency. Returns a function that accepts one call; that function
  * returns false if the call is malformed, repeated or exceeds the maximum number of calls.
  */
 export function createHostCalls(options: {
+  readonly child: SandboxChild
   readonly host: Program['host']
   readonly limits: Limits
   readonly signal: AbortSignal
   readonly log: Log
-  /** Resolves once the answer is delivered: a call counts as running until the program has read its answer. */
-  answer(id: number, text: string): Promise<void>
-  refuse(id: number, refusal: HostCallError): Promise<void>
 }): (id: number, payload: Buffer) => boolean {
-  const { limits, signal } = options
+  const { child, host, limits, signal, log } = options
   const slots = new FairSemaphore({ slots: limits.callsAtOnce })
   const seen = new Set<number>()
 
   const run = async (id: number, name: string, input: string) => {
     try {
       using _ = await slots.take('', signal)
-      const text = await options.host(name, input, signal)
+      const text = await host(name, input, signal)
       if (signal.aborted) return
-      if (Buffer.byteLength(text) > limits.answerBytes) throw answerTooLarge(name, limits)
-      await options.answer(id, text)
+      const { answerBytes } = limits
+      if (Buffer.byteLength(text) > answerBytes)
+        throw new HostRefusal('OVERLOADED', `The result of ${name} exceeds ${answerBytes} bytes; request less.`)
+      // A call counts as running until the program has read its answer.
+      await child.send(messageKinds.answer, id, text)
     } catch (thrown) {
-      if (!signal.aborted) await options.refuse(id, hostCallError(thrown, options.log))
+      if (!signal.aborted) await child.send(messageKinds.refusal, id, JSON.stringify(hostCallError(thrown, log)))
     }
   }
 
@@ -58,9 +59,6 @@ function hostCallError(thrown: unknown, log: Log): HostCallError {
   log.error({ err: thrown }, 'host function failed')
   return { code: 'INTERNAL', message: "Internal error; see Toolway's log." }
 }
-
-const answerTooLarge = (name: string, { answerBytes }: Limits) =>
-  new HostRefusal('OVERLOADED', `The result of ${name} exceeds ${answerBytes} bytes; request less.`)
 
 /** A request from a program. Redirects are not followed; the program can request the new address. */
 interface SandboxRequest {

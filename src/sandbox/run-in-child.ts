@@ -43,14 +43,7 @@ export class ChildRun {
   constructor(options: ChildRunOptions) {
     const { child, task, memory, host, signal, limits, clock, log } = options
     this.#options = options
-    this.#takeCall = createHostCalls({
-      host,
-      limits,
-      signal: this.#calls.signal,
-      log,
-      answer: (id, text) => child.send(messageKinds.answer, id, text),
-      refuse: (id, refusal) => child.send(messageKinds.refusal, id, JSON.stringify(refusal)),
-    })
+    this.#takeCall = createHostCalls({ child, host, limits, signal: this.#calls.signal, log })
     const outOfTime = `The program exceeded its limit of ${task.cpuMs / 1000} s of CPU time.`
     this.#watchdog = watchCpu(child, task.cpuMs, clock, () => this.#stop(new RunStopped('timeout', outOfTime)))
     child.listen({

@@ -8,9 +8,8 @@ import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { systemClock } from '../core/clock.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { openTestExecutor } from './executor.fixture.ts'
-import type { FindRuntimeOptions } from './find-runtime.ts'
 import { type Runtime, type RuntimeSearch, type SandboxChild, sandboxLimits } from './runtime.ts'
-import { createRuntimePool } from './runtime-pool.ts'
+import { createRuntimePool, type FindRuntimeOptions } from './runtime-pool.ts'
 
 test('S7: an unavailable tier is logged once and tried again later', async () => {
   using bundle = bundledChild()

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import type { ExecutionOutcome, Language, Tier } from '../core/executor.ts'
+import { findProgram } from '../process/programs.ts'
 import type { Frame } from './guest/protocol.ts'
 
 /** A tested way to run programs. */
@@ -75,8 +75,8 @@ export const runRefused = (message: string) => new RunStopped('refused', message
 
 /** The languages that can probably run here, judged without a test run: Python requires `bwrap`. */
 export function likelyLanguages(languages: readonly Language[], path = process.env.PATH ?? ''): readonly Language[] {
-  const wrapped = path.split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, 'bwrap')))
-  return wrapped ? languages : languages.filter((language) => language !== 'python')
+  const bwrap = findProgram('bwrap', { env: { PATH: path }, isWanted: existsSync })
+  return bwrap ? languages : languages.filter((language) => language !== 'python')
 }
 
 const KiB = 1024

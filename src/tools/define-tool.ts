@@ -144,7 +144,9 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   }
   const problem = optionsProblem(options)
   if (problem !== undefined) throw new TypeError(`The tool "${name}" ${problem}.`)
-  const { inputSchema, outputSchema, run, isBody, explain } = toolParts(options)
+  const { aliases, timeoutMs, timeoutKey, isolated, carries, counted } = options as AnyToolOptions
+  const isHandler = 'handler' in options
+  const { inputSchema, outputSchema, run } = toolParts(options)
   const input = compileSchema(inputSchema, name, 'input')
   const output = outputSchema && compileSchema(outputSchema, name, 'output')
   const definition = {
@@ -159,15 +161,15 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
   return {
     name,
     definition,
-    aliases: options.aliases,
+    aliases,
     descriptionFor: typeof description === 'string' ? undefined : description,
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
-    timeoutMs: options.timeoutMs,
-    timeoutKey: options.timeoutKey,
-    carries: 'carries' in options && options.carries ? true : undefined,
-    counted: 'counted' in options && options.counted ? true : undefined,
-    isolated: options.isolated || undefined,
+    timeoutMs,
+    timeoutKey,
+    carries: carries || undefined,
+    counted: counted || undefined,
+    isolated: isolated || undefined,
     checkedBySchema: input.read ? undefined : true,
     async run(call) {
       const given = call.input.arguments.value
@@ -175,14 +177,17 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       const read = reading instanceof Promise ? await reading : reading
       if ('refusal' in read) throw read.refusal
       try {
-        return await resultOfAnswer(await run(read.value, contextOf(name, call)), { name, output, isBody })
+        return await resultOfAnswer(await run(read.value, contextOf(name, call)), { name, output, isHandler })
       } catch (thrown) {
         // The tool itself exists, so the error is about something that its arguments name. Return a result, because
         // many agents would stop at a JSON-RPC error.
         if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
         if (thrown instanceof ToolwayError || thrown instanceof ServerError) throw thrown
         if (call.signal.aborted) throw call.signal.reason
-        return explain(thrown)
+        if (isHandler) return failedResult(thrown)
+        // The exception's message may hold secrets, so the caller only gets Toolway's own errors.
+        const sentence = `${name} failed unexpectedly; see Toolway's log for the cause.`
+        throw new ToolwayError('INTERNAL', sentence, { cause: thrown })
       }
     },
   }
@@ -228,40 +233,25 @@ function optionsProblem(options: object): string | undefined {
   return undefined
 }
 
-interface Parts {
-  readonly inputSchema: ToolSchema
-  readonly outputSchema: ToolSchema | undefined
-  run(args: unknown, context: ToolContext): unknown
-  /** Whether an answer is a whole result. Other objects are structured content. */
-  isBody(answer: unknown): answer is ResultBody
-  explain(thrown: unknown): Result
-}
-
 const noArguments: ToolSchema = { type: 'object', properties: {}, additionalProperties: false }
 
-function toolParts(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Parts {
+/** The schemas and the function of a tool, in either form. */
+function toolParts(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions) {
   if ('handler' in options) {
     const { inputSchema = noArguments, outputSchema, handler } = options
-    const run = (args: unknown, context: ToolContext) => handler(args as never, context)
-    const explain = (thrown: unknown) => {
-      const text = thrownText(thrown) || 'The tool failed.'
-      return resultOf({ content: [{ type: 'text', text: text.toWellFormed() }], isError: true })
-    }
-    return { inputSchema, outputSchema, run, isBody: isResultBody, explain }
+    return { inputSchema, outputSchema, run: (args: unknown, context: ToolContext) => handler(args as never, context) }
   }
-  const { name, input, output } = options
   return {
-    inputSchema: input as unknown as ToolSchema,
-    outputSchema: output as unknown as ToolSchema | undefined,
-    run: (args, context) => options.run(args as never, context),
-    // As in 0.1.0: only `resultOf` and the like make whole results.
-    isBody: (_): _ is ResultBody => false,
-    // The message of any other exception may hold secrets, so the caller only gets Toolway's own errors.
-    explain(thrown) {
-      const sentence = `${name} failed unexpectedly; see Toolway's log for the cause.`
-      throw new ToolwayError('INTERNAL', sentence, { cause: thrown })
-    },
+    inputSchema: options.input as unknown as ToolSchema,
+    outputSchema: options.output as unknown as ToolSchema | undefined,
+    run: (args: unknown, context: ToolContext) => options.run(args as never, context),
   }
+}
+
+/** An exception of a handler as a result, with its message as text. */
+function failedResult(thrown: unknown): Result {
+  const text = thrownText(thrown) || 'The tool failed.'
+  return resultOf({ content: [{ type: 'text', text: text.toWellFormed() }], isError: true })
 }
 
 function contextOf(name: string, call: Call): ToolContext {
@@ -283,12 +273,14 @@ function contextOf(name: string, call: Call): ToolContext {
   }
 }
 
-interface Expected extends Pick<Parts, 'isBody'> {
+interface Expected {
   readonly name: string
+  /** Whether an object may be a whole result. From `run`, as in 0.1.0, only `resultOf` and the like make those. */
+  readonly isHandler: boolean
   readonly output: CompiledSchema | undefined
 }
 
-async function resultOfAnswer(answer: unknown, { name, output, isBody }: Expected): Promise<Result> {
+async function resultOfAnswer(answer: unknown, { name, output, isHandler }: Expected): Promise<Result> {
   if (isResult(answer)) return answer
   if (output !== undefined) {
     const read = output.read ? await output.read(answer) : { value: answer }
@@ -298,7 +290,7 @@ async function resultOfAnswer(answer: unknown, { name, output, isBody }: Expecte
   }
   if (typeof answer === 'string') return textResult(answer)
   if (areBlocks(answer)) return resultOf({ content: answer.map(wellFormedBlock) })
-  if (isBody(answer)) return resultOf(checkedBody(name, answer))
+  if (isHandler && isResultBody(answer)) return resultOf(checkedBody(name, answer))
   if (isRecord(answer) && isObjectInJson(answer)) return jsonResult(name, answer)
   throw new ToolwayError(
     'INTERNAL',

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ToolwayError } from '../core/errors.ts'
+import { invalidArguments, type ToolwayError } from '../core/errors.ts'
 import { memoizeByObject } from '../lib/memoize.ts'
 import { quote, shorten, thrownText } from '../lib/message-text.ts'
 import { nearMiss } from '../lib/similar-text.ts'
@@ -35,10 +35,11 @@ export type InputOf<Schema> = Schema extends StandardSchema<infer Input, unknown
 export interface CompiledSchema {
   readonly json: JsonSchema
   /** Parses the value or explains why it does not fit. Absent for JSON Schema, which the pipeline checks. */
-  read?(value: unknown): SchemaOutcome | Promise<SchemaOutcome>
+  read?(value: unknown): SchemaReading
 }
 
-export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
+type SchemaReading = SchemaOutcome | Promise<SchemaOutcome>
+type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
 
 /** Compiles a schema for an object; throws a TypeError for other schemas. `io` selects the type that clients see. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
@@ -55,10 +56,13 @@ function compileAny(schema: ToolSchema, tool: string, io: 'input' | 'output'): C
   if (schema instanceof z.ZodObject) return byZod(schema, tool, io)
   // Some libraries make functions that are schemas.
   if (Object(schema) !== schema) throw new TypeError(`The ${io}Schema of the tool "${tool}" must be a schema.`)
-  const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
+  const standard = '~standard' in schema ? (schema as StandardSchema) : undefined
+  const json = standard ? standardJson(standard, io) : (schema as JsonSchema)
   if (json.type !== 'object')
     throw new TypeError(`The ${io}Schema of the tool "${tool}" must describe an object: { type: 'object', … }.`)
-  return '~standard' in schema ? { json, read: (value) => byStandard(schema as StandardSchema, tool, value) } : { json }
+  if (!standard) return { json }
+  const refuse = (issues: readonly StandardIssue[]) => argumentsRefused(tool, standardProblems(issues))
+  return { json, read: (value) => validateStandard(standard, value, refuse) }
 }
 
 /** Converted schemas. Most schemas are constants, and every reload compiles the tools again. */
@@ -72,23 +76,28 @@ const zodSchemas = {
 
 function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): CompiledSchema {
   const { schema, json } = zodSchemas[io](given)
-  return {
-    json,
-    read: function read(value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
-      const readBy = (outcome: StandardOutcome<unknown>): SchemaOutcome | Promise<SchemaOutcome> => {
-        if (outcome.issues === undefined) return { value: outcome.value }
-        const issues = outcome.issues as readonly SchemaIssue[]
-        const rest = io === 'input' && withoutRefusedNulls(value, issues, json)
-        return rest ? read(rest) : { refusal: argumentsRefused(tool, issues, json, value) }
-      }
-      // Zod's own way to validate synchronously where possible. Its exception for asynchronous schemas cannot be
-      // recognized here, because the program may have another copy of Zod.
-      const outcome = schema['~standard'].validate(value) as
-        | StandardOutcome<unknown>
-        | Promise<StandardOutcome<unknown>>
-      return outcome instanceof Promise ? outcome.then(readBy) : readBy(outcome)
-    },
-  }
+  const read = (value: unknown): SchemaReading =>
+    validateStandard(schema as StandardSchema, value, (found) => {
+      const issues = found as readonly SchemaIssue[]
+      const rest = io === 'input' && withoutRefusedNulls(value, issues, json)
+      return rest ? read(rest) : argumentsRefused(tool, zodProblems(issues, json, value))
+    })
+  return { json, read }
+}
+
+/**
+ * Validates synchronously where possible, also with Zod: its exception for asynchronous schemas cannot be recognized
+ * here, because the program may have another copy of Zod.
+ */
+function validateStandard(
+  schema: StandardSchema,
+  value: unknown,
+  refuse: (issues: readonly StandardIssue[]) => SchemaReading,
+): SchemaReading {
+  const read = (outcome: StandardOutcome<unknown>) =>
+    outcome.issues === undefined ? { value: outcome.value } : refuse(outcome.issues)
+  const outcome = schema['~standard'].validate(value)
+  return outcome instanceof Promise ? outcome.then(read) : read(outcome)
 }
 
 /** The arguments without optional ones that may not be null: many models send null for what they leave out. */
@@ -129,19 +138,11 @@ function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchem
   return { type: 'object', ...rest }
 }
 
-function byStandard(schema: StandardSchema, tool: string, value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
-  const outcome = schema['~standard'].validate(value)
-  return outcome instanceof Promise ? outcome.then((later) => readOf(later, tool)) : readOf(outcome, tool)
-}
-
-function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome {
-  if (outcome.issues === undefined) return { value: outcome.value }
-  const problems = outcome.issues.slice(0, maxArgumentProblems).map(({ message, path = [] }) => {
+function standardProblems(issues: readonly StandardIssue[]): readonly string[] {
+  return issues.slice(0, maxArgumentProblems).map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
     return `${keys.length === 0 ? '' : `"${keys.join('.')}": `}${message.slice(0, 200)}`
   })
-  const sentence = `Invalid arguments for ${tool}: ${problems.join('; ')}.`
-  return { refusal: new ToolwayError('INVALID_ARGUMENTS', sentence) }
 }
 
 type SchemaIssue = z.core.$ZodIssue
@@ -149,19 +150,17 @@ type IssuePath = readonly PropertyKey[]
 
 const maxArgumentProblems = 5
 
-/** The error for invalid arguments. For each field, it says what was expected and what was given. */
-function argumentsRefused(
-  tool: string,
-  issues: readonly SchemaIssue[],
-  schema: JsonSchema,
-  given: unknown,
-): ToolwayError {
+const argumentsRefused = (tool: string, problems: readonly string[]) => ({
+  refusal: invalidArguments(`Invalid arguments for ${tool}: ${problems.join('; ')}.`),
+})
+
+/** What is wrong with arguments. For each field, it says what was expected and what was given. */
+function zodProblems(issues: readonly SchemaIssue[], schema: JsonSchema, given: unknown): readonly string[] {
   const problems = issues
     .slice(0, maxArgumentProblems)
     .map((issue) => issueText(issue, schema, valueAtPath(given, issue.path)))
   const omitted = issues.length - problems.length
-  if (omitted > 0) problems.push(`and ${omitted} more`)
-  return new ToolwayError('INVALID_ARGUMENTS', `Invalid arguments for ${tool}: ${problems.join('; ')}.`)
+  return omitted > 0 ? [...problems, `and ${omitted} more`] : problems
 }
 
 function issueText(issue: SchemaIssue, schema: JsonSchema, given: unknown): string {

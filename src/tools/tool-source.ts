@@ -34,24 +34,13 @@ export function toolSource({ name, origin, description, tools, timeoutMs, clock 
   }
 }
 
-const toolEntry = (server: string, tool: Tool, timeoutMs: number): Entry => ({
-  kind: 'tool',
-  server,
-  name: tool.name,
-  aliases: tool.aliases,
-  definition: tool.definition,
-  descriptionFor: tool.descriptionFor,
-  traits: {
-    readOnly: tool.readOnly,
-    idempotent: tool.idempotent,
-    timeoutMs,
-    timeoutKey: tool.timeoutMs === undefined ? 'defaults.timeout' : tool.timeoutKey,
-    carries: tool.carries,
-    counted: tool.counted,
-  },
-  checksItself: tool.checkedBySchema ? undefined : true,
-  run: tool.run,
-})
+function toolEntry(server: string, tool: Tool, timeoutMs: number): Entry {
+  const { name, aliases, definition, descriptionFor, readOnly, idempotent, carries, counted, run } = tool
+  const timeoutKey = tool.timeoutMs === undefined ? 'defaults.timeout' : tool.timeoutKey
+  const traits = { readOnly, idempotent, timeoutMs, timeoutKey, carries, counted }
+  const checksItself = tool.checkedBySchema ? undefined : true
+  return { kind: 'tool', server, name, aliases, definition, descriptionFor, traits, checksItself, run }
+}
 
 /** Names of the built-in tools. A name is reserved even while its tool is not served. */
 export const builtInNames = 'hash time fetch generate vision speech diffusion execute_code'.split(' ')

@@ -6,9 +6,7 @@ const programFile = 'program.js'
 const preludeFile = 'prelude.js'
 
 /** A started program: the promise of its value, or a syntax error. */
-type Begun =
-  | { readonly promise: JSValueHandle; readonly returned: boolean; readonly linesBefore: number }
-  | { readonly error: ProgramError }
+type Begun = { readonly promise: JSValueHandle; readonly returned: boolean } | { readonly error: ProgramError }
 
 /** Wraps a program with a top-level `return` in a function, which makes its variables local. */
 const inFunction = (code: string) => `(async () => {\n${code}\n})()`
@@ -26,9 +24,9 @@ function beginGlobally(vm: QuickJS, code: string, language: string, keep: boolea
   const script = language === 'typescript' ? stripTypes(code) : code
   if (typeof script === 'string') {
     const promise = keep ? beginRedeclarable(vm, script) : undefined
-    if (promise) return { promise, returned: false, linesBefore: 0 }
+    if (promise) return { promise, returned: false }
     try {
-      return { promise: vm.evalCode(script, programFile, EvalFlags.ASYNC), returned: false, linesBefore: 0 }
+      return { promise: vm.evalCode(script, programFile, EvalFlags.ASYNC), returned: false }
     } catch (thrown) {
       const error = exceptionError(thrown, 0)
       if (!error.message.startsWith('return not in a function')) return { error }
@@ -53,7 +51,7 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
   const script = language === 'typescript' ? stripTypes(inFunction(code)) : inFunction(code)
   if (typeof script !== 'string') return { error: { ...script, line: script.line && script.line - 1 } }
   try {
-    return { promise: vm.evalCode(script, programFile), returned: true, linesBefore: 1 }
+    return { promise: vm.evalCode(script, programFile), returned: true }
   } catch (thrown) {
     return { error: exceptionError(thrown, 1) }
   }

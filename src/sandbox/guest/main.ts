@@ -35,17 +35,15 @@ const engineModule = await WebAssembly.compile(
 let currentProgram: GuestProgram | undefined
 let environmentState: Buffer | undefined
 
-let currentMachine = await Machine.create({ wasm: engineModule, memory: memoryBytes, program: () => currentProgram })
+const createMachine = (remembered?: ReturnType<typeof unpackMemory>) =>
+  Machine.create({ wasm: engineModule, memory: memoryBytes, program: () => currentProgram, remembered })
+
+let currentMachine = await createMachine()
 // Warm up the code that every program needs.
 currentMachine.enter(() => {
-  const begun = beginProgram(currentMachine.vm, '0', 'javascript', false)
-  if ('promise' in begun)
-    currentMachine.vm.callFunction(
-      currentMachine.tools.finish,
-      currentMachine.vm.undefined,
-      begun.promise,
-      currentMachine.vm.false,
-    )
+  const { vm, tools } = currentMachine
+  const begun = beginProgram(vm, '0', 'javascript', false)
+  if ('promise' in begun) vm.callFunction(tools.finish, vm.undefined, begun.promise, vm.false)
 })
 const hostChannel = (thread === threadArgument ? openThreadChannel : openProcessChannel)(receive)
 hostChannel.send(messageKinds.ready, 0)
@@ -67,15 +65,7 @@ async function runTask(task: ProgramTask): Promise<void> {
   clearTimeout(parserTimer)
   // Otherwise loading it would count as the program's CPU time.
   if (task.language === 'typescript') loadParser()
-  if (environmentState) {
-    const state = unpackMemory(environmentState, maximum)
-    currentMachine = await Machine.create({
-      wasm: engineModule,
-      memory: memoryBytes,
-      program: () => currentProgram,
-      remembered: state,
-    })
-  }
+  if (environmentState) currentMachine = await createMachine(unpackMemory(environmentState, maximum))
   currentProgram = new GuestProgram(task, currentMachine, hostChannel, (result) => {
     hostChannel.send(messageKinds.done, 0, JSON.stringify(result))
     // After this, the host kills the child.

@@ -46,7 +46,8 @@ export class GuestProgram implements ProgramCalls {
         if (!this.#machine.exhausted) this.#end(endedBy(begun.error))
         return
       }
-      this.#linesBefore = begun.linesBefore
+      // A program with a top-level `return` is wrapped in a function, which begins one line earlier.
+      this.#linesBefore = begun.returned ? 1 : 0
       vm.callFunction(tools.finish, vm.undefined, begun.promise, begun.returned ? vm.true : vm.false)
     })
   }
@@ -97,31 +98,31 @@ export class GuestProgram implements ProgramCalls {
 
   /** Runs the program until it waits, then checks whether it can continue. */
   #step(work: () => void): void {
-    if (this.#over) return
+    if (this.#over || !this.#enter(work)) return
+    const outcome = this.#outcome
+    if (outcome && (this.#calls.size === 0 || !outcome.ok)) this.#conclude(outcome)
+    else if (!outcome && this.#calls.size === 0 && this.#timers.size === 0) this.#conclude()
+  }
+
+  /** Runs work in the engine. Returns false if that ended the program. */
+  #enter(work: () => void): boolean {
     try {
       this.#machine.enter(work)
     } catch (thrown) {
       if (!this.#machine.exhausted) this.#end(trapResult(thrown))
     }
-    const outcome = this.#outcome
     if (this.#machine.exhausted) this.#end(outOfTime(this.#task.cpuMs))
-    else if (outcome && (this.#calls.size === 0 || !outcome.ok)) this.#conclude(outcome)
-    else if (!outcome && this.#calls.size === 0 && this.#timers.size === 0) this.#conclude()
+    return !this.#over
   }
 
   /** Ends the program with its outcome; without one, it waits for something that will never happen. */
   #conclude(outcome?: ReportedOutcome): void {
-    if (this.#over) return
     const { vm, tools } = this.#machine
-    try {
-      this.#machine.enter(() => {
-        const unfinished = vm.callFunction(tools.unfinished, vm.undefined).consume((handle) => handle.toString())
-        if (outcome?.ok !== false) this.#printer.print(unfinishedText(unfinished, this.#linesBefore))
-      })
-    } catch (thrown) {
-      this.#end(this.#machine.exhausted ? outOfTime(this.#task.cpuMs) : trapResult(thrown))
-      return
-    }
+    const isDone = this.#enter(() => {
+      const unfinished = vm.callFunction(tools.unfinished, vm.undefined).consume((handle) => handle.toString())
+      if (outcome?.ok !== false) this.#printer.print(unfinishedText(unfinished, this.#linesBefore))
+    })
+    if (!isDone) return
     if (outcome?.text !== undefined && outcome.ok)
       this.#channel.send(messageKinds.value, 0, this.#shortened(outcome.text))
     this.#end(outcome ? resultFor(outcome, this.#linesBefore) : stuck)

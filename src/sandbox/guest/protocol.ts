@@ -77,8 +77,8 @@ export function createFrameReader(options: {
   broken(reason: string): void
 }) {
   const header = Buffer.alloc(frameHeaderLength)
-  let have = 0
-  let payload: Buffer | undefined
+  /** The header, or the payload that follows it. */
+  let part = header
   let filled = 0
   let broken = false
 
@@ -87,8 +87,7 @@ export function createFrameReader(options: {
     const length = header.readUInt32BE(5)
     const limit = options.limit(kind)
     if (limit !== undefined && length <= limit) {
-      payload = Buffer.allocUnsafe(length)
-      filled = 0
+      part = Buffer.allocUnsafe(length)
       return
     }
     broken = true
@@ -98,22 +97,18 @@ export function createFrameReader(options: {
   return {
     push(chunk: Buffer): void {
       let at = 0
-      while (!broken && (at < chunk.length || payload?.length === 0)) {
-        if (!payload) {
-          const taken = chunk.copy(header, have, at)
-          have += taken
-          at += taken
-          if (have === frameHeaderLength) begin()
-          continue
-        }
-        const taken = chunk.copy(payload, filled, at)
+      while (!broken && (at < chunk.length || part.length === 0)) {
+        const taken = chunk.copy(part, filled, at)
         filled += taken
         at += taken
-        if (filled < payload.length) continue
-        const frame = { kind: header.readUInt8(0), id: header.readUInt32BE(1), payload }
-        payload = undefined
-        have = 0
-        options.frame(frame)
+        if (filled < part.length) return
+        filled = 0
+        if (part === header) begin()
+        else {
+          const frame = { kind: header.readUInt8(0), id: header.readUInt32BE(1), payload: part }
+          part = header
+          options.frame(frame)
+        }
       }
     },
   }

@@ -101,20 +101,17 @@ const runCommand = promisify(execFile)
 
 /** The shared libraries of a binary and of its modules, at the paths where the loader looks. */
 async function librariesOf(executable: string, modules?: LoadableModules): Promise<readonly string[]> {
-  const traced = modules && canTrace(modules) ? pathsIn(await trace(executable, modules)) : []
-  if (traced.length > 0) return traced.filter((path) => !modules?.files.includes(path))
-  return pathsIn(await printedBy('ldd', [executable, ...(modules?.files ?? [])]))
+  const { files = [], idle = [] } = modules ?? {}
+  // A list of files to load is separated by spaces or colons.
+  if (modules && !files.some((file) => /[\s:]/.test(file))) {
+    // Let the loader list the libraries of all files in one process, because `ldd` starts five for each file. Loaders
+    // other than that of glibc run the program instead.
+    const loader = { LD_TRACE_LOADED_OBJECTS: '1', LD_PRELOAD: files.join(':') }
+    const traced = pathsIn(await printedBy(executable, idle, loader))
+    if (traced.length > 0) return traced.filter((path) => !files.includes(path))
+  }
+  return pathsIn(await printedBy('ldd', [executable, ...files]))
 }
-
-/** A list of files to load is separated by spaces or colons. */
-const canTrace = ({ files }: LoadableModules): boolean => !files.some((file) => /[\s:]/.test(file))
-
-/**
- * Lets the loader list the libraries of all files in one process, because `ldd` starts five for each file. Loaders other
- * than that of glibc run the program instead.
- */
-const trace = (executable: string, { files, idle }: LoadableModules): Promise<string> =>
-  printedBy(executable, idle, { LD_TRACE_LOADED_OBJECTS: '1', LD_PRELOAD: files.join(':') })
 
 /** What a command prints, even if it fails: `ldd` fails if one of the files is a static binary. */
 async function printedBy(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<string> {

@@ -68,29 +68,22 @@ export function javascriptProcess(options: LaunchOptions): Runtime {
   return { tier: 'process', start: () => processChild({ command, limit, user }) }
 }
 
-export const javascriptWorker = ({ child, memory, limit }: LaunchOptions): Runtime => ({
+/** JavaScript in a worker thread, isolated only by the WebAssembly engine. */
+export const javascriptWorker = (options: LaunchOptions): Runtime => ({
   tier: 'worker',
-  start: () => workerChild({ file: child, args: [join(quickjs, engineFile), `${memory}`], memory, limit }),
+  start: () => workerChild(options),
 })
 
-/** Starts a child as a worker thread, isolated only by the WebAssembly engine. */
-function workerChild(options: {
-  readonly file: URL
-  readonly args: readonly string[]
-  /** Memory for the program, in bytes. */
-  readonly memory: number
-  limit(kind: number): number | undefined
-}): SandboxChild {
-  const { file, args, memory, limit } = options
-  const worker = new Worker(file, {
-    argv: [...args, threadArgument],
+function workerChild({ child, memory, limit }: LaunchOptions): SandboxChild {
+  const worker = new Worker(child, {
+    argv: [join(quickjs, engineFile), `${memory}`, threadArgument],
     env: {},
     execArgv: ['--disable-warning=ExperimentalWarning'],
     name: 'sandbox',
     stdin: false,
     stdout: true,
     stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: 64 + Math.ceil(memory / 1024 / 1024), maxYoungGenerationSizeMb: 16 },
+    resourceLimits: { maxOldGenerationSizeMb: 64 + Math.ceil(memory / mebibyte), maxYoungGenerationSizeMb: 16 },
   })
   worker.unref()
   const life = createLifecycle()

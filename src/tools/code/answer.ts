@@ -1,4 +1,3 @@
-import type { Clock } from '../../core/clock.ts'
 import type { ExecutionOutcome } from '../../core/executor.ts'
 import { parseExactly, parseJson } from '../../json/parse-json.ts'
 import { shorten } from '../../lib/message-text.ts'
@@ -29,23 +28,21 @@ const reservedCharacters = 600
 
 /** Converts a program's outcome into the answer for the model, which has at most `maxAnswer` characters. */
 export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
+  const { status, error, reset } = outcome
   const { listed, omitted } = listCalls(calls)
-  const { error, reset } = outcome
-  const frame = {
-    status: outcome.status,
-    error: error && { ...error, message: shortenJson(error.message, maxErrorMessage) },
+  const thrown = error && { ...error, message: shortenJson(error.message, maxErrorMessage) }
+  const facts = {
     calls: listed.length > 0 ? listed : undefined,
     reset: reset === undefined ? undefined : visibleLine(reset, 300),
     isolation: outcome.isolation ?? null,
     durationMs: Math.round(outcome.durationMs),
   }
-  const cut = [...outcome.truncated.slice(0, 5).map((text) => visibleLine(text, 200)), ...(omitted ? [omitted] : [])]
-  const used = JSON.stringify(frame).length + JSON.stringify(cut).length + reservedCharacters
-  const shown = fitOutput(outcome, maxAnswer - used)
+  const cut = [...outcome.truncated.slice(0, 5).map((text) => visibleLine(text, 200)), ...omitted]
+  const used = JSON.stringify({ status, error: thrown, ...facts }).length + JSON.stringify(cut).length
+  const shown = fitOutput(outcome, maxAnswer - used - reservedCharacters)
   const truncated = [...cut, ...shown.cut]
-  const { status, error: thrown, ...rest } = frame
   const note = truncated.length > 0 ? truncated : undefined
-  return wellFormedAnswer({ status, error: thrown, ...shown.members, ...rest, truncated: note })
+  return wellFormedAnswer({ status, error: thrown, ...shown.members, ...facts, truncated: note })
 }
 
 /** Replaces lone surrogates, which JSON can express but some clients cannot read. */
@@ -79,52 +76,29 @@ function fittedValue(json: string, room: number): { readonly value: unknown; rea
  */
 export type CallStatus = 'ok' | 'error' | 'refused' | 'unknown'
 
+/** A call that a program made. Its record is updated until it ends, so that a model can tell whether a write happened. */
 export interface InnerCall {
   /** `server.tool`, or the name as the program wrote it if no such tool was found. */
-  readonly tool: string
-  readonly status: CallStatus
-  readonly code?: string
-  readonly durationMs: number
-}
-
-/** Records every call that a program makes, in order, so that a model can tell whether a write happened. */
-export function createCallLog(clock: Clock) {
-  const calls: InnerCall[] = []
-  return {
-    calls: calls as readonly InnerCall[],
-    begin(spelling: string) {
-      const start = clock.monotonic()
-      const at = calls.length
-      let tool = spelling
-      const end = (status: CallStatus, code?: string) => {
-        calls[at] = { tool, status, code, durationMs: clock.monotonic() - start }
-      }
-      // Until it ends, count the call as refused.
-      end('refused')
-      return {
-        named(name: string): void {
-          tool = name
-        },
-        end,
-      }
-    },
-  }
+  tool: string
+  status: CallStatus
+  code?: string | undefined
+  durationMs: number
 }
 
 /** One call, or `count` consecutive calls with the same outcome. */
 interface ListedCall extends InnerCall {
-  readonly count?: number
+  count?: number
 }
 
 const maxUngrouped = 12
 const maxListedGroups = 60
 
-function listCalls(calls: readonly InnerCall[]): { listed: readonly ListedCall[]; omitted: string | undefined } {
-  if (calls.length <= maxUngrouped) return { listed: calls.map(roundCall), omitted: undefined }
-  const groups = groupCalls(calls)
-  const listed = groups.slice(0, maxListedGroups)
+function listCalls(calls: readonly InnerCall[]): { listed: readonly ListedCall[]; omitted: readonly string[] } {
+  if (calls.length <= maxUngrouped) return { listed: calls.map(roundCall), omitted: [] }
+  const listed = groupCalls(calls).slice(0, maxListedGroups)
   const rest = calls.slice(listed.reduce((sum, { count = 1 }) => sum + count, 0))
-  const omitted = rest.length === 0 ? undefined : `${rest.length} more calls are not listed: ${tally(rest)}.`
+  const tally = [...Map.groupBy(rest, ({ status }) => status)].map(([status, { length }]) => `${length} ${status}`)
+  const omitted = rest.length === 0 ? [] : [`${rest.length} more calls are not listed: ${tally.join(', ')}.`]
   return { listed: listed.map(roundCall), omitted }
 }
 
@@ -133,17 +107,11 @@ function groupCalls(calls: readonly InnerCall[]): ListedCall[] {
   for (const call of calls) {
     const last = groups.at(-1)
     if (last && last.tool === call.tool && last.status === call.status && last.code === call.code) {
-      const durationMs = last.durationMs + call.durationMs
-      groups[groups.length - 1] = { ...last, count: (last.count ?? 1) + 1, durationMs }
-    } else groups.push(call)
+      last.count = (last.count ?? 1) + 1
+      last.durationMs += call.durationMs
+    } else groups.push({ ...call })
   }
   return groups
-}
-
-function tally(calls: readonly InnerCall[]): string {
-  const counts = new Map<CallStatus, number>()
-  for (const { status } of calls) counts.set(status, (counts.get(status) ?? 0) + 1)
-  return [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
 }
 
 const maxListedName = 100

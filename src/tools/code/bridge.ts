@@ -8,7 +8,7 @@ import { FairSemaphore } from '../../core/limits/fair-semaphore.ts'
 import type { Result } from '../../core/result.ts'
 import { Json } from '../../json/json.ts'
 import { runNestedCall } from '../meta/nested-call.ts'
-import { createCallLog, type InnerCall } from './answer.ts'
+import type { CallStatus, InnerCall } from './answer.ts'
 import {
   failureWords,
   hostRefusal,
@@ -22,29 +22,21 @@ import { visibleLine } from './text.ts'
 import { resolveTool } from './tool-names.ts'
 
 /** Limits per program. The host enforces them and does not rely on the sandbox. */
-export interface CodeLimits {
-  readonly calls: number
-  readonly inFlight: number
-  /** Max characters per request, including the arguments. */
-  readonly question: number
-  /** Max characters in all pending requests together. */
-  readonly open: number
-  /** Max characters per response. */
-  readonly answer: number
-}
-
-export const codeLimits: CodeLimits = {
+export const codeLimits = {
   calls: 200,
   inFlight: 8,
+  /** Max characters per request, including the arguments. */
   question: 1024 * 1024,
+  /** Max characters in all pending requests together. */
   open: 8 * 1024 * 1024,
+  /** Max characters per response. */
   answer: 1024 * 1024,
 }
 
-/** What a program may still ask for in one request, in characters. */
-interface AnswerRoom {
-  left: number
-}
+export type CodeLimits = Readonly<typeof codeLimits>
+
+/** How many characters the response to one request may still have. */
+type AnswerRoom = { left: number }
 
 /** The host side of a sandbox. It treats all input as if a hostile program had written it. */
 export class ProgramBridge {
@@ -52,7 +44,8 @@ export class ProgramBridge {
   /** The `execute_code` call that runs the program. Calls that the program makes are its children. */
   readonly #call: Call
   readonly #limits: CodeLimits
-  readonly #log: ReturnType<typeof createCallLog>
+  readonly #clock: Clock
+  readonly #calls: InnerCall[] = []
   readonly #slots: FairSemaphore
   readonly #over = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -65,14 +58,17 @@ export class ProgramBridge {
     this.#access = access
     this.#call = call
     this.#limits = limits
-    this.#log = createCallLog(clock)
+    this.#clock = clock
     this.#slots = new FairSemaphore({ slots: limits.inFlight })
   }
 
   async host(name: string, input: string, signal: AbortSignal): Promise<string> {
     const { question, open } = this.#limits
     if (this.#over.signal.aborted) throw hostRefusal('CANCELLED', programOver)
-    if (input.length > question || this.#open + input.length > open) throw requestTooLong(question)
+    if (input.length > question || this.#open + input.length > open) {
+      const sentence = `A call's arguments may have at most ${question} characters. Send less at a time.`
+      throw new HostRefusal('INVALID_ARGUMENTS', sentence)
+    }
     using ending = abortWith(signal, programCancelled)
     const until = AbortSignal.any([this.#call.signal, this.#over.signal, ending.signal])
     const work = (async () => this.#respond(name, input, until))()
@@ -90,7 +86,7 @@ export class ProgramBridge {
   async end(): Promise<readonly InnerCall[]> {
     this.#over.abort(programCancelled())
     await Promise.allSettled(this.#underWay)
-    return this.#log.calls
+    return this.#calls
   }
 
   #respond(name: string, input: string, signal: AbortSignal): Promise<string> {
@@ -113,16 +109,26 @@ export class ProgramBridge {
 
   /** Runs one call. Returns the result for the program as JSON text, or throws a HostRefusal. */
   async #answer(question: ProgramCall, room: AnswerRoom, signal: AbortSignal): Promise<string> {
-    if (++this.#made > this.#limits.calls) throw tooManyCalls(this.#limits.calls)
+    const { calls } = this.#limits
+    if (++this.#made > calls) {
+      const sentence = `The program reached the limit of ${calls} calls. Request more in each call.`
+      throw new HostRefusal('OVERLOADED', sentence)
+    }
     const { server, tool } = question
     const call = this.#call
-    const record = this.#log.begin(visibleLine(server === undefined ? tool : `${server}.${tool}`, 100))
+    const started = this.#clock.monotonic()
+    const spelling = visibleLine(server === undefined ? tool : `${server}.${tool}`, 100)
+    // Until it ends, count the call as refused.
+    const record: InnerCall = { tool: spelling, status: 'refused', code: undefined, durationMs: 0 }
+    this.#calls.push(record)
+    const end = (status: CallStatus, code?: string) =>
+      Object.assign(record, { status, code, durationMs: this.#clock.monotonic() - started })
     let sent = false
     try {
       using _ = await this.#slots.take(call.caller.principal, signal)
       const wait = { signal, parent: call.id }
       const { entry } = await resolveTool(this.#access.view(call.caller), question, wait)
-      record.named(`${entry.server}.${entry.name}`)
+      record.tool = `${entry.server}.${entry.name}`
       const asked = { server: entry.server, tool: entry.name, args: question.args }
       const starting = () => {
         sent = true
@@ -130,15 +136,15 @@ export class ProgramBridge {
       const { progressToken: _own, ...meta } = call.input.meta
       const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: programPeer, starting }
       const result = await endWith(signal, runNestedCall(this.#access, { ...call, signal }, asked, carried))
-      const text = textFor(result, `${asked.server}.${asked.tool}`, room.left)
-      record.end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
+      const text = textFor(result, record.tool, room.left)
+      end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
       if (typeof text !== 'string') throw text
       room.left -= text.length
       return text
     } catch (thrown) {
       if (thrown instanceof HostRefusal) throw thrown
       const { status, refusal } = programFailure(thrown, sent)
-      record.end(status, refusal.code)
+      end(status, refusal.code)
       throw refusal
     } finally {
       this.#tellProgress()
@@ -167,15 +173,6 @@ function textFor({ body, isError, refusal }: Result, tool: string, room: number)
 
 const programOver = 'The program ended before this call returned.'
 const programCancelled = () => new ToolwayError('CANCELLED', programOver)
-
-const tooManyCalls = (calls: number) =>
-  new HostRefusal('OVERLOADED', `The program reached the limit of ${calls} calls. Request more in each call.`)
-
-const requestTooLong = (characters: number) =>
-  new HostRefusal(
-    'INVALID_ARGUMENTS',
-    `A call's arguments may have at most ${characters} characters. Send less at a time.`,
-  )
 
 const cannotAsk = 'A program cannot ask a person. Call this tool directly, not from execute_code.'
 

@@ -32,26 +32,11 @@ const maxSource = 256 * 1024
  */
 export function executeCode(options: ExecuteCodeOptions): Tool {
   const { config } = options
-  const { languages } = config
   return defineTool({
     name: codeTool,
     title: 'Run a program',
     description: describeSandbox(config),
-    input: z.object({
-      code: z
-        .string()
-        .min(1)
-        .refine((code) => Buffer.byteLength(code) <= maxSource, `must not be larger than ${maxSource} bytes`)
-        .describe('The program. Top-level await is supported.'),
-      language: z.enum(languages as [Language, ...Language[]]).default(usualLanguage(languages)),
-      environment: z
-        .string()
-        .min(1)
-        .max(100)
-        .optional()
-        .describe('A name of your choice. Variables are kept for later runs that use the same name.'),
-      timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
-    }),
+    input: programInput(config),
     // The program has its own deadline. This timeout also covers the wait before it starts and the work after it.
     timeoutMs: 2 * config.timeout + 10_000,
     timeoutKey: 'sandbox.timeout',
@@ -61,14 +46,28 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
   })
 }
 
-interface Asked {
-  readonly code: string
-  readonly language: Language
-  readonly environment?: string | undefined
-  readonly timeout_ms: number
-}
+const programInput = ({ languages, timeout }: ExecuteCodeOptions['config']) =>
+  z.object({
+    code: z
+      .string()
+      .min(1)
+      .refine((code) => Buffer.byteLength(code) <= maxSource, `must not be larger than ${maxSource} bytes`)
+      .describe('The program. Top-level await is supported.'),
+    language: z.enum(languages as [Language, ...Language[]]).default(usualLanguage(languages)),
+    environment: z
+      .string()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('A name of your choice. Variables are kept for later runs that use the same name.'),
+    timeout_ms: z.int().min(1).max(timeout).default(timeout),
+  })
 
-async function runProgram(program: Asked, call: Call, options: ExecuteCodeOptions): Promise<Result> {
+async function runProgram(
+  program: z.output<ReturnType<typeof programInput>>,
+  call: Call,
+  options: ExecuteCodeOptions,
+): Promise<Result> {
   const { executor, access, clock, limits = codeLimits } = options
   const { code, language, environment, timeout_ms: timeoutMs } = program
   refuseUnavailable(await executor.probe(), language)
@@ -160,37 +159,26 @@ const scopes = {
     'call_tool("server.tool", {…}), call_tools([("server.tool", {…}), …]), search(task), describe(name), ToolError.',
 }
 
-type SandboxGrants = ExecuteCodeOptions['config']
-
 /** The information that a model needs to write a program. Keep it short: it is part of every context. */
-function describeSandbox(grants: SandboxGrants): string {
-  const { languages } = grants
+function describeSandbox(config: ExecuteCodeOptions['config']): string {
+  const { languages, timeout, allowNetwork, allowPaths } = config
   const python = languages.includes('python')
   const javascript = languages.some((language) => language !== 'python')
-  return [
-    `Runs a program (${languages.map((language) => languageNames[language]).join(', ')}) in a sandbox${withheld(grants)}.`,
+  const withheld = [allowNetwork.length === 0 && 'the network', allowPaths.length === 0 && 'files'].filter(Boolean)
+  const without = withheld.length === 0 ? '' : ` without access to ${withheld.join(' or ')}`
+  const sentences = [
+    `Runs a program (${languages.map((language) => languageNames[language]).join(', ')}) in a sandbox${without}.`,
     'Use it to combine, filter or count the results of many tool calls: you see only the value of the last expression',
     `(or the returned value) and the printed output, up to ${maxAnswer / 1000},000 characters.`,
-    ...(javascript ? [scopes.javascript] : []),
-    ...(python ? [`${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`] : []),
-    ...grantSentences(grants, javascript),
-    `Limits: ${grants.timeout / 1000} s and ${codeLimits.calls} calls.`,
-  ].join(' ')
-}
-
-function withheld({ allowNetwork, allowPaths }: SandboxGrants): string {
-  const none = [...(allowNetwork.length === 0 ? ['the network'] : []), ...(allowPaths.length === 0 ? ['files'] : [])]
-  return none.length === 0 ? '' : ` without access to ${none.join(' or ')}`
-}
-
-function grantSentences({ allowNetwork, allowPaths }: SandboxGrants, javascript: boolean): readonly string[] {
-  return [
-    ...(javascript && allowNetwork.length > 0 ? [`In JavaScript, fetch(url) can reach ${some(allowNetwork)}.`] : []),
-    ...(allowPaths.length > 0
-      ? [`Files under ${some(allowPaths)} can be read (JavaScript: await readText(path)).`]
-      : []),
+    javascript && scopes.javascript,
+    python && `${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`,
+    javascript && allowNetwork.length > 0 && `In JavaScript, fetch(url) can reach ${abbreviateList(allowNetwork)}.`,
+    allowPaths.length > 0 &&
+      `Files under ${abbreviateList(allowPaths)} can be read (JavaScript: await readText(path)).`,
+    `Limits: ${timeout / 1000} s and ${codeLimits.calls} calls.`,
   ]
+  return sentences.filter(Boolean).join(' ')
 }
 
-const some = (names: readonly string[]): string =>
+const abbreviateList = (names: readonly string[]): string =>
   names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')

@@ -26,9 +26,7 @@ export const commentText = (text: unknown, maxLength: number): string =>
 /** A JSON string that is also a TypeScript literal, with invisible characters escaped. */
 export const quoteLiteral = (text: string): string =>
   JSON.stringify(text).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
-    [...Array(character.length).keys()]
-      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
-      .join(''),
+    character.replaceAll(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   )
 
 export const jsonLength = (text: string): number => JSON.stringify(text).length

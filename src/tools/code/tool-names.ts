@@ -8,11 +8,6 @@ export type Names = ReturnType<typeof createNames>
 /** The names of the tools in a list. They are cached by list, because a list stays the same object until it changes. */
 export const programNames = memoizeByObject(createNames)
 
-interface Spelt {
-  readonly identifiers: ReadonlyMap<string, string>
-  readonly names: ReadonlyMap<string, string>
-}
-
 type ToolsByName = ReadonlyMap<string, Served>
 
 /** The identifiers of a server's tools. Computed on first use, because most servers are never used by a program. */
@@ -40,7 +35,7 @@ function createNames(tools: readonly Served[]) {
   }
 }
 
-function spellIdentifiers(exact: Iterable<string>): Spelt {
+function spellIdentifiers(exact: Iterable<string>) {
   const identifiers = identifiersOf(exact)
   return { identifiers, names: new Map([...identifiers].map(([name, identifier]) => [identifier, name])) }
 }
@@ -58,11 +53,9 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
   const others = all.filter((name) => !taken.has(name))
   const wanted = Map.groupBy(others, plainIdentifier)
   for (const name of others) {
-    const alone =
-      wanted.get(plainIdentifier(name))?.length === 1 &&
-      !taken.has(plainIdentifier(name)) &&
-      !reservedProperties.has(plainIdentifier(name))
-    const identifier = alone ? plainIdentifier(name) : withHash(name, taken)
+    const plain = plainIdentifier(name)
+    const isFree = wanted.get(plain)?.length === 1 && !taken.has(plain) && !reservedProperties.has(plain)
+    const identifier = isFree ? plain : withHash(name, taken)
     taken.add(identifier)
     identifiers.set(name, identifier)
   }

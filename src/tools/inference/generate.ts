@@ -10,7 +10,6 @@ import { sniffedType } from '../media-type.ts'
 import {
   type AnswerParser,
   bytesFrom,
-  choiceFor,
   completeText,
   type InferenceOptions,
   inferenceTraits,
@@ -26,11 +25,17 @@ const messageInput = z.strictObject({
   content: z.string().max(maxTextLength),
 })
 
-/** Generates text with a language model, as JSON if a schema is given (F17). Undefined if no model is configured. */
-export function generateTool(options: InferenceOptions): Tool | undefined {
-  const choice = choiceFor('generate', options)
-  if (choice.names.length === 0) return undefined
-  return defineTool({
+const answerOutput = z.object({
+  model: z.string(),
+  text: z.string(),
+  value: z.unknown().optional().describe('The parsed answer, if a schema was given.'),
+  finish_reason: z.string(),
+  usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
+})
+
+/** Generates text with a language model, as JSON if a schema is given (F17). */
+export const generateTool = (options: InferenceOptions, choice: ModelChoice): Tool =>
+  defineTool({
     name: 'generate',
     title: 'Generate text',
     description:
@@ -45,13 +50,7 @@ export function generateTool(options: InferenceOptions): Tool | undefined {
       schema: z.record(z.string(), z.unknown()).optional().describe('A JSON Schema for the answer.'),
       model: modelArgument(choice),
     }),
-    output: z.object({
-      model: z.string(),
-      text: z.string(),
-      value: z.unknown().optional().describe('The parsed answer, if a schema was given.'),
-      finish_reason: z.string(),
-      usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
-    }),
+    output: answerOutput,
     ...inferenceTraits(options),
     async run({ prompt, messages, system, schema, model: name, max_tokens, temperature }, { caller, signal }) {
       const model = languageModel(options, choice, name)
@@ -71,7 +70,6 @@ export function generateTool(options: InferenceOptions): Tool | undefined {
       })
     },
   })
-}
 
 type Completion = Awaited<ReturnType<typeof completeText>>
 
@@ -155,10 +153,8 @@ const imageInput = z.strictObject({
   url: z.string().optional().describe('The https URL of the image, instead of data.'),
 })
 
-/** Answers questions about images (F17). Undefined if no model is configured. */
-export function visionTool(options: InferenceOptions): Tool | undefined {
-  const choice = choiceFor('vision', options)
-  if (choice.names.length === 0) return undefined
+/** Answers questions about images (F17). */
+export function visionTool(options: InferenceOptions, choice: ModelChoice): Tool {
   const { maxBytes } = options.config.native.inference
   return defineTool({
     name: 'vision',
@@ -170,12 +166,7 @@ export function visionTool(options: InferenceOptions): Tool | undefined {
       max_tokens: z.int().min(1).max(1_000_000).optional(),
       model: modelArgument(choice),
     }),
-    output: z.object({
-      model: z.string(),
-      text: z.string(),
-      finish_reason: z.string(),
-      usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
-    }),
+    output: answerOutput.omit({ value: true }),
     ...inferenceTraits(options),
     async run({ prompt, images, max_tokens, model: asked }, { caller, signal }) {
       const model = languageModel(options, choice, asked)
@@ -184,12 +175,9 @@ export function visionTool(options: InferenceOptions): Tool | undefined {
         { type: 'text' as const, text: prompt },
         ...seen.map((url) => ({ type: 'image_url' as const, image_url: { url } })),
       ]
-      const { restore: _, ...completion } = await completeText(model, {
-        messages: [{ role: 'user', content }],
-        owner: caller.principal,
-        signal,
-        maxTokens: max_tokens,
-      })
+      const messages = [{ role: 'user' as const, content }]
+      const request = { messages, owner: caller.principal, signal, maxTokens: max_tokens }
+      const completion = withoutRestore(await completeText(model, request))
       return resultOf({
         content: [{ type: 'text', text: completion.text }],
         structuredContent: { model: model.name, ...completion },

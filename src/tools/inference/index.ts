@@ -1,11 +1,18 @@
 import type { Tool } from '../define-tool.ts'
-import { diffusionTool } from './diffusion.ts'
 import { generateTool, visionTool } from './generate.ts'
-import type { InferenceOptions } from './models.ts'
-import { speechTool } from './speech.ts'
+import { diffusionTool, speechTool } from './media.ts'
+import { choiceFor, type InferenceOptions } from './models.ts'
 
-export type { InferenceOptions } from './models.ts'
+const makers = [
+  ['generate', generateTool],
+  ['vision', visionTool],
+  ['speech', speechTool],
+  ['diffusion', diffusionTool],
+] as const
 
 /** The tools that use the configured models (F17). Omits tools for which there is no model. */
 export const inferenceTools = (options: InferenceOptions): Tool[] =>
-  [generateTool, visionTool, speechTool, diffusionTool].flatMap((make) => make(options) ?? [])
+  makers.flatMap(([task, make]) => {
+    const choice = choiceFor(task, options)
+    return choice.names.length === 0 ? [] : make(options, choice)
+  })

@@ -9,12 +9,13 @@ import { quote } from '../../lib/message-text.ts'
 import { didYouMean } from '../../lib/similar-text.ts'
 import { sniffedType } from '../media-type.ts'
 
-export type InferenceTask = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
+type InferenceTask = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
 
-export type InferenceModelConfig = Config['models'][string]
+type InferenceModelConfig = Config['models'][string]
 export type ServedModel = Extract<InferenceModelConfig, { kind: 'openai' }>
 
 export interface ModelChoice {
+  readonly task: InferenceTask
   /** The models allowed for the task, the default first. Empty if the task is not available. */
   readonly names: readonly string[]
   /** Validates the requested name. Returns the default if no name was requested. */
@@ -40,35 +41,26 @@ export function hasOwnModel({ models, native }: Pick<Config, 'models' | 'native'
 export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): ModelChoice {
   const all = Object.entries(config.models).flatMap(([name, model]) => (canRun(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
-  if (wanted !== undefined && !all.includes(wanted)) {
-    log.warn(
-      { task, model: wanted },
-      `native.inference.${task} is not a model that supports this task; the tool is not offered`,
-    )
-    return { names: [], pick: none }
+  const isUsable = wanted === undefined || all.includes(wanted)
+  if (!isUsable) {
+    const sentence = `native.inference.${task} is not a model that supports this task; the tool is not offered`
+    log.warn({ task, model: wanted }, sentence)
   }
   const seeing = task === 'vision' ? all.filter((name) => seesImages(config.models[name])) : []
   const able = seeing.length > 0 ? seeing : all
   const usual = wanted ?? (able.includes(config.chat.model ?? '') ? config.chat.model : able[0])
-  const names = usual === undefined ? [] : [usual, ...all.filter((name) => name !== usual)]
-  return { names, pick }
-
-  function pick(asked: string | undefined): string {
-    const name = asked ?? usual
-    if (name !== undefined && names.includes(name)) return name
-    if (names.length === 0) return none()
-    const hint = didYouMean(name ?? '', names, `; available: ${names.join(', ')}.`)
-    throw invalidArguments(`There is no model ${quote(name ?? '')} for this task${hint}`)
+  const names = usual === undefined || !isUsable ? [] : [usual, ...all.filter((name) => name !== usual)]
+  return {
+    task,
+    names,
+    pick(asked = names[0]) {
+      if (asked === undefined || names.length === 0)
+        throw invalidArguments(`No model is configured for this task; set native.inference.${task}.`)
+      if (names.includes(asked)) return asked
+      const hint = didYouMean(asked, names, `; available: ${names.join(', ')}.`)
+      throw invalidArguments(`There is no model ${quote(asked)} for this task${hint}`)
+    },
   }
-
-  function none(): never {
-    throw invalidArguments(`No model is configured for this task; set native.inference.${task}.`)
-  }
-}
-
-/** A task for a model that `choiceFor` accepted. Use it only for tasks that need a model server. */
-export function modelTask({ config, clock }: InferenceOptions, task: InferenceTask, name: string, signal: AbortSignal) {
-  return { name, task, model: config.models[name] as ServedModel, clock, signal }
 }
 
 /** The part of a language model that these tools use. The chat loop's models implement it. */

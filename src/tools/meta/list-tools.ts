@@ -61,11 +61,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       )
       const { kept, tokens } = fittingTools(budget || Number.POSITIVE_INFINITY, asked)
       const answer = {
-        tools: kept.map(({ entry: { name, definition } }) => ({
-          name,
-          description: definition.description ?? '',
-          inputSchema: definition.inputSchema ?? { type: 'object' },
-        })),
+        tools: kept.map(toolUsage),
         server,
         total_available: available.length,
         returned: kept.length,
@@ -187,12 +183,14 @@ const byCall = 'Then run a match with execute_tool(server, name, args); detail "
 const inPrograms =
   'Then get the declaration of a match with describe_tools and call it in execute_code as tools.server.name(args).'
 
-const full = ({ entry: { server, name, definition } }: Served) => ({
-  server,
+/** What a model needs to call a tool of a known server. */
+const toolUsage = ({ entry: { name, definition } }: Served) => ({
   name,
   description: definition.description ?? '',
   inputSchema: definition.inputSchema ?? { type: 'object' },
 })
+
+const full = (served: Served) => ({ server: served.entry.server, ...toolUsage(served) })
 
 function hintFor({ tools, total }: ToolMatches, view: View, query: string, server?: string): string | undefined {
   if (total > tools.length) {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import * as z from 'zod'
@@ -64,9 +65,6 @@ const encodingChecks = {
 const padding = (data: string) => (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
 
 function utf8Text(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    throw invalidArguments('These bytes are not UTF-8 text; use base64 or hex instead of utf8.')
-  }
+  if (isUtf8(bytes)) return bytes.toString()
+  throw invalidArguments('These bytes are not UTF-8 text; use base64 or hex instead of utf8.')
 }

@@ -9,7 +9,6 @@ import {
   type Moment,
   momentFrom,
   utcOf,
-  type Wall,
   wallAt,
   type Zone,
   zoneNamed,
@@ -34,60 +33,36 @@ const namedFormats: Readonly<Record<string, (moment: Moment) => string>> = {
 
 const formatNames = Object.keys(namedFormats)
 
-interface ShownMoment extends Wall {
-  readonly moment: Moment
-  readonly weekday: string
-}
-
 const two = (number: number) => String(number).padStart(2, '0')
-const month = ({ month }: ShownMoment) => monthNames[month - 1] as string
-const twelve = ({ hour }: ShownMoment) => hour % 12 || 12
 
-const timeFields = {
-  year: ({ year }: ShownMoment) => String(year).padStart(4, '0'),
-  shortYear: ({ year }: ShownMoment) => two(year % 100),
-  month,
-  shortMonth: (shown: ShownMoment) => month(shown).slice(0, 3),
-  weekday: ({ weekday }: ShownMoment) => weekday,
-  shortWeekday: ({ weekday }: ShownMoment) => weekday.slice(0, 3),
-  half: ({ hour }: ShownMoment) => (hour < 12 ? 'AM' : 'PM'),
-  millisecond: ({ millisecond }: ShownMoment) => String(millisecond).padStart(3, '0'),
-  offset: ({ moment }: ShownMoment) => offsetText(moment),
-  zone: ({ moment }: ShownMoment) => moment.zone.name,
+/** The fields of patterns like `yyyy-MM-dd`, and those of patterns like `%Y-%m-%d` that have no counterpart. */
+function patternFields(moment: Moment): Readonly<Record<string, string>> {
+  const { instant, zone } = moment
+  const { year, month, day, hour, minute, second, millisecond } = wallAt(instant, zone)
+  const yyyy = String(year).padStart(4, '0')
+  const monthName = monthNames[month - 1] as string
+  const weekday = weekdayOf(moment)
+  const time = `${two(hour)}:${two(minute)}:${two(second)}`
+  const milliseconds = String(millisecond).padStart(3, '0')
+  const offset = offsetText(moment)
+  return {
+    ...{ yyyy, yy: two(year % 100) },
+    ...{ MMMM: monthName, MMM: monthName.slice(0, 3), MM: two(month), M: `${month}` },
+    ...{ EEEE: weekday, EEE: weekday.slice(0, 3), dd: two(day), d: `${day}`, '%e': `${day}`.padStart(2) },
+    ...{ HH: two(hour), H: `${hour}`, hh: two(hour % 12 || 12), h: `${hour % 12 || 12}`, a: hour < 12 ? 'AM' : 'PM' },
+    ...{ mm: two(minute), m: `${minute}`, ss: two(second), s: `${second}` },
+    ...{ SSS: milliseconds, '%f': `${milliseconds}000` },
+    ...{ XXX: offset, '%z': offset.replace(':', ''), z: zone.name },
+    ...{ '%F': `${yyyy}-${two(month)}-${two(day)}`, '%T': time, '%s': `${Math.floor(instant / 1000)}` },
+    ...{ T: 'T', '%%': '%' },
+  }
 }
 
-/** The fields of patterns like `yyyy-MM-dd`. Patterns like `%Y-%m-%d` work too, so that models need not guess. */
-const letterFields: Readonly<Record<string, (shown: ShownMoment) => string>> = {
-  ...{ yyyy: timeFields.year, YYYY: timeFields.year, yy: timeFields.shortYear, YY: timeFields.shortYear },
-  ...{
-    MMMM: timeFields.month,
-    MMM: timeFields.shortMonth,
-    MM: ({ month }) => two(month),
-    M: ({ month }) => String(month),
-  },
-  ...{ dd: ({ day }) => two(day), DD: ({ day }) => two(day), d: ({ day }) => String(day), D: ({ day }) => String(day) },
-  ...{ EEEE: timeFields.weekday, dddd: timeFields.weekday, EEE: timeFields.shortWeekday, ddd: timeFields.shortWeekday },
-  ...{ HH: ({ hour }) => two(hour), H: ({ hour }) => String(hour), hh: (shown) => two(twelve(shown)) },
-  ...{ h: (shown) => String(twelve(shown)), mm: ({ minute }) => two(minute), m: ({ minute }) => String(minute) },
-  ...{ ss: ({ second }) => two(second), s: ({ second }) => String(second), SSS: timeFields.millisecond },
-  ...{
-    a: timeFields.half,
-    A: timeFields.half,
-    XXX: timeFields.offset,
-    Z: timeFields.offset,
-    z: timeFields.zone,
-    T: () => 'T',
-  },
-}
-
-const percents: Readonly<Record<string, (shown: ShownMoment) => string>> = {
-  ...{ Y: timeFields.year, y: timeFields.shortYear, m: ({ month }) => two(month), d: ({ day }) => two(day) },
-  ...{ e: ({ day }) => String(day).padStart(2), B: timeFields.month, b: timeFields.shortMonth, A: timeFields.weekday },
-  ...{ a: timeFields.shortWeekday, H: ({ hour }) => two(hour), I: (shown) => two(twelve(shown)), p: timeFields.half },
-  ...{ M: ({ minute }) => two(minute), S: ({ second }) => two(second), L: timeFields.millisecond },
-  ...{ f: (shown) => `${timeFields.millisecond(shown)}000`, z: (shown) => timeFields.offset(shown).replace(':', '') },
-  ...{ Z: timeFields.zone, s: ({ moment }) => String(Math.floor(moment.instant / 1000)), '%': () => '%' },
-  ...{ F: ({ moment }) => fillPattern('yyyy-MM-dd', moment), T: ({ moment }) => fillPattern('HH:mm:ss', moment) },
+/** Other names for the same fields, so that models need not guess. */
+const fieldAliases: Readonly<Record<string, string>> = {
+  ...{ YYYY: 'yyyy', YY: 'yy', DD: 'dd', D: 'd', dddd: 'EEEE', ddd: 'EEE', A: 'a', Z: 'XXX' },
+  ...{ '%Y': 'yyyy', '%y': 'yy', '%B': 'MMMM', '%b': 'MMM', '%m': 'MM', '%A': 'EEEE', '%a': 'EEE', '%d': 'dd' },
+  ...{ '%H': 'HH', '%I': 'hh', '%p': 'a', '%M': 'mm', '%S': 'ss', '%L': 'SSS', '%Z': 'z' },
 }
 
 const formatMoment = (format: string, moment: Moment): string =>
@@ -108,21 +83,19 @@ function offsetText({ instant, zone }: Moment): string {
 }
 
 function fillPattern(pattern: string, moment: Moment): string {
-  const shown: ShownMoment = { ...wallAt(moment.instant, moment.zone), moment, weekday: weekdayOf(moment) }
-  if (pattern.includes('%')) {
-    return pattern.replace(/%(.?)/gs, (_, letter: string) => formatField(percents, letter, `%${letter}`)(shown))
+  const fields = patternFields(moment)
+  const field = (spelling: string): string => {
+    const found = fields[Object.hasOwn(fieldAliases, spelling) ? fieldAliases[spelling]! : spelling]
+    if (typeof found === 'string') return found
+    const patterns =
+      'or a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M". Put literal words in \'single quotes\'.'
+    throw invalidArguments(`"${spelling}" in "format" is unknown; use ${formatNames.join(', ')}, ${patterns}`)
   }
+  if (pattern.includes('%')) return pattern.replace(/%.?/gs, field)
   // Quoted text ('…' or […]) is literal, a repeated letter is a field, and everything else is copied.
   return pattern.replace(/'([^']*)'|\[([^\]]*)\]|([A-Za-z])\3*/g, (run, quoted?: string, bracketed?: string) =>
-    quoted === '' ? "'" : (quoted ?? bracketed ?? formatField(letterFields, run, run)(shown)),
+    quoted === '' ? "'" : (quoted ?? bracketed ?? field(run)),
   )
-}
-
-function formatField(known: typeof letterFields, name: string, spelling: string): (shown: ShownMoment) => string {
-  if (Object.hasOwn(known, name)) return known[name]!
-  const patterns =
-    'or a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M". Put literal words in \'single quotes\'.'
-  throw invalidArguments(`"${spelling}" in "format" is unknown; use ${formatNames.join(', ')}, ${patterns}`)
 }
 
 const point = z.union([z.string().max(200), z.number()])

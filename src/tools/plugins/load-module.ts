@@ -1,3 +1,6 @@
+import { statSync } from 'node:fs'
+import { createRequire, registerHooks } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, endWith } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -5,7 +8,7 @@ import { isRecord } from '../../lib/is-record.ts'
 import { thrownText } from '../../lib/message-text.ts'
 import type { Tool } from '../define-tool.ts'
 import { isSink, type Sink } from '../sinks/sink.ts'
-import { filesOf, noteFiles, registerPluginHooks, tagFor, taggedUrl, Untrusted } from './module-hooks.ts'
+import { writableByOthers } from './writable-by-others.ts'
 
 export interface LoadedModule {
   readonly file: string
@@ -28,21 +31,18 @@ const maxLoadMs = 10_000
 export async function loadModule(file: string, options: LoadModuleOptions): Promise<LoadedModule> {
   const { modules, clock, load = (url) => import(url) } = options
   registerPluginHooks(modules.library)
-  const tag = tagFor(file)
-  const url = taggedUrl(file, tag)
-  using limit = deadline(
-    clock,
-    maxLoadMs,
-    () => new Error(`it did not load within ${maxLoadMs / 1000} s (a fixed limit)`),
-  )
+  const imported = importedModule(file)
+  const tooLate = () => new Error(`it did not load within ${maxLoadMs / 1000} s (a fixed limit)`)
+  using limit = deadline(clock, maxLoadMs, tooLate)
   try {
+    const url = withTag(pathToFileURL(file).href, imported.tag)
     const { problem, ...offered } = exportedBy(await endWith(limit.signal, load(url)))
     const told = problem && `${file} ${problem}; export the results of defineTool or defineSink.`
-    return { file, ...offered, files: filesOf(tag), problem: told }
+    return { file, ...offered, files: [...imported.files], problem: told }
   } catch (thrown) {
-    return { file, tools: [], sinks: [], files: filesOf(tag), problem: loadProblem(file, thrown) }
+    return { file, tools: [], sinks: [], files: [...imported.files], problem: loadProblem(file, thrown) }
   } finally {
-    noteFiles(file)
+    imported.marks = fileMarks(imported.files)
   }
 }
 
@@ -92,7 +92,8 @@ export class PluginsRefused extends ToolwayError {
 
 function loadProblem(file: string, thrown: unknown): string {
   if (thrown instanceof Untrusted) return thrown.message
-  const { code, name, message, stack } = loadErrorFacts(thrown)
+  const error: NodeJS.ErrnoException = thrown instanceof Error ? thrown : new Error(thrownText(thrown))
+  const { code, name, message, stack = '' } = error
   const detail = message
     .replace(/\?toolway-plugin=[\w-]+/g, '')
     .replace(/\s+/g, ' ')
@@ -112,8 +113,97 @@ function loadProblem(file: string, thrown: unknown): string {
   return `${file} failed to load: ${detail}. Fix it, or remove it from native.plugins.`
 }
 
-function loadErrorFacts(thrown: unknown) {
-  if (!(thrown instanceof Error)) return { code: '', name: '', message: thrownText(thrown), stack: '' }
-  const { code = '' } = thrown as NodeJS.ErrnoException
-  return { code, name: thrown.name, message: thrown.message, stack: thrown.stack ?? '' }
+/** A file that other users could change. */
+class Untrusted extends Error {}
+
+/** A module as Node.js has loaded it. A new tag makes Node.js load the file again, as a new module. */
+interface ImportedModule {
+  readonly tag: string
+  /** The file of the module, and the files beside it that it imports. */
+  readonly files: Set<string>
+  /** A fingerprint of all files. */
+  marks: string
 }
+
+const tagParameter = 'toolway-plugin'
+const ownRequire = createRequire(import.meta.url)
+
+/** The loaded plugins by file. Never shrinks, because Node.js keeps loaded modules for the lifetime of the process. */
+const importedModules = new Map<string, ImportedModule>()
+let tagCount = 0
+let isRegistered = false
+
+/** The module of a file; a new one if any of its files has changed. */
+function importedModule(file: string): ImportedModule {
+  const before = importedModules.get(file)
+  if (before && before.marks === fileMarks(before.files)) return before
+  // Node.js keeps CommonJS modules by their path, without the tag.
+  for (const each of before?.files ?? []) delete ownRequire.cache[each]
+  const imported = { tag: `${++tagCount}`, files: new Set([file]), marks: '' }
+  importedModules.set(file, imported)
+  return imported
+}
+
+const moduleTagged = (tag: string): ImportedModule | undefined =>
+  [...importedModules.values()].find((imported) => imported.tag === tag)
+
+/**
+ * Registers hooks for importing plugins, which may be in any folder. `toolway` and `zod` resolve to Toolway's own
+ * copies, so that there is only one copy of each. Modules that plugins import by path get the same tag and the same
+ * permission check.
+ */
+function registerPluginHooks(library: URL): void {
+  if (isRegistered) return
+  isRegistered = true
+  registerHooks({
+    resolve(specifier, context, next) {
+      const tag = urlTag(context.parentURL) ?? tagOfCommonJs(context.parentURL)
+      if (tag === undefined) {
+        const found = next(specifier, context)
+        const entered = urlTag(found.url)
+        // The path without symbolic links, which is how CommonJS modules know themselves.
+        if (entered !== undefined) moduleTagged(entered)?.files.add(fileURLToPath(found.url))
+        return found
+      }
+      if (specifier === 'toolway') return { url: library.href, shortCircuit: true }
+      if (/^zod(?:\/|$)/.test(specifier)) {
+        // For `require`, Node.js ignores another parent.
+        if (context.conditions.includes('require'))
+          return { url: pathToFileURL(ownRequire.resolve(specifier)).href, shortCircuit: true }
+        return next(specifier, { ...context, parentURL: import.meta.url })
+      }
+      const found = next(specifier, context)
+      const isBeside = /^(?:\.{0,2}\/|file:|#)/.test(specifier) && found.url.startsWith('file:')
+      if (!isBeside) return found
+      const file = fileURLToPath(found.url)
+      const problem = writableByOthers(file)
+      if (problem !== undefined) throw new Untrusted(`The plugin imports ${file}, which cannot be loaded: ${problem}`)
+      moduleTagged(tag)?.files.add(file)
+      return { ...found, url: withTag(found.url, tag) }
+    },
+  })
+}
+
+function withTag(href: string, tag: string): string {
+  const url = new URL(href)
+  url.searchParams.set(tagParameter, tag)
+  return url.href
+}
+
+const urlTag = (url: string | undefined): string | undefined =>
+  url?.includes(`${tagParameter}=`) ? (new URL(url).searchParams.get(tagParameter) ?? undefined) : undefined
+
+/** The tag of a CommonJS module that requires or imports another one: Node.js forgets the parameter of its URL. */
+function tagOfCommonJs(parentURL: string | undefined): string | undefined {
+  if (!parentURL?.startsWith('file:')) return undefined
+  const file = fileURLToPath(parentURL)
+  return [...importedModules.values()].find(({ files }) => files.has(file))?.tag
+}
+
+const fileMarks = (files: Iterable<string>): string =>
+  [...files]
+    .map((file) => {
+      const facts = statSync(file, { bigint: true, throwIfNoEntry: false })
+      return facts ? `${file} ${facts.ino} ${facts.size} ${facts.mtimeNs} ${facts.ctimeNs}` : file
+    })
+    .join('\n')

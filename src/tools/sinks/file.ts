@@ -33,7 +33,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
   const wanted = names.pop() as string
   await mkdir(path, { recursive: true })
   await using folders = new AsyncDisposableStack()
-  let folder: HeldFolder = folders.use(await holdFolder(await realpath(path)))
+  let folder = folders.use(await holdFolder(await realpath(path)))
   for (const name of names) folder = folders.use(await holdInside(folder, name))
   const draft = folder.at(`.${randomUUID()}.tmp`)
   try {
@@ -90,29 +90,23 @@ async function linkFile(draft: string, name: string): Promise<void> {
   }
 }
 
-/**
- * A folder that is held open. On Linux, names are resolved through the descriptor and not the path, so that replacing
- * the folder with a link has no effect.
- */
-interface HeldFolder extends AsyncDisposable {
-  readonly path: string
-  at(name: string): string
-  isThere(): Promise<boolean>
-  /** Flushes new folder entries to disk. */
-  sync(): Promise<void>
-}
-
 const folderFlags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0)
 const throughDescriptors = process.platform === 'linux' && existsSync('/proc/self/fd')
 
-/** Opens an existing folder; fails for a symbolic link. `path` must be a real path. */
-async function holdFolder(path: string, at = path): Promise<HeldFolder> {
+type HeldFolder = Awaited<ReturnType<typeof holdFolder>>
+
+/**
+ * Opens an existing folder and holds it open; fails for a symbolic link. `path` must be a real path. On Linux, names are
+ * resolved through the descriptor and not the path, so that replacing the folder with a link has no effect.
+ */
+async function holdFolder(path: string, at = path) {
   const handle = await open(at, folderFlags)
   const base = throughDescriptors ? `/proc/self/fd/${handle.fd}` : path
   return {
     path,
-    at: (name) => join(base, name),
+    at: (name: string) => join(base, name),
     isThere: async () => (await realpath(path).catch(unless('ENOENT', 'ENOTDIR'))) === path,
+    /** Flushes new folder entries to disk. */
     sync: () => handle.sync(),
     [Symbol.asyncDispose]: () => handle.close(),
   }

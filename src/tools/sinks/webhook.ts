@@ -8,18 +8,10 @@ import { failureReason } from '../../lib/message-text.ts'
 import { basicAuthOf } from '../../lib/url.ts'
 import type { Artifact, Pointer, Sink } from './sink.ts'
 
-export type WebhookConfig = Pick<
+type WebhookConfig = Pick<
   Extract<Config['sinks'][string], { kind: 'webhook' }>,
   'url' | 'headers' | 'attempts' | 'timeout'
 >
-
-export interface WebhookOptions {
-  readonly name: string
-  readonly config: WebhookConfig
-  readonly clock: Clock
-  readonly log: Log
-  random?(): number
-}
 
 const firstRetryPauseMs = 500
 const maxRetryPauseMs = 10_000
@@ -44,6 +36,10 @@ interface PostOptions {
   readonly clock: Clock
   readonly log: Log
   random?: (() => number) | undefined
+}
+
+interface WebhookOptions extends Omit<PostOptions, 'timeoutKey' | 'facts'> {
+  readonly name: string
 }
 
 interface Delivery {
@@ -78,7 +74,8 @@ export async function postWithRetries(body: Posted, options: PostOptions, signal
 }
 
 /** A sink that posts artifacts. */
-export function createWebhookSink({ name, config, ...options }: WebhookOptions): Omit<Sink, 'description'> {
+export function createWebhookSink({ name, ...options }: WebhookOptions): Omit<Sink, 'description'> {
+  const { config } = options
   const timeoutKey = `sinks.${name}.timeout`
   return {
     name,
@@ -86,7 +83,7 @@ export function createWebhookSink({ name, config, ...options }: WebhookOptions):
     timeoutMs: config.attempts * (config.timeout + maxRetryPauseMs),
     timeoutKey,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
-      const posting = { ...options, config, timeoutKey, facts: { sink: name } }
+      const posting = { ...options, timeoutKey, facts: { sink: name } }
       const { attempt, attempts, mayHaveArrived } = await postWithRetries(artifact, posting, signal)
       if (attempt.kind === 'acknowledged') {
         return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
@@ -159,7 +156,8 @@ async function deliver(body: Posted, options: PostOptions, signal: AbortSignal):
     return deliveryOutcome(url, answer.statusCode, answer.headers, clock.now())
   } catch (thrown) {
     signal.throwIfAborted()
-    return { kind: isSent ? 'lost' : 'unsent', reason: deliveryFailure(thrown) }
+    const reason = thrown instanceof ToolwayError ? thrown.message : failureReason(thrown)
+    return { kind: isSent ? 'lost' : 'unsent', reason }
   } finally {
     await client.destroy()
   }
@@ -191,6 +189,3 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   const found = written === '' || written.length > 2_000 ? null : URL.parse(written, url.origin + url.pathname)
   return found && /^https?:$/.test(found.protocol) && !found.username && !found.password ? found.href : undefined
 }
-
-const deliveryFailure = (thrown: unknown): string =>
-  thrown instanceof ToolwayError ? thrown.message : failureReason(thrown)

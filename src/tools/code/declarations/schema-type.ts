@@ -1,23 +1,9 @@
 import type { Definition } from '../../../core/entry.ts'
-import { requiredNames } from '../../../core/schema-keywords.ts'
+import { requiredNames, withNumericBounds } from '../../../core/schema-keywords.ts'
 import { resolveReference } from '../../../json/json-pointer.ts'
+import { ExactNumber } from '../../../json/parse-json.ts'
 import { isRecord } from '../../../lib/is-record.ts'
-import { commentText, quoteLiteral } from '../text.ts'
-import {
-  atom,
-  closedType,
-  createTextBudget,
-  everyText,
-  intersection,
-  listOrEmpty,
-  literalType,
-  schemaRemarks,
-  type TextBudget,
-  type ToolJsonSchema,
-  type TypeText,
-  union,
-  unknownTypeText,
-} from './type-text.ts'
+import { commentText, quoteLiteral, visibleLine } from '../text.ts'
 
 /** Max nesting depth for a type. Deeper types are hard to read and could overflow the stack of a type parser. */
 const maxTypeDepth = 8
@@ -69,7 +55,7 @@ function kindsOf(values: readonly unknown[]): string {
 }
 
 function constants(values: readonly unknown[], budget: TextBudget): TypeText | undefined {
-  const types = everyText(values, (value) => literalType(value, budget))
+  const types = completeTexts(values.map((value) => literalType(value, budget)))
   return types && union(types.map(atom))
 }
 
@@ -87,22 +73,15 @@ function impliedTypes(schema: ToolJsonSchema): readonly string[] {
   return 'items' in schema || 'prefixItems' in schema ? ['array'] : []
 }
 
+const simpleTypes = new Map<unknown, string>([
+  ...['string', 'number', 'boolean', 'null'].map((name) => [name, name] as const),
+  ['integer', 'number'],
+])
+
 function namedType(name: unknown, schema: ToolJsonSchema, position: SchemaPosition): TypeText {
-  switch (name) {
-    case 'string':
-    case 'number':
-    case 'boolean':
-    case 'null':
-      return atom(name)
-    case 'integer':
-      return atom('number')
-    case 'object':
-      return objectType(schema, position)
-    case 'array':
-      return arrayType(schema, position)
-    default:
-      return unknownTypeText
-  }
+  if (name === 'object') return objectType(schema, position)
+  if (name === 'array') return arrayType(schema, position)
+  return atom(simpleTypes.get(name) ?? 'unknown')
 }
 
 const choiceType = (schemas: unknown, position: SchemaPosition): TypeText[] =>
@@ -245,4 +224,131 @@ export function declareServers(servers: ReadonlyMap<string, readonly string[]>):
   if (servers.size === 0) return ''
   const members = [...servers].map(([server, methods]) => `${propertyName(server)}: ${typeBody(methods)}`)
   return `declare const tools: ${typeBody(members)}`
+}
+
+/** The text of a type. `joined` means that it needs parentheses when combined with another type. */
+interface TypeText {
+  readonly text: string
+  readonly joined: boolean
+}
+
+const atom = (text: string): TypeText => ({ text, joined: false })
+const unknownTypeText = atom('unknown')
+
+const closedType = ({ text, joined }: TypeText): string => (joined ? `(${text})` : text)
+
+function union(types: readonly TypeText[]): TypeText {
+  const different = distinct(types)
+  if (different.length === 0 || different.some(({ text }) => text === 'unknown')) return unknownTypeText
+  if (different.length === 1) return different[0] as TypeText
+  return { text: different.map(closedType).join(' | '), joined: true }
+}
+
+function intersection(types: readonly TypeText[]): TypeText {
+  const different = distinct(types).filter(({ text }) => text !== 'unknown')
+  if (different.length <= 1) return different[0] ?? unknownTypeText
+  return { text: different.map(closedType).join(' & '), joined: true }
+}
+
+const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
+  ...new Map(types.map((type) => [type.text, type])).values(),
+]
+
+type TextBudget = ReturnType<typeof createTextBudget>
+
+/** Limits the work by the size of the output, because references can make a small schema expand without end. */
+function createTextBudget(characters: number) {
+  let left = characters
+  return {
+    get spent() {
+      return left <= 0
+    },
+    spend(count: number): void {
+      left -= count
+    },
+    /** The keys of an object. Reading the keys uses up budget even if they do not appear in the output. */
+    keys(object: object): readonly string[] {
+      const keys = Object.keys(object)
+      left -= Math.min(keys.length / 10, 500)
+      return keys
+    },
+  }
+}
+
+/** A JSON Schema from a server, not validated. */
+type ToolJsonSchema = Readonly<Record<string, unknown>>
+
+const listOrEmpty = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+const maxString = 500
+const maxLiteralDepth = 4
+
+function literalType(value: unknown, budget: TextBudget, depth = 0): string | undefined {
+  if (budget.spent || depth > maxLiteralDepth) return undefined
+  const text = simpleLiteral(value)
+  if (text !== undefined) {
+    budget.spend(text.length)
+    return text
+  }
+  if (Array.isArray(value)) {
+    const items = completeTexts(value.map((item) => literalType(item, budget, depth + 1)))
+    return items && `[${items.join(', ')}]`
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const texts = budget.keys(value).map((key) => {
+    const type = literalType((value as Record<string, unknown>)[key], budget, depth + 1)
+    return type && key.length <= maxString ? `${quoteLiteral(key)}: ${type}` : undefined
+  })
+  const members = completeTexts(texts)
+  return members && (members.length === 0 ? '{}' : `{ ${members.join('; ')} }`)
+}
+
+function simpleLiteral(value: unknown): string | undefined {
+  if (value === null || typeof value === 'boolean') return String(value)
+  // JSON.parse turns a number that is too large into Infinity, which is not a valid type.
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
+  if (value instanceof ExactNumber) return value.source.length <= maxFact ? value.source : 'number'
+  return typeof value === 'string' && value.length <= maxString ? quoteLiteral(value) : undefined
+}
+
+/** The texts, if there is one for each value. */
+const completeTexts = (texts: readonly (string | undefined)[]): readonly string[] | undefined =>
+  texts.every((text) => text !== undefined) ? texts : undefined
+
+const maxRemark = 300
+const maxFact = 60
+
+/** The parts of a schema that a type cannot express (description, format, bounds, default), for a comment. */
+function schemaRemarks(given: ToolJsonSchema): string {
+  const schema = withNumericBounds(given)
+  const description = visibleLine(schema.description ?? schema.title, maxRemark)
+  const facts = factWords.flatMap(([keyword, word]) => factOf(schema[keyword], word))
+  if ('default' in schema) facts.push(`default ${defaultOf(schema.default)}`)
+  return commentText([description, facts.join(', ')].filter((part) => part !== '').join(' — '), 2 * maxRemark)
+}
+
+const factWords = [
+  ['format', 'format'],
+  ['pattern', 'pattern'],
+  ['minimum', 'at least'],
+  ['maximum', 'at most'],
+  ['exclusiveMinimum', 'more than'],
+  ['exclusiveMaximum', 'less than'],
+  ['multipleOf', 'multiple of'],
+  ['minLength', 'min length'],
+  ['maxLength', 'max length'],
+  ['minItems', 'min items'],
+  ['maxItems', 'max items'],
+] as const
+
+function factOf(value: unknown, word: string): string[] {
+  const text = value instanceof ExactNumber ? value.source : value
+  return typeof text === 'string' || typeof text === 'number' ? [`${word} ${visibleLine(String(text), maxFact)}`] : []
+}
+
+function defaultOf(value: unknown): string {
+  if (typeof value === 'string') return visibleLine(quoteLiteral(value.slice(0, maxFact)), maxFact)
+  if (value instanceof ExactNumber) return visibleLine(value.source, maxFact)
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'
+  return typeof value === 'object' && value !== null ? '{…}' : String(value)
 }

@@ -58,28 +58,23 @@ export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
       const source = decodeText(got.bytes, got.contentType)
       const page = form === 'html' && !raw ? await readPage(source, got.url, signal) : { title: '', text: source }
       const part = sliceText(withoutHidden(page.text, 'kept'), start, max_chars)
-      const title = withoutHidden(page.title)
-      return pageResult(got, { title, ...part, truncated: part.next_start !== undefined || got.cut })
+      return pageResult(got, withoutHidden(page.title), part)
     },
   })
 
 /** Loads the parser for the first page that somebody reads. */
 const readPage: typeof readableText = async (...page) => (await import('./readable.ts')).readableText(...page)
 
-interface FetchedPage extends ReturnType<typeof sliceText> {
-  readonly title: string
-  readonly truncated: boolean
-}
-
 /** The result for a response. It includes the body of an error response such as 404, which may explain the error. */
-function pageResult({ url, status, contentType }: Got, page: FetchedPage): Result {
-  const { title, text, truncated, next_start, total_chars } = page
+function pageResult({ url, status, contentType, cut }: Got, title: string, part: ReturnType<typeof sliceText>): Result {
+  const { text, next_start, total_chars } = part
+  const truncated = next_start !== undefined || cut
   const more = next_start === undefined ? 'the rest was too large to read' : `continue with start: ${next_start}`
   const head = status >= 400 ? `HTTP ${status}\n\n` : ''
   const tail = truncated ? `\n\n[truncated: ${total_chars} characters in total; ${more}]` : ''
   return resultOf({
     content: [{ type: 'text', text: `${head}${title && `${title}\n\n`}${text}${tail}` }],
-    structuredContent: { url: url.href, status, contentType, ...page, title: title || undefined },
+    structuredContent: { url: url.href, status, contentType, title: title || undefined, ...part, truncated },
     isError: status >= 400 || undefined,
   })
 }
@@ -110,11 +105,8 @@ function sliceText(text: string, start: number, most: number) {
   return { text: text.slice(from, end), total_chars: text.length, next_start: end < text.length ? end : undefined }
 }
 
-function boundary(text: string, at: number): number {
-  const isTrail = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff
-  const isLead = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
-  return at > 0 && at < text.length && isTrail(text.charCodeAt(at)) && isLead(text.charCodeAt(at - 1)) ? at - 1 : at
-}
+/** The position, or the one before it inside a surrogate pair. */
+const boundary = (text: string, at: number): number => ((text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at)
 
 type Form = 'html' | 'text' | 'image' | 'other'
 

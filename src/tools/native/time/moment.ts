@@ -1,5 +1,6 @@
 import { invalidArguments } from '../../../core/errors.ts'
 import { durationUnits } from '../../../lib/duration.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import { pluralize } from '../../../lib/message-text.ts'
 import { nearMisses } from '../../../lib/similar-text.ts'
 
@@ -9,8 +10,8 @@ export interface Moment {
   readonly zone: Zone
 }
 
-const earliest = utcOf({ year: 1, month: 1, day: 2, hour: 0, minute: 0, second: 0, millisecond: 0 })
-const latestInstant = utcOf({ year: 9999, month: 12, day: 30, hour: 0, minute: 0, second: 0, millisecond: 0 })
+const earliest = Date.parse('0001-01-02T00:00:00Z')
+const latestInstant = Date.parse('9999-12-30T00:00:00Z')
 
 const clockTime = String.raw`(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?`
 const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
@@ -196,20 +197,13 @@ export interface Zone {
   offsetAt(instant: number): number
 }
 
-const offsets = new Map<string, Zone['offsetAt']>()
-
 /** The zone for an IANA name (ignoring case, with spaces or underscores) or an offset; by default, the local zone. */
 export function zoneNamed(given: string | undefined): Zone {
   const spelling = given?.trim().replace(/ /g, '_')
   const canonical = canonicalName(spelling)
-  let offsetAt = offsets.get(canonical)
-  if (!offsetAt) {
-    offsetAt = offsetsOf(canonical)
-    offsets.set(canonical, offsetAt)
-  }
   // Keep the caller's spelling: the canonical name of "EST" is "America/Panama", which is correct but surprising.
   const same = spelling === undefined || spelling.toLowerCase() === canonical.toLowerCase()
-  return { name: same ? canonical : spelling, offsetAt }
+  return { name: same ? canonical : spelling, offsetAt: offsetsOf(canonical) }
 }
 
 function canonicalName(spelling: string | undefined): string {
@@ -236,7 +230,7 @@ function suggestion(spelling: string): string {
   return `; did you mean ${near.map((name) => `"${name}"`).join(' or ')}?`
 }
 
-function offsetsOf(timeZone: string): Zone['offsetAt'] {
+const offsetsOf = memoize((timeZone): Zone['offsetAt'] => {
   const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
   return (instant) => {
     const name = format.formatToParts(instant).find(({ type }) => type === 'timeZoneName')?.value ?? ''
@@ -246,7 +240,7 @@ function offsetsOf(timeZone: string): Zone['offsetAt'] {
     const distance = Math.round(Number(hours) * 60 + Number(minutes) + Number(seconds) / 60)
     return sign === '-' ? -distance : distance
   }
-}
+})
 
 /** Interprets a local time as UTC and returns Unix time in milliseconds. Days and hours out of range carry over. */
 export function utcOf({ year, month, day, hour, minute, second, millisecond }: Wall): number {
@@ -277,7 +271,6 @@ export const wallAt = (instant: number, zone: Zone): Wall => wallInUtc(instant +
  * the first of the two; if clocks are set forward and the time is skipped, the result is later by the length of the gap.
  */
 export function instantOf(wall: Wall, zone: Zone): number {
-  const day = 86_400_000
   const utc = utcOf(wall)
   const before = zone.offsetAt(utc - day)
   const after = zone.offsetAt(utc + day)

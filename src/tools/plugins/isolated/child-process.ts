@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import * as z from 'zod'
 import type { Call, Caller } from '../../../core/call.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { deadline, endWith, settles } from '../../../core/deadline.ts'
@@ -7,16 +8,8 @@ import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 import { isRecord } from '../../../lib/is-record.ts'
+import type { RegisteredProcess } from '../../../process/orphan-reaper.ts'
 import { ownGroup, signalGroup } from '../../../process/programs.ts'
-
-/** Records one process, so that it is ended at the next start if Toolway is killed. */
-export interface ProcessRegistration {
-  /** Environment variables that mark the process and all its descendants. */
-  readonly environment: Readonly<Record<string, string>>
-  started(pid: number): void
-  /** Also ends processes that the process has left behind. */
-  ended(): void
-}
 
 interface IsolatedPluginOptions extends Omit<PluginOptions, 'load'> {
   readonly file: string
@@ -28,7 +21,7 @@ export interface PluginOptions {
   /** `library` is the module that plugins import as `toolway`; `child` is the program that child processes run. */
   readonly modules: { readonly library: URL; readonly child: URL }
   /** Called for each child process that is started. */
-  readonly registerProcess?: (() => ProcessRegistration) | undefined
+  readonly registerProcess?: (() => RegisteredProcess) | undefined
   readonly clock: Clock
   readonly log: Log
   /** Replaces `import` in tests, because the test runner overrides it. */
@@ -91,7 +84,7 @@ export class IsolatedPlugin implements AsyncDisposable {
     const sentence = `The process for the plugin ${file} did not start within ${pluginStartMs / 1000} s (a fixed limit).`
     using limit = deadline(clock, pluginStartMs, () => new ToolwayError('TIMEOUT', sentence), signal)
     try {
-      await endWith(limit.signal, running.ready)
+      await endWith(limit.signal, running.ready.promise)
     } catch (thrown) {
       // Kill the process, so that the next call starts a new one.
       if (!signal.aborted) running.kill()
@@ -125,7 +118,7 @@ export class IsolatedPlugin implements AsyncDisposable {
     this.#over = true
     this.#idle?.[Symbol.dispose]()
     this.#current?.kill()
-    await this.#current?.ended
+    await this.#current?.ended.promise
   }
 }
 
@@ -136,8 +129,8 @@ class PluginProcess {
   readonly waiting = new Map<number, PromiseWithResolvers<Result>>()
   isAlive = true
   readonly #process: ChildProcess
-  readonly #ready = Promise.withResolvers<void>()
-  readonly #ended = Promise.withResolvers<void>()
+  readonly ready = Promise.withResolvers<void>()
+  readonly ended = Promise.withResolvers<void>()
 
   constructor({ file, variables, modules, registerProcess, log }: IsolatedPluginOptions) {
     const registration = registerProcess?.()
@@ -148,7 +141,7 @@ class PluginProcess {
       ...ownGroup,
     })
     this.#process = child
-    this.#ready.promise.catch(() => {})
+    this.ready.promise.catch(() => {})
     if (child.pid !== undefined) registration?.started(child.pid)
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (output: Buffer) =>
@@ -156,27 +149,20 @@ class PluginProcess {
       )
     }
     child.on('message', (message: unknown) => {
-      if (isFromChild(message)) this.#receive(message)
+      const { data: received } = fromChild.safeParse(message)
+      if (received) this.#receive(received)
       else log.debug({ plugin: file }, 'plugin sent an invalid message')
     })
-    child.on('error', (error) => this.#ready.reject(endedError(error.message)))
+    child.on('error', (error) => this.ready.reject(endedError(error.message)))
     child.on('exit', (code, signal) => {
       this.isAlive = false
       registration?.ended()
       const error = endedError(signal ?? `code ${code}`)
-      this.#ready.reject(error)
+      this.ready.reject(error)
       for (const { reject } of this.waiting.values()) reject(error)
-      this.#ended.resolve()
+      this.ended.resolve()
     })
     this.send({ kind: 'load', file, library: modules.library.href })
-  }
-
-  get ready(): Promise<void> {
-    return this.#ready.promise
-  }
-
-  get ended(): Promise<void> {
-    return this.#ended.promise
   }
 
   /** Sends a message, unless the child has exited: its exit already rejects all pending calls. */
@@ -187,13 +173,13 @@ class PluginProcess {
   kill(): void {
     this.isAlive = false
     const { pid, exitCode, signalCode } = this.#process
-    if (pid === undefined) this.#ended.resolve()
+    if (pid === undefined) this.ended.resolve()
     else if (exitCode === null && signalCode === null) signalGroup(pid, 'SIGKILL')
   }
 
   #receive(message: FromChild): void {
-    if (message.kind === 'ready') this.#ready.resolve()
-    else if (message.kind === 'broken') this.#ready.reject(new ToolwayError('SERVER_UNAVAILABLE', message.problem))
+    if (message.kind === 'ready') this.ready.resolve()
+    else if (message.kind === 'broken') this.ready.reject(new ToolwayError('SERVER_UNAVAILABLE', message.problem))
     else {
       const waiting = this.waiting.get(message.id)
       this.waiting.delete(message.id)
@@ -209,19 +195,7 @@ const endedError = (how: string) =>
     `The process that runs this tool ended (${how}) before the call completed; the tool may have run.`,
   )
 
-const usualVariables = [
-  'PATH',
-  'HOME',
-  'USER',
-  'LOGNAME',
-  'SHELL',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'TMPDIR',
-  'TERM',
-  'SystemRoot',
-]
+const usualVariables = 'PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TMPDIR TERM SystemRoot'.split(' ')
 
 const environment = (variables: readonly string[]) =>
   Object.fromEntries(
@@ -245,12 +219,6 @@ export type ToChild =
     }
   | { readonly kind: 'cancel'; readonly id: number }
 
-export type FromChild =
-  | { readonly kind: 'ready' }
-  | { readonly kind: 'broken'; readonly problem: string }
-  | { readonly kind: 'result'; readonly id: number; readonly body: ResultBody }
-  | { readonly kind: 'failure'; readonly id: number; readonly error: SentError }
-
 /** An error sent by a child process. The cause is only logged and never sent to the caller. */
 export interface SentError {
   readonly code: ErrorCode
@@ -259,15 +227,15 @@ export interface SentError {
   readonly cause?: string
 }
 
-/** Validates a message: the plugin has access to the same channel and may send anything. */
-function isFromChild(message: unknown): message is FromChild {
-  if (!isRecord(message)) return false
-  const { kind, problem, id, body, error } = message
-  if (kind === 'ready') return true
-  if (kind === 'broken') return typeof problem === 'string'
-  if (typeof id !== 'number') return false
-  return kind === 'result' ? isRecord(body) : kind === 'failure' && isError(error)
-}
-
 const isError = (error: unknown): boolean =>
   isRecord(error) && typeof error.code === 'string' && typeof error.message === 'string'
+
+/** Messages from a child. They are validated, because the plugin has access to the same channel and may send anything. */
+const fromChild = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('ready') }),
+  z.object({ kind: z.literal('broken'), problem: z.string() }),
+  z.object({ kind: z.literal('result'), id: z.number(), body: z.custom<ResultBody>(isRecord) }),
+  z.object({ kind: z.literal('failure'), id: z.number(), error: z.custom<SentError>(isError) }),
+])
+
+export type FromChild = z.output<typeof fromChild>
