@@ -40,14 +40,19 @@ export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoExce
 
 export const readIfExists = (path: string): string | undefined => ifExists(() => readFileSync(path, 'utf8'))
 
-/** Reads at most `length` bytes from the start or the end of a file. */
-export function readPart(path: string, length: number, from: 'start' | 'end'): { bytes: Buffer; size: number } {
+/** Reads at most `length` bytes from the start, the end or a position of a file. */
+export function readPart(
+  path: string,
+  length: number,
+  from: 'start' | 'end' | number,
+): { readonly bytes: Buffer; readonly size: number } {
   const fd = openSync(path, 'r')
   try {
     const { size } = fstatSync(fd)
     const buffer = Buffer.alloc(Math.min(size, length))
-    const position = from === 'start' ? 0 : size - buffer.length
-    return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, position)), size }
+    const position = { start: 0, end: size - buffer.length }
+    const at = typeof from === 'number' ? from : position[from]
+    return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, at)), size }
   } finally {
     closeSync(fd)
   }
@@ -106,6 +111,13 @@ export interface StoredRecord {
   readonly record: AuditRecord
 }
 
+/** The record in a line of a lane's segment; undefined if the line is incomplete or is not a record. */
+export function storedRecord(lane: string, file: string, { bytes, offset, whole }: LogLine): StoredRecord | undefined {
+  const text = bytes.toString('utf8')
+  const record = whole ? parseRecord(text) : undefined
+  return record && { lane, file, offset, bytes: bytes.length + 1, text, record }
+}
+
 export type ReadPosition = Pick<StoredRecord, 'file' | 'offset'>
 
 interface ReadOptions {
@@ -132,10 +144,9 @@ export async function* readRecords(
 async function* readSegment(folder: string, lane: string, file: string, from: number): AsyncGenerator<StoredRecord> {
   try {
     for await (const lines of readLines(join(folder, lane, file), from)) {
-      for (const { bytes, offset, whole } of lines) {
-        const text = bytes.toString('utf8')
-        const record = whole ? parseRecord(text) : undefined
-        if (record) yield { lane, file, offset, bytes: bytes.length + 1, text, record }
+      for (const line of lines) {
+        const stored = storedRecord(lane, file, line)
+        if (stored) yield stored
       }
     }
   } catch (error) {

@@ -9,13 +9,7 @@ import {
 import { ToolwayError } from '../../core/errors.ts'
 import { listLanes, type StoredRecord } from '../log-files.ts'
 import { type AuditPageQuery, type AuditSearchPage, emptyPage } from '../reader.ts'
-import {
-  type CatchUpOptions,
-  catchUp,
-  createSegmentReader,
-  type IndexedPosition,
-  type SegmentReader,
-} from './catch-up.ts'
+import { type CatchUpOptions, catchUp, createSegmentReader, type IndexedPosition } from './catch-up.ts'
 import {
   hasWords,
   isIndexDamaged,
@@ -114,11 +108,11 @@ function* find<T>(
      FROM records r LEFT JOIN records b ON b.id = r.begin WHERE ${where.sql}${open ? " AND r.phase = 'before'" : ''}
      ORDER BY r.time ${direction}, r.lane ${direction}, r.seq ${direction}`,
   )
-  using segments = createSegmentReader(folder)
+  const readRecord = createSegmentReader(folder)
   let count = 0
   try {
     for (const place of statement.iterate(...where.values)) {
-      const found = readRow(segments, place as unknown as Joined, raw)
+      const found = readRow(readRecord, place as unknown as Joined, raw)
       if (!found || (filter.text !== undefined && !matchesFilter(found.row, { text: filter.text }))) continue
       yield part(found)
       if (++count >= limit) return
@@ -137,13 +131,13 @@ interface Joined extends IndexedPosition {
   readonly b_bytes: number | null
 }
 
-function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | undefined {
+function readRow(readRecord: ReturnType<typeof createSegmentReader>, place: Joined, raw: boolean): Found | undefined {
   const { lane, b_file: file, b_at: at, b_bytes: bytes } = place
-  const stored = segments.read(place)
+  const stored = readRecord(place)
   // The record is undefined if retention removed the segment after it was indexed.
   if (!stored || !(raw || isListed(stored.record))) return undefined
   const begun = file !== null && at !== null && bytes !== null
-  const before = begun ? segments.read({ lane, file, at, bytes })?.record : undefined
+  const before = begun ? readRecord({ lane, file, at, bytes })?.record : undefined
   // A text search should match both records of an operation, so the end's row gets the beginning's arguments.
   return { row: rowOf(stored.lane, stored.record, before?.phase === 'before' ? before : undefined), stored }
 }
