@@ -2,7 +2,7 @@ import { captureJson, createRedactor, describeArguments, type Redactor } from '.
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { Catalogs } from '../catalog/catalog.ts'
 import { type ServerOrigin, serverOrigin } from '../catalog/pins/pin-record.ts'
-import { Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
+import { Pins, watchDefinitions } from '../catalog/pins/pins.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { ChatOptions } from '../chat/chat.ts'
 import { modelNames, visionModels } from '../chat/models/create-models.ts'
@@ -106,7 +106,9 @@ export async function prepareConfig(
     token: token === 'none' ? undefined : token,
     origins: new Map(Object.entries(mcpServers).map(([name, server]) => [name, serverOrigin(server)])),
     createVerifier: provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined,
-    pins: sharePins({ mode: policy.pins, folder: stores.path, ...context }, parts, before),
+    pins: parts.share(before?.parts, 'pins', [policy.pins, stores.path], () => {
+      return new Pins({ mode: policy.pins, folder: stores.path, ...context })
+    }),
     ...(await shareTraces(loaded.config, context, parts, before)),
     plugins: await sharePlugins(
       native.plugins,
@@ -119,11 +121,6 @@ export async function prepareConfig(
   }
   unfinished.move()
   return prepared
-}
-
-function sharePins(options: PinsOptions, parts: SharedParts, before: PreparedConfig | undefined): Pins {
-  const key = [options.mode, options.folder]
-  return parts.reuse<Pins>(before?.parts, 'pins', key) ?? parts.add('pins', key, new Pins(options))
 }
 
 /** The traces of a configuration. Loads the exporter only if traces are sent. */

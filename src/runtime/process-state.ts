@@ -52,7 +52,7 @@ import { createServerOAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import { Rejections } from './rejections.ts'
 import { ReloadHistory } from './reload.ts'
-import type { SharedServices } from './workers/worker.ts'
+import type { WorkerProcess } from './workers/worker.ts'
 
 /** Settings that a reload may change. They are read from the current generation. */
 export interface CurrentSettings {
@@ -70,7 +70,7 @@ export interface CurrentSettings {
 
 interface ProcessStateOptions extends Required<Pick<Readings, 'sessions' | 'tokens'>> {
   /** Stores shared by the workers on one machine; `stores.redis` takes precedence. */
-  readonly shared?: SharedServices | undefined
+  readonly shared?: WorkerProcess | undefined
   readonly clock: Clock
   readonly log: Log
 }
