@@ -13,17 +13,13 @@ import type { GenerationContext } from './process-state.ts'
 
 /** The models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
 export interface Engines {
-  readonly models: Models
+  readonly models: ReturnType<typeof openModels>
   readonly executor: ReplaceableExecutor
 }
 
 export interface ReplaceableExecutor extends Executor {
   /** The keys of the environments that a replacement of this executor loses. */
   environments(): readonly string[]
-}
-
-export interface Models extends AsyncDisposable {
-  readonly byName: ReadonlyMap<string, Model>
 }
 
 export function createEngines(
@@ -40,8 +36,13 @@ export function createEngines(
   }
 }
 
-function openModels(config: Config['models'], { profiles, budgets, clock, log }: GenerationContext): Models {
-  const byName = createModels(config, { profiles, requests: budgets.model_requests, clock, log })
+function openModels(config: Config['models'], { profiles, budgets, clock, log }: GenerationContext) {
+  const byName: ReadonlyMap<string, Model> = createModels(config, {
+    profiles,
+    requests: budgets.model_requests,
+    clock,
+    log,
+  })
   return {
     byName,
     async [Symbol.asyncDispose]() {

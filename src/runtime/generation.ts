@@ -62,7 +62,7 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly catalog: Catalogs
   readonly pipeline: Pipeline
   readonly servers: ConfiguredServers
-  readonly inboundAuth: InboundAuth
+  readonly inboundAuth: ReturnType<typeof createInboundAuth>
   readonly chat: Chat & AsyncDisposable
   /** The configuration's secrets, then those of earlier ones: calls, servers and records may still contain them. */
   readonly secrets: readonly string[]
@@ -288,18 +288,16 @@ function buildPipeline(parts: PipelineParts, validate: ArgumentValidator, contex
 /** Captures the content of calls; undefined if no server or agent opted in. */
 function captureCalls({ loaded: { config }, redactor }: PipelineParts, context: GenerationContext) {
   const wants = compileCapture(config)
-  return (
-    wants &&
-    capture({
-      wants,
-      store: context.captures,
-      json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
-      redact: redactor.text,
-      maxBytesPerCall: config.capture.maxBytesPerCall,
-      clock: context.clock,
-      log: context.log,
-    })
-  )
+  if (!wants) return undefined
+  return capture({
+    wants,
+    store: context.captures,
+    json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
+    redact: redactor.text,
+    maxBytesPerCall: config.capture.maxBytesPerCall,
+    clock: context.clock,
+    log: context.log,
+  })
 }
 
 /** Process-lifetime listeners for a generation's events. */
@@ -354,21 +352,14 @@ function guardsOf(servers: Config['mcpServers'], clock: Clock) {
   return new Map(checks.flatMap(([server, check]) => (check ? [[server, check]] : [])))
 }
 
-interface InboundAuth extends AsyncDisposable {
-  readonly authenticate: Authenticate
-  keysChanged(): void
-  isRevoked(principal: string): boolean
-  readonly config: Config['auth']
-}
-
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
   { keyUsage: usage, clock, log }: GenerationContext,
-): InboundAuth {
+) {
   const { auth, stores } = config
   const keys = new ApiKeyLookup({ configured: auth.keys, folder: stores.path, usage, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
-  const authenticate = createAuthenticate({ token, keys, verify, clock })
+  const authenticate: Authenticate & AsyncDisposable = createAuthenticate({ token, keys, verify, clock })
   const isRevoked = (principal: string) => principal.startsWith('key:') && !keys.isValid(principal.slice(4))
   const dispose = () => authenticate[Symbol.asyncDispose]()
   return { config: auth, authenticate, keysChanged: () => keys.changed(), isRevoked, [Symbol.asyncDispose]: dispose }

@@ -30,18 +30,16 @@ export interface AuditQuery extends AuditFilter {
   readonly open?: true
 }
 
-/** Searches a log's index. Call `catchUp` first, because records that have not been indexed yet are not found. */
-export interface AuditSearch extends Disposable {
-  catchUp(options?: CatchUpOptions): Promise<number>
-  query(query: AuditQuery): Generator<OperationRow>
-  records(query: AuditQuery): Generator<StoredRecord>
-}
+export type AuditSearch = ReturnType<typeof openSearch>
 
-/** Opens the search for a log. The folder must exist. Writes only to the index, never to the log itself. */
-export function openSearch({ folder }: { readonly folder: string }): AuditSearch {
+/**
+ * Opens the search in a log's index. The folder must exist. Writes only to the index, never to the log itself. Call
+ * `catchUp` first, because records that have not been indexed yet are not found.
+ */
+export function openSearch({ folder }: { readonly folder: string }) {
   let database = openIndex(folder)
   return {
-    async catchUp(options = {}) {
+    async catchUp(options: CatchUpOptions = {}): Promise<number> {
       try {
         return await catchUp(database, folder, options)
       } catch (error) {
@@ -52,8 +50,8 @@ export function openSearch({ folder }: { readonly folder: string }): AuditSearch
         return catchUp(database, folder, options)
       }
     },
-    query: (query) => find(database, folder, query, false, ({ row }) => row),
-    records: (query) => find(database, folder, query, true, ({ stored }) => stored),
+    query: (query: AuditQuery) => find(database, folder, query, false, ({ row }) => row),
+    records: (query: AuditQuery) => find(database, folder, query, true, ({ stored }) => stored),
     [Symbol.dispose]: () => database.close(),
   }
 }
