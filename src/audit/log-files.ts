@@ -71,34 +71,30 @@ const maxLine = 1024 * 1024
 
 /** Yields a file's lines in batches, so that readers do not have to await each line. */
 export async function* readLines(path: string, from = 0): AsyncGenerator<readonly LogLine[]> {
-  const file = await open(path, 'r')
-  try {
-    let rest = Buffer.alloc(0)
-    let offset = from
-    for (;;) {
-      const chunk = Buffer.allocUnsafe(chunkBytes)
-      const { bytesRead } = await file.read(chunk, 0, chunkBytes, offset + rest.length)
-      if (bytesRead === 0) break
-      const read = chunk.subarray(0, bytesRead)
-      const bytes = rest.length === 0 ? read : Buffer.concat([rest, read])
-      const lines: LogLine[] = []
-      let start = 0
-      for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
-        lines.push({ bytes: bytes.subarray(start, end), offset: offset + start, whole: true })
-        start = end + 1
-      }
-      if (bytes.length - start > maxLine) {
-        lines.push({ bytes: bytes.subarray(start), offset: offset + start, whole: true })
-        start = bytes.length
-      }
-      rest = bytes.subarray(start)
-      offset += start
-      if (lines.length > 0) yield lines
+  await using file = await open(path, 'r')
+  let rest = Buffer.alloc(0)
+  let offset = from
+  for (;;) {
+    const chunk = Buffer.allocUnsafe(chunkBytes)
+    const { bytesRead } = await file.read(chunk, 0, chunkBytes, offset + rest.length)
+    if (bytesRead === 0) break
+    const read = chunk.subarray(0, bytesRead)
+    const bytes = rest.length === 0 ? read : Buffer.concat([rest, read])
+    const lines: LogLine[] = []
+    let start = 0
+    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+      lines.push({ bytes: bytes.subarray(start, end), offset: offset + start, whole: true })
+      start = end + 1
     }
-    if (rest.length > 0) yield [{ bytes: rest, offset, whole: false }]
-  } finally {
-    await file.close()
+    if (bytes.length - start > maxLine) {
+      lines.push({ bytes: bytes.subarray(start), offset: offset + start, whole: true })
+      start = bytes.length
+    }
+    rest = bytes.subarray(start)
+    offset += start
+    if (lines.length > 0) yield lines
   }
+  if (rest.length > 0) yield [{ bytes: rest, offset, whole: false }]
 }
 
 export interface StoredRecord {

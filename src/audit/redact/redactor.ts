@@ -24,27 +24,9 @@ export interface RedactorOptions {
   readonly keys: readonly string[]
 }
 
-export interface Redactor {
-  /**
-   * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
-   * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deeply nested
-   * or too long are cut.
-   */
-  value(value: unknown): unknown
-  text(text: string): string
-  /** Like `value`, but without its limits on length: for values whose size the caller has bounded. */
-  whole(value: unknown): unknown
-  /** Like `text`, but cuts the text after `maxLength` characters instead of the limit for audit records. */
-  beginning(text: string, maxLength: number): string
-  /** Redacts only known secrets in a value. */
-  known(value: unknown): unknown
-  /** Like `known`, but complete: for a person who decides on the value and must see everything else in it. */
-  exceptKnown(value: unknown): unknown
-  /** Redacts only known secrets in a string, and does not truncate it. */
-  line(text: string): string
-}
+export type Redactor = ReturnType<typeof createRedactor>
 
-export function createRedactor({ secrets, tokens = () => noTokens, keys }: RedactorOptions): Redactor {
+export function createRedactor({ secrets, tokens = () => noTokens, keys }: RedactorOptions) {
   const concealSecrets = createConceal(secrets)
   const concealTokens = concealThose(tokens)
   // Tokens first: one that contains a secret must not be left in part.
@@ -102,13 +84,24 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   const visitForPerson = visitKnown(personBounds, (text) => orRedacted(() => conceal(text)), true)
 
   return {
-    value: (value) => undefinedIfDropped(walk(value, visitRecord)),
-    whole: (value) => undefinedIfDropped(walk(value, visitWhole)),
-    known: (value) => undefinedIfDropped(walk(value, visitFull)),
-    exceptKnown: (value) => undefinedIfDropped(walk(value, visitForPerson)),
+    /**
+     * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
+     * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deeply nested
+     * or too long are cut.
+     */
+    value: (value: unknown) => undefinedIfDropped(walk(value, visitRecord)),
+    text: (text: string) => orRedacted(() => visitRecord.text(text, 0)),
+    /** Like `value`, but without its limits on length: for values whose size the caller has bounded. */
+    whole: (value: unknown) => undefinedIfDropped(walk(value, visitWhole)),
+    /** Redacts only known secrets in a value. */
+    known: (value: unknown) => undefinedIfDropped(walk(value, visitFull)),
+    /** Like `known`, but complete: for a person who decides on the value and must see everything else in it. */
+    exceptKnown: (value: unknown) => undefinedIfDropped(walk(value, visitForPerson)),
+    /** Redacts only known secrets in a string, and does not truncate it. */
     line: conceal,
-    text: (text) => orRedacted(() => visitRecord.text(text, 0)),
-    beginning: (text, maxLength) => orRedacted(() => cutAt(text, maxLength, (part) => cleanText(part, 0, visitWhole))),
+    /** Like `text`, but cuts the text after `maxLength` characters instead of the limit for audit records. */
+    beginning: (text: string, maxLength: number) =>
+      orRedacted(() => cutAt(text, maxLength, (part) => cleanText(part, 0, visitWhole))),
   }
 }
 

@@ -19,19 +19,20 @@ export interface FollowOptions {
   readonly from: Readonly<Record<string, ReadPosition>>
   readonly clock: Clock
   readonly signal: AbortSignal
-  readonly everyMs?: number
 }
+
+const followEveryMs = 200
 
 /** Yields new records from all processes; each batch is sorted by time. */
 export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
-  const { folder, clock, signal, everyMs = 200 } = options
+  const { folder, clock, signal } = options
   const positions: Record<string, ReadPosition> = { ...options.from }
   while (!signal.aborted) {
     const records: StoredRecord[] = []
     for await (const stored of readRecords(folder, { from: positions })) records.push(stored)
     for (const { lane, file, offset, bytes } of records) positions[lane] = { file, offset: offset + bytes }
     if (records.length > 0) yield mergeLanes(records)
-    await delay(everyMs, clock, signal)
+    await delay(followEveryMs, clock, signal)
   }
 }
 
