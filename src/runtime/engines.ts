@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Executor, HostRefusal } from '../core/executor.ts'
 import { pinnedClient, readBody } from '../egress/guarded-get.ts'
-import { createLazy } from '../lib/memoize.ts'
+import { createLazy, setBounded } from '../lib/memoize.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import type { SandboxFetch } from '../sandbox/host-calls.ts'
 import type { SharedParts } from './generations.ts'
@@ -73,18 +73,15 @@ const sandboxReplaced = 'The settings of the sandbox were changed.'
  */
 function lazyExecutor(load: () => Promise<Executor>, before: readonly string[] = []): ReplaceableExecutor {
   const lost = new Set(before)
-  const used = new Set<string>()
+  const used = new Map<string, true>()
   const executor = createLazy(load)
   return {
     probe: async () => (await executor.get()).probe(),
-    environments: () => [...lost, ...used].slice(-maxEnvironments),
+    environments: () => [...lost, ...used.keys()].slice(-maxEnvironments),
     async run(program) {
       const { environment } = program
       if (environment === undefined) return (await executor.get()).run(program)
-      // Move the key to the end, so that the least recently used one is dropped.
-      used.delete(environment)
-      used.add(environment)
-      if (used.size > maxEnvironments) used.delete(used.keys().next().value as string)
+      setBounded(used, environment, true, maxEnvironments)
       const outcome = await (await executor.get()).run(program)
       if (outcome.status === 'refused' || !lost.delete(environment)) return outcome
       return { ...outcome, reset: outcome.reset ?? sandboxReplaced }

@@ -3,6 +3,7 @@ import type { CapturedText } from '../../core/history.ts'
 import type { Json } from '../../json/json.ts'
 import { maxDepth, repeatsKey } from '../../json/json-text.ts'
 import { ExactNumber, parseJson } from '../../json/parse-json.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import {
   concealAssignments,
   createKeyMatcher,
@@ -28,9 +29,9 @@ export type Redactor = ReturnType<typeof createRedactor>
 
 export function createRedactor({ secrets, tokens = () => noTokens, keys }: RedactorOptions) {
   const concealSecrets = createConceal(secrets)
-  const concealTokens = concealThose(tokens)
+  const concealAll = memoizeByObject(createConceal)
   // Tokens first: one that contains a secret must not be left in part.
-  const conceal: Conceal = (text) => concealSecrets(concealTokens(text))
+  const conceal: Conceal = (text) => concealSecrets(concealAll(tokens())(text))
   const isSecretKey = createKeyMatcher(keys)
   const isAssigned = createNameMatcher(isSecretKey)
   const inNumbers = secrets.some((secret) => /^[\d.-]+$/.test(secret.trim()))
@@ -114,15 +115,6 @@ function orRedacted(clean: () => string): string {
 }
 
 const noTokens: readonly string[] = []
-
-function concealThose(list: () => readonly string[]): Conceal {
-  let [known, conceal]: [readonly string[], Conceal] = [noTokens, (text) => text]
-  return (text) => {
-    const now = list()
-    if (now !== known) [known, conceal] = [now, createConceal(now)]
-    return conceal(text)
-  }
-}
 
 const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
 
