@@ -31,7 +31,7 @@ export interface FollowArrivals {
 
 /** How long a replica may take to commit a record after it has reserved the record's position. */
 const settledMs = 5_000
-const followEveryMs = 1_000
+const arrivalsEveryMs = 1_000
 
 /** Yields new records. Rereads recent positions, because a record with an earlier position may become visible later. */
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {
@@ -53,6 +53,6 @@ export async function* followArrivals(options: FollowArrivals): AsyncGenerator<r
     const old = [...recent].filter(([, at]) => now - at >= settledMs).map(([position]) => position)
     settled = Math.max(settled, ...old)
     recent = new Map([...recent].filter(([position]) => position > settled))
-    await delay(followEveryMs, clock, signal)
+    await delay(arrivalsEveryMs, clock, signal)
   }
 }

@@ -267,14 +267,9 @@ function recordOf(members: readonly (readonly [string, unknown])[]): object {
   if (Object.keys(record).length === members.length) return record
   const names = new Set(members.map(([name]) => name))
   const used = new Set<string>()
-  const unused = (name: string): string => {
-    if (!used.has(name)) return name
-    let count = 2
-    while (names.has(`${name} (${count})`) || used.has(`${name} (${count})`)) count++
-    return `${name} (${count})`
-  }
   const distinct = members.map(([name, member]) => {
-    const own = unused(name)
+    let own = name
+    for (let count = 2; used.has(own) || (own !== name && names.has(own)); count++) own = `${name} (${count})`
     used.add(own)
     return [own, member] as const
   })

@@ -72,14 +72,11 @@ export async function searchLog(
 }
 
 export async function openCurrentSearch(folder: string, options?: CatchUpOptions): Promise<AuditSearch> {
-  const search = openSearch({ folder })
-  try {
-    await search.catchUp(options)
-    return search
-  } catch (error) {
-    search[Symbol.dispose]()
-    throw error
-  }
+  using unfinished = new DisposableStack()
+  const search = unfinished.use(openSearch({ folder }))
+  await search.catchUp(options)
+  unfinished.move()
+  return search
 }
 
 interface Found {

@@ -21,7 +21,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal
 }
 
-const followEveryMs = 200
+const tailEveryMs = 200
 
 /** Yields new records from all processes; each batch is sorted by time. */
 export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
@@ -32,7 +32,7 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
     for await (const stored of readRecords(folder, { from: positions })) records.push(stored)
     for (const { lane, file, offset, bytes } of records) positions[lane] = { file, offset: offset + bytes }
     if (records.length > 0) yield mergeLanes(records)
-    await delay(followEveryMs, clock, signal)
+    await delay(tailEveryMs, clock, signal)
   }
 }
 

@@ -101,11 +101,8 @@ class Untraceable extends Error {}
  * result uses the file system's letter case, so it can be compared directly on every platform.
  */
 async function realPath(path: string): Promise<string> {
-  return (await resolvePath(path)) ?? (await resolvedInPart(path))
-}
-
-/** The real location of a path that does not exist yet, derived from the nearest existing folder. */
-async function resolvedInPart(path: string): Promise<string> {
+  const whole = await resolvePath(path)
+  if (whole !== undefined) return whole
   const { root } = parse(path)
   const names = path.slice(root.length).split(sep)
   let real = (await resolvePath(root)) ?? root
