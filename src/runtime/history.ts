@@ -36,17 +36,17 @@ export function openHistory({ history, stores, capture }: Config, options: Histo
     captures: { keepMs: capture.keep, maxBytes: capture.maxBytes },
   })
   const seal = vaultSeal(stores.path)
-  const sealCaptured = async (ids: readonly string[]): Promise<readonly StoredCapture[]> => {
+  const captured = async (ids: readonly string[]): Promise<readonly StoredCapture[]> => {
     const found = ids.flatMap((id) => captures.find(id) ?? [])
     if (found.length === 0) return []
-    const { close } = await seal()
-    return found.map((call) => ({ id: call.id, at: call.at, sealed: close(JSON.stringify(call), call.id) }))
-  }
-  const captured = (ids: readonly string[]) =>
-    sealCaptured(ids).catch((cause): readonly StoredCapture[] => {
+    try {
+      const { close } = await seal()
+      return found.map((call) => ({ id: call.id, at: call.at, sealed: close(JSON.stringify(call), call.id) }))
+    } catch (cause) {
       log.warn({ err: cause }, 'captured calls cannot be stored: they are lost when Toolway stops')
       return []
-    })
+    }
+  }
   const recorder = new HistoryRecorder({ store, clock, redact, captured })
   const past = createCallHistory({ store, recorder, clock, redact })
   budgets.register('history_calls', () => recorder.use())

@@ -187,10 +187,10 @@ async function openAuditTrail(
   open: AsyncDisposableStack,
 ) {
   const { stores } = config
-  const own: { audit?: AuditLog } = {}
+  let audit: AuditLog | undefined
   // Open the archive before the audit log, so that it is closed after the log and the last records are archived too.
-  const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
-  const audit = open.use(
+  const archive = open.use(await openArchive(config, { lane: () => audit?.status().lane, clock, log }))
+  audit = open.use(
     await openAuditLog({
       folder: config.audit.path,
       sync: config.audit.sync,
@@ -206,7 +206,6 @@ async function openAuditTrail(
       log,
     }),
   )
-  own.audit = audit
   return { archive, audit }
 }
 
