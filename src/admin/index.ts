@@ -22,7 +22,7 @@ export async function openAdminRoutes(
     ...processState,
     ...parts,
     source: options.source,
-    worker: options.shared,
+    worker: options.shared?.identity,
     sessions: server.sessions,
     endpoint: () => server.url,
     auditKey: () => keptAuditKey(config.stores.path),

@@ -40,14 +40,19 @@ export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoExce
 
 export const readIfExists = (path: string): string | undefined => ifExists(() => readFileSync(path, 'utf8'))
 
-/** Reads at most `length` bytes from the start or the end of a file. */
-export function readPart(path: string, length: number, from: 'start' | 'end'): { bytes: Buffer; size: number } {
+/** Reads at most `length` bytes from the start, the end or a position of a file. */
+export function readPart(
+  path: string,
+  length: number,
+  from: 'start' | 'end' | number,
+): { readonly bytes: Buffer; readonly size: number } {
   const fd = openSync(path, 'r')
   try {
     const { size } = fstatSync(fd)
     const buffer = Buffer.alloc(Math.min(size, length))
-    const position = from === 'start' ? 0 : size - buffer.length
-    return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, position)), size }
+    const position = { start: 0, end: size - buffer.length }
+    const at = typeof from === 'number' ? from : position[from]
+    return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, at)), size }
   } finally {
     closeSync(fd)
   }
@@ -66,34 +71,30 @@ const maxLine = 1024 * 1024
 
 /** Yields a file's lines in batches, so that readers do not have to await each line. */
 export async function* readLines(path: string, from = 0): AsyncGenerator<readonly LogLine[]> {
-  const file = await open(path, 'r')
-  try {
-    let rest = Buffer.alloc(0)
-    let offset = from
-    for (;;) {
-      const chunk = Buffer.allocUnsafe(chunkBytes)
-      const { bytesRead } = await file.read(chunk, 0, chunkBytes, offset + rest.length)
-      if (bytesRead === 0) break
-      const read = chunk.subarray(0, bytesRead)
-      const bytes = rest.length === 0 ? read : Buffer.concat([rest, read])
-      const lines: LogLine[] = []
-      let start = 0
-      for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
-        lines.push({ bytes: bytes.subarray(start, end), offset: offset + start, whole: true })
-        start = end + 1
-      }
-      if (bytes.length - start > maxLine) {
-        lines.push({ bytes: bytes.subarray(start), offset: offset + start, whole: true })
-        start = bytes.length
-      }
-      rest = bytes.subarray(start)
-      offset += start
-      if (lines.length > 0) yield lines
+  await using file = await open(path, 'r')
+  let rest = Buffer.alloc(0)
+  let offset = from
+  for (;;) {
+    const chunk = Buffer.allocUnsafe(chunkBytes)
+    const { bytesRead } = await file.read(chunk, 0, chunkBytes, offset + rest.length)
+    if (bytesRead === 0) break
+    const read = chunk.subarray(0, bytesRead)
+    const bytes = rest.length === 0 ? read : Buffer.concat([rest, read])
+    const lines: LogLine[] = []
+    let start = 0
+    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+      lines.push({ bytes: bytes.subarray(start, end), offset: offset + start, whole: true })
+      start = end + 1
     }
-    if (rest.length > 0) yield [{ bytes: rest, offset, whole: false }]
-  } finally {
-    await file.close()
+    if (bytes.length - start > maxLine) {
+      lines.push({ bytes: bytes.subarray(start), offset: offset + start, whole: true })
+      start = bytes.length
+    }
+    rest = bytes.subarray(start)
+    offset += start
+    if (lines.length > 0) yield lines
   }
+  if (rest.length > 0) yield [{ bytes: rest, offset, whole: false }]
 }
 
 export interface StoredRecord {
@@ -104,6 +105,13 @@ export interface StoredRecord {
   readonly bytes: number
   readonly text: string
   readonly record: AuditRecord
+}
+
+/** The record in a line of a lane's segment; undefined if the line is incomplete or is not a record. */
+export function storedRecord(lane: string, file: string, { bytes, offset, whole }: LogLine): StoredRecord | undefined {
+  const text = bytes.toString('utf8')
+  const record = whole ? parseRecord(text) : undefined
+  return record && { lane, file, offset, bytes: bytes.length + 1, text, record }
 }
 
 export type ReadPosition = Pick<StoredRecord, 'file' | 'offset'>
@@ -132,10 +140,9 @@ export async function* readRecords(
 async function* readSegment(folder: string, lane: string, file: string, from: number): AsyncGenerator<StoredRecord> {
   try {
     for await (const lines of readLines(join(folder, lane, file), from)) {
-      for (const { bytes, offset, whole } of lines) {
-        const text = bytes.toString('utf8')
-        const record = whole ? parseRecord(text) : undefined
-        if (record) yield { lane, file, offset, bytes: bytes.length + 1, text, record }
+      for (const line of lines) {
+        const stored = storedRecord(lane, file, line)
+        if (stored) yield stored
       }
     }
   } catch (error) {

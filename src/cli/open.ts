@@ -21,9 +21,9 @@ export async function openWatching(
 ): Promise<Gateway> {
   const read = async (whileRunning: boolean) => adjusted(await load(shell, options, whileRunning), change)
   // Like a reload, a restarted worker does not accept an empty file: an editor may be writing it at this moment.
-  const first = await read(shared?.restarted ?? false)
+  const first = await read(shared?.identity.restarted ?? false)
   const lines = openLog(shell, options.log ?? first.config.telemetry.log)
-  const log = shared ? labelledLog(lines, { worker: shared.number }) : lines
+  const log = shared ? labelledLog(lines, { worker: shared.identity.number }) : lines
   const source = { paths: options.config ?? [], env: shell.env, cwd: shell.cwd }
   const reload = async () => {
     if (first.files.length === 0) await keepFoundState(shell)

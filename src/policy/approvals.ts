@@ -6,12 +6,7 @@ import { metaSource } from '../core/source.ts'
 import { matches } from '../lib/wildcard.ts'
 import { lineage } from './agents.ts'
 
-export interface ApprovalRules {
-  /** Whether and by whom a call must be approved. `more` is a rule that applies to this call only, such as chat's. */
-  need(entry: Entry, agent: string, more?: string): ApprovalNeed | undefined
-  /** The server's rule that requires approval for an entry, whoever calls it. */
-  ofServer(entry: Entry): string | undefined
-}
+export type ApprovalRules = ReturnType<typeof createApprovalRules>
 
 interface RuleList {
   /** The list's name in the configuration. */
@@ -21,7 +16,7 @@ interface RuleList {
 }
 
 /** Compiles `mcpServers.*.approve` and `agents.*.approve`. An agent inherits the lists of all its parents. */
-export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' | 'mcpServers'>): ApprovalRules {
+export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' | 'mcpServers'>) {
   const { agents, mcpServers } = config
   const { by } = config.approvals
   const servers = approvalLists('mcpServers', mcpServers, by)
@@ -38,7 +33,8 @@ export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' 
   }
 
   return {
-    need(entry, agent, more) {
+    /** Whether and by whom a call must be approved. `more` is a rule that applies to this call only, such as chat's. */
+    need(entry: Entry, agent: string, more?: string): ApprovalNeed | undefined {
       const found: Matched[] = []
       const server = serverRule(entry)
       if (server) found.push(server)
@@ -50,7 +46,8 @@ export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' 
       const [first] = found
       return first && { rule: first.rule, by: found.map((one) => one.by) }
     },
-    ofServer: (entry) => serverRule(entry)?.rule,
+    /** The server's rule that requires approval for an entry, whoever calls it. */
+    ofServer: (entry: Entry): string | undefined => serverRule(entry)?.rule,
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { builtInSources } from '../core/source.ts'
 import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
-import { setBounded } from '../lib/memoize.ts'
+import { memoizeByObject, setBounded } from '../lib/memoize.ts'
 import { compilePattern } from '../lib/wildcard.ts'
 import { inheritSetting } from './agents.ts'
 
@@ -37,8 +37,7 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   const totals = compileTotals(agents)
   const shareOf = compileShares(limits)
   if (totals.size === 0 && shareOf === undefined) return () => noLimits
-  // A weak map, so that cached limits last only as long as their entries.
-  const shares = new WeakMap<LimitedEntry, { readonly share: Share | undefined }>()
+  const shareOfEntry = memoizeByObject((entry: LimitedEntry) => ({ share: shareOf?.(entry) }))
 
   const limitFor = ({ agent, principal }: Parameters<LimitsOf>[0], { met, of, ...limit }: Share): Limit => {
     const owner = perClient ? principal : agent
@@ -52,14 +51,10 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   }
 
   return (caller, entry) => {
-    let known = shares.get(entry)
-    if (!known) {
-      known = { share: shareOf?.(entry) }
-      shares.set(entry, known)
-    }
+    const { share } = shareOfEntry(entry)
     const total = onlyCarries(entry) ? undefined : totals.get(caller.agent)
-    if (!known.share) return total ? [limitFor(caller, total)] : noLimits
-    const limit = limitFor(caller, known.share)
+    if (!share) return total ? [limitFor(caller, total)] : noLimits
+    const limit = limitFor(caller, share)
     return total ? [limit, limitFor(caller, total)] : [limit]
   }
 }

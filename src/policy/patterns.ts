@@ -1,4 +1,6 @@
+import { memoize } from '../lib/memoize.ts'
 import { compilePattern, type Matches } from '../lib/wildcard.ts'
+
 /** A compiled list of names and patterns, each with an outcome. */
 export interface Patterns<Outcome> {
   readonly names: ReadonlyMap<string, Placed<Outcome>>
@@ -57,11 +59,4 @@ function firstStar<Outcome>(stars: readonly Star<Outcome>[], text: string): Star
   return undefined
 }
 
-export function createPatternCompiler(): CompilePattern {
-  const known = new Map<string, Matches>()
-  return (pattern) => {
-    const matches = known.get(pattern) ?? compilePattern(pattern)
-    known.set(pattern, matches)
-    return matches
-  }
-}
+export const createPatternCompiler = (): CompilePattern => memoize(compilePattern)

@@ -50,17 +50,12 @@ export interface ReplayOptions {
   readonly serversProposed: boolean
 }
 
-export interface Replay {
-  add(past: PastCall): void
-  result(): Replayed
-}
-
 /**
  * Decides recorded calls again under another policy (B12). A call that a limit or a guard refused counts as allowed
  * before, because policy had allowed it. A call that a pin refused never counts as a change, because definitions are
  * approved separately.
  */
-export function createReplay({ policy, servers, serversProposed }: ReplayOptions): Replay {
+export function createReplay({ policy, servers, serversProposed }: ReplayOptions) {
   // Use a map: a lookup in the object itself would find `constructor`.
   const proposed = new Map(Object.entries(servers))
   const denied = new Map<string, PolicyChange>()
@@ -71,7 +66,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
   let calls = 0
 
   return {
-    add(past) {
+    add(past: PastCall): void {
       const { server, tool, time, call, parent } = past
       if (parent !== undefined) setBounded(carriers, parent, true, maxCarriers)
       const hasCarried = call !== undefined && carriers.delete(call)
@@ -92,7 +87,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
       if (decision.allowed === allowedBefore) return
       countChange(decision.allowed ? allowed : denied, { ...change, ...changeOutcome(decision) })
     },
-    result: () => ({
+    result: (): Replayed => ({
       calls,
       denied: sortByCalls(denied.values()),
       allowed: sortByCalls(allowed.values()),

@@ -2,6 +2,7 @@ import type { PolicyConfig } from '../config/schema.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { builtInSources, metaSource } from '../core/source.ts'
+import { memoizeByObject } from '../lib/memoize.ts'
 import { closedBy, compileAgent, decideByRules, type RuleFamily, type WrittenAgent } from './agent-rules.ts'
 import { lineage } from './agents.ts'
 import {
@@ -71,7 +72,13 @@ export class Rules {
   // A caller may outlive its agent, because rules are reloaded while the caller is connected.
   readonly #withoutRules: Ruling
   /** Cached rulings take two bytes per entry and agent: there may be thousands of both, but few distinct rulings. */
-  readonly #entries = new WeakMap<RuledEntry, EntryRulings>()
+  readonly #rulingsOn = memoizeByObject(
+    (entry: RuledEntry): EntryRulings => ({
+      refusal: this.#refuseGlobally(queryOf({ agent: '', authenticated: true }, entry)),
+      anonymousRefusal: this.#refuseGlobally(queryOf({ agent: '', authenticated: false }, entry)),
+      places: new Uint16Array(this.agents.size),
+    }),
+  )
   readonly #rulings: (Ruling | undefined)[] = [undefined]
   readonly #placeOf = new Map<Ruling, number>()
 
@@ -131,7 +138,7 @@ export class Rules {
   }
 
   #rulingOf(caller: RuledCaller, entry: RuledEntry): Ruling {
-    const { refusal, anonymousRefusal, places } = this.#entries.get(entry) ?? this.#addEntry(entry)
+    const { refusal, anonymousRefusal, places } = this.#rulingsOn(entry)
     const refused = caller.authenticated ? refusal : anonymousRefusal
     if (refused) return refused
     const agent = this.families.get(caller.agent)
@@ -141,16 +148,6 @@ export class Rules {
     const ruling = decideByRules(agent.family, queryOf(caller, entry))
     places[agent.number] = this.#place(ruling)
     return ruling
-  }
-
-  #addEntry(entry: RuledEntry): EntryRulings {
-    const known = {
-      refusal: this.#refuseGlobally(queryOf({ agent: '', authenticated: true }, entry)),
-      anonymousRefusal: this.#refuseGlobally(queryOf({ agent: '', authenticated: false }, entry)),
-      places: new Uint16Array(this.agents.size),
-    }
-    this.#entries.set(entry, known)
-    return known
   }
 
   #place(ruling: Ruling): number {

@@ -211,6 +211,7 @@ const timeoutKey = 'a fixed limit'
 export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
   const { approvals, webhook, clock, log } = options
   const stop = new AbortController()
+  const open = new DisposableStack()
   let running = 0
 
   const post = async (approval: PendingApproval, url: string) => {
@@ -228,18 +229,15 @@ export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
     }
   }
 
-  const listening = approvals.onEvent((event) => {
+  const notify = (event: ApprovalEvent) => {
     const url = event.kind === 'asked' ? webhook() : undefined
     if (event.kind !== 'asked' || url === undefined) return
     if (running < maxDeliveries) void post(event.approval, url)
     else log.warn({ id: event.approval.id }, 'too many deliveries to approvals.webhook; dropped one')
-  })
-  return {
-    [Symbol.dispose]() {
-      listening[Symbol.dispose]()
-      stop.abort()
-    },
   }
+  open.defer(() => stop.abort())
+  open.use(approvals.onEvent(notify))
+  return open
 }
 
 function approvalBody(approval: PendingApproval, { dashboard, redact }: ApprovalWebhookOptions) {

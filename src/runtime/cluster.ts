@@ -1,27 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
-import type { Log } from '../core/log.ts'
 import { jsonValue } from '../json/parse-json.ts'
 import type { Breakers } from '../pipeline/breaker.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
+import type { ProcessState } from './process-state.ts'
 import { type ConfiguredServer, createListTracker } from './upstream-servers.ts'
 
-export interface ClusterOptions {
-  /** Messages to and from other processes; undefined if this is the only process. */
-  readonly pubSub: PubSub | undefined
-  /** Messages to and from the other workers of this gateway only; undefined if this process is not a worker. */
-  readonly workers: PubSub | undefined
+export interface ClusterOptions extends Pick<ProcessState, 'pubSub' | 'workers' | 'clock' | 'log'> {
   readonly breakers: Pick<Breakers, 'onChange' | 'hint' | 'forget'>
   readonly current: CurrentServers
   /** Reloads in this process only. */
   reload(): Promise<void>
   /** Reads the key file of this process again. */
   readKeys(): void
-  readonly clock: Clock
-  readonly log: Log
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
@@ -48,9 +41,8 @@ export class Cluster implements Disposable {
   readonly #options: ClusterOptions
   readonly #self = randomUUID()
   readonly #subscriptions = new DisposableStack()
-  /** For each server, the digests of lists that have been received but not handled yet. */
-  readonly #received = new Map<string, Set<string>>()
-  readonly #timers = new Map<string, Disposable>()
+  /** For each server, the digests of lists that have been received but not handled yet, and when they will be. */
+  readonly #received = new Map<string, { readonly lists: ReadonlySet<string>; readonly timer: Disposable }>()
   /** Servers being refreshed because of a message. Other replicas have their changes, so do not publish them. */
   readonly #refreshing = new Set<UpstreamServer>()
 
@@ -149,22 +141,24 @@ export class Cluster implements Disposable {
   #receiveLists(message: ListsMessage): void {
     const { server, lists } = message
     if (!this.#find(message)) return
-    this.#received.set(server, new Set(lists).union(this.#received.get(server) ?? new Set()))
-    if (!this.#timers.has(server)) this.#refreshSoon(message)
+    const known = this.#received.get(server)
+    const timer = known?.timer ?? this.#refreshSoon(message)
+    this.#received.set(server, { lists: new Set(lists).union(known?.lists ?? new Set()), timer })
   }
 
-  #refreshSoon(reference: ServerReference): void {
-    const timer = this.#options.clock.after(listDebounceMs, () => void this.#refresh(reference))
-    this.#timers.set(reference.server, timer)
+  #refreshSoon(reference: ServerReference): Disposable {
+    return this.#options.clock.after(listDebounceMs, () => void this.#refresh(reference))
   }
 
   async #refresh(reference: ServerReference): Promise<void> {
     const { server, builtFrom } = this.#find(reference) ?? {}
+    const { lists = new Set<string>() } = this.#received.get(reference.server) ?? {}
     // A refresh is already running. Refresh again later: the lists may have changed after that refresh read them.
-    if (server && this.#refreshing.has(server)) return this.#refreshSoon(reference)
-    const lists = this.#received.get(reference.server) ?? new Set()
+    if (server && this.#refreshing.has(server)) {
+      this.#received.set(reference.server, { lists, timer: this.#refreshSoon(reference) })
+      return
+    }
     this.#received.delete(reference.server)
-    this.#timers.delete(reference.server)
     if (!server) return
     // Do not start an idle process just to refresh its lists; they are refreshed when it starts.
     if (builtFrom?.config.transport === 'stdio' && server.control.connections === 0) return
@@ -188,8 +182,8 @@ export class Cluster implements Disposable {
 
   [Symbol.dispose](): void {
     this.#subscriptions.dispose()
-    for (const timer of this.#timers.values()) timer[Symbol.dispose]()
-    this.#timers.clear()
+    for (const { timer } of this.#received.values()) timer[Symbol.dispose]()
+    this.#received.clear()
   }
 }
 

@@ -16,14 +16,6 @@ export interface ConfigDifference {
   readonly atNextStart: readonly string[]
 }
 
-export interface ConfigComparison {
-  readonly difference: ConfigDifference
-  /** The changes in words, such as `server memory added` or `limits.perMinute: 60 → 120`. */
-  readonly changes: readonly string[]
-  /** The new configuration, but with the old values of settings that need a restart. */
-  readonly applicable: Config
-}
-
 /** A setting, or an entry such as a server, that differs. */
 interface ChangedSetting {
   readonly path: readonly string[]
@@ -49,26 +41,29 @@ const sectionNouns: Readonly<Record<string, string>> = {
 /** Whether values at this path may be shown. If they may not, a change is reported without its values. */
 type MayShow = (path: readonly string[]) => boolean
 
-export function compareConfigs(before: Config, after: Config, mayShow: MayShow = mayShowValue): ConfigComparison {
+export function compareConfigs(before: Config, after: Config, mayShow: MayShow = mayShowValue) {
   const all = changedSettings(before, after)
   const later = all.filter(({ path }) => needsRestart(path))
   const servers = all.filter(({ path }) => path[0] === 'mcpServers')
   const serversThat = (kind: ChangedSetting['kind']) =>
     unique(servers.filter((one) => (one.path.length === 2 ? one.kind : 'changed') === kind).map(({ path }) => path[1]))
   const sections = unique(all.filter(({ path }) => !needsRestart(path)).map(({ path }) => path[0]))
-  return {
-    difference: {
-      servers: { added: serversThat('added'), removed: serversThat('removed'), changed: serversThat('changed') },
-      sections: sections.filter((section) => section !== 'mcpServers'),
-      atNextStart: restartSections.flatMap((section) =>
-        unique(
-          later
-            .filter(({ path }) => path[0] === section)
-            .map(({ path }) => derivedKeys[settingKey(path)] ?? settingKey(path)),
-        ),
+  const difference: ConfigDifference = {
+    servers: { added: serversThat('added'), removed: serversThat('removed'), changed: serversThat('changed') },
+    sections: sections.filter((section) => section !== 'mcpServers'),
+    atNextStart: restartSections.flatMap((section) =>
+      unique(
+        later
+          .filter(({ path }) => path[0] === section)
+          .map(({ path }) => derivedKeys[settingKey(path)] ?? settingKey(path)),
       ),
-    },
+    ),
+  }
+  return {
+    difference,
+    /** The changes in words, such as `server memory added` or `limits.perMinute: 60 → 120`. */
     changes: describeChanges(all, mayShow),
+    /** The new configuration, but with the old values of settings that need a restart. */
     applicable: withFixedSettings(before, after),
   }
 }

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Executor, HostRefusal } from '../core/executor.ts'
 import { pinnedClient, readBody } from '../egress/guarded-get.ts'
-import { createLazy } from '../lib/memoize.ts'
+import { createLazy, setBounded } from '../lib/memoize.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import type { SandboxFetch } from '../sandbox/host-calls.ts'
 import type { SharedParts } from './generations.ts'
@@ -13,17 +13,13 @@ import type { GenerationContext } from './process-state.ts'
 
 /** The models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
 export interface Engines {
-  readonly models: Models
+  readonly models: ReturnType<typeof openModels>
   readonly executor: ReplaceableExecutor
 }
 
 export interface ReplaceableExecutor extends Executor {
   /** The keys of the environments that a replacement of this executor loses. */
   environments(): readonly string[]
-}
-
-export interface Models extends AsyncDisposable {
-  readonly byName: ReadonlyMap<string, Model>
 }
 
 export function createEngines(
@@ -40,8 +36,13 @@ export function createEngines(
   }
 }
 
-function openModels(config: Config['models'], { profiles, budgets, clock, log }: GenerationContext): Models {
-  const byName = createModels(config, { profiles, requests: budgets.model_requests, clock, log })
+function openModels(config: Config['models'], { profiles, budgets, clock, log }: GenerationContext) {
+  const byName: ReadonlyMap<string, Model> = createModels(config, {
+    profiles,
+    requests: budgets.model_requests,
+    clock,
+    log,
+  })
   return {
     byName,
     async [Symbol.asyncDispose]() {
@@ -72,18 +73,15 @@ const sandboxReplaced = 'The settings of the sandbox were changed.'
  */
 function lazyExecutor(load: () => Promise<Executor>, before: readonly string[] = []): ReplaceableExecutor {
   const lost = new Set(before)
-  const used = new Set<string>()
+  const used = new Map<string, true>()
   const executor = createLazy(load)
   return {
     probe: async () => (await executor.get()).probe(),
-    environments: () => [...lost, ...used].slice(-maxEnvironments),
+    environments: () => [...lost, ...used.keys()].slice(-maxEnvironments),
     async run(program) {
       const { environment } = program
       if (environment === undefined) return (await executor.get()).run(program)
-      // Move the key to the end, so that the least recently used one is dropped.
-      used.delete(environment)
-      used.add(environment)
-      if (used.size > maxEnvironments) used.delete(used.keys().next().value as string)
+      setBounded(used, environment, true, maxEnvironments)
       const outcome = await (await executor.get()).run(program)
       if (outcome.status === 'refused' || !lost.delete(environment)) return outcome
       return { ...outcome, reset: outcome.reset ?? sandboxReplaced }

@@ -12,7 +12,7 @@ import type { HttpServer } from '../serve/http/server.ts'
 import type { ProgramAccess } from '../serve/program-access.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import type { ReloadStatus } from './reload.ts'
-import type { SharedServices } from './workers/worker.ts'
+import type { WorkerProcess } from './workers/worker.ts'
 
 export interface GatewayOptions {
   readonly log: Log
@@ -24,7 +24,7 @@ export interface GatewayOptions {
   /** Where `load` reads the configuration from, so that it can be edited. Without it, the admin API cannot edit it. */
   readonly source?: ConfigSource | undefined
   /** Services that the primary process provides; set if this process is a worker. */
-  readonly shared?: SharedServices | undefined
+  readonly shared?: WorkerProcess | undefined
   /** Tools created with `defineTool`. They run in this process and are served under the server name `native`. */
   readonly tools?: readonly Tool[]
   /** Writes to standard output, for the sink `stdout`. Absent if standard output is the connection to a client. */

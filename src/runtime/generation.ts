@@ -2,7 +2,7 @@ import { captureJson, createRedactor, describeArguments, type Redactor } from '.
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { Catalogs } from '../catalog/catalog.ts'
 import { type ServerOrigin, serverOrigin } from '../catalog/pins/pin-record.ts'
-import { Pins, type PinsOptions, watchDefinitions } from '../catalog/pins/pins.ts'
+import { Pins, watchDefinitions } from '../catalog/pins/pins.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { ChatOptions } from '../chat/chat.ts'
 import { modelNames, visionModels } from '../chat/models/create-models.ts'
@@ -62,7 +62,7 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly catalog: Catalogs
   readonly pipeline: Pipeline
   readonly servers: ConfiguredServers
-  readonly inboundAuth: InboundAuth
+  readonly inboundAuth: ReturnType<typeof createInboundAuth>
   readonly chat: Chat & AsyncDisposable
   /** The configuration's secrets, then those of earlier ones: calls, servers and records may still contain them. */
   readonly secrets: readonly string[]
@@ -106,7 +106,9 @@ export async function prepareConfig(
     token: token === 'none' ? undefined : token,
     origins: new Map(Object.entries(mcpServers).map(([name, server]) => [name, serverOrigin(server)])),
     createVerifier: provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined,
-    pins: sharePins({ mode: policy.pins, folder: stores.path, ...context }, parts, before),
+    pins: parts.share(before?.parts, 'pins', [policy.pins, stores.path], () => {
+      return new Pins({ mode: policy.pins, folder: stores.path, ...context })
+    }),
     ...(await shareTraces(loaded.config, context, parts, before)),
     plugins: await sharePlugins(
       native.plugins,
@@ -119,11 +121,6 @@ export async function prepareConfig(
   }
   unfinished.move()
   return prepared
-}
-
-function sharePins(options: PinsOptions, parts: SharedParts, before: PreparedConfig | undefined): Pins {
-  const key = [options.mode, options.folder]
-  return parts.reuse<Pins>(before?.parts, 'pins', key) ?? parts.add('pins', key, new Pins(options))
 }
 
 /** The traces of a configuration. Loads the exporter only if traces are sent. */
@@ -291,18 +288,16 @@ function buildPipeline(parts: PipelineParts, validate: ArgumentValidator, contex
 /** Captures the content of calls; undefined if no server or agent opted in. */
 function captureCalls({ loaded: { config }, redactor }: PipelineParts, context: GenerationContext) {
   const wants = compileCapture(config)
-  return (
-    wants &&
-    capture({
-      wants,
-      store: context.captures,
-      json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
-      redact: redactor.text,
-      maxBytesPerCall: config.capture.maxBytesPerCall,
-      clock: context.clock,
-      log: context.log,
-    })
-  )
+  if (!wants) return undefined
+  return capture({
+    wants,
+    store: context.captures,
+    json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
+    redact: redactor.text,
+    maxBytesPerCall: config.capture.maxBytesPerCall,
+    clock: context.clock,
+    log: context.log,
+  })
 }
 
 /** Process-lifetime listeners for a generation's events. */
@@ -357,21 +352,14 @@ function guardsOf(servers: Config['mcpServers'], clock: Clock) {
   return new Map(checks.flatMap(([server, check]) => (check ? [[server, check]] : [])))
 }
 
-interface InboundAuth extends AsyncDisposable {
-  readonly authenticate: Authenticate
-  keysChanged(): void
-  isRevoked(principal: string): boolean
-  readonly config: Config['auth']
-}
-
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
   { keyUsage: usage, clock, log }: GenerationContext,
-): InboundAuth {
+) {
   const { auth, stores } = config
   const keys = new ApiKeyLookup({ configured: auth.keys, folder: stores.path, usage, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
-  const authenticate = createAuthenticate({ token, keys, verify, clock })
+  const authenticate: Authenticate & AsyncDisposable = createAuthenticate({ token, keys, verify, clock })
   const isRevoked = (principal: string) => principal.startsWith('key:') && !keys.isValid(principal.slice(4))
   const dispose = () => authenticate[Symbol.asyncDispose]()
   return { config: auth, authenticate, keysChanged: () => keys.changed(), isRevoked, [Symbol.asyncDispose]: dispose }

@@ -6,6 +6,8 @@ interface Slot<G> {
   running: number
   /** Whether the generation has been replaced and its grace period is over. */
   old: boolean
+  /** Runs during the grace period. */
+  grace?: Disposable
 }
 
 interface GenerationsOptions<G> {
@@ -26,7 +28,6 @@ export class Generations<G> implements AsyncDisposable {
   current!: G
   readonly #options: GenerationsOptions<G>
   readonly #ending = new Set<Promise<void>>()
-  readonly #timers = new Set<Disposable>()
   #slots: readonly Slot<G>[] = []
 
   constructor(options: GenerationsOptions<G>) {
@@ -56,17 +57,17 @@ export class Generations<G> implements AsyncDisposable {
     this.current = next
     this.#slots = [{ generation: next, running: 0, old: false }, ...this.#slots]
     if (before === undefined) return
-    const timer = this.#options.clock.after(replacedGraceMs, () => {
-      this.#timers.delete(timer)
+    before.grace = this.#options.clock.after(replacedGraceMs, () => {
       before.old = true
       this.#endUnused(before)
     })
-    this.#timers.add(timer)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const timer of this.#timers) timer[Symbol.dispose]()
-    for (const slot of this.#slots) this.#end(slot)
+    for (const slot of this.#slots) {
+      slot.grace?.[Symbol.dispose]()
+      this.#end(slot)
+    }
     await Promise.all(this.#ending)
   }
 

@@ -69,10 +69,7 @@ export interface ProbeFailure {
   readonly offersOAuth: boolean
 }
 
-export interface ServerProber extends AsyncDisposable {
-  /** Connects to a server once. Rejects only if `signal` is aborted. Failures are part of the result. */
-  probe(name: string, config: ServerConfig, withinMs: number, signal: AbortSignal): Promise<ProbeResult>
-}
+export type ServerProber = ReturnType<typeof createServerProber>
 
 export interface ServerProberOptions {
   redact(text: string): string
@@ -88,12 +85,13 @@ const hasReadOnlyHint = ({ annotations }: Definition): boolean =>
 const maxLines = 50
 
 /** Connects to servers for `toolway doctor`. Leaves no process or file behind. */
-export function createServerProber({ redact, oauth, limits, clock, log }: ServerProberOptions): ServerProber {
+export function createServerProber({ redact, oauth, limits, clock, log }: ServerProberOptions) {
   // Do not use the state folder, which may be what is broken.
   const folder = join(tmpdir(), `toolway-probe-${randomUUID()}`)
   const orphanReaper = createOrphanReaper(folder, log, clock)
   return {
-    async probe(name, config, withinMs, signal) {
+    /** Connects to a server once. Rejects only if `signal` is aborted. Failures are part of the result. */
+    async probe(name: string, config: ServerConfig, withinMs: number, signal: AbortSignal): Promise<ProbeResult> {
       const recorder = recordLog(log, redact)
       const start = stopwatch(orphanReaper, () => connect.stderr?.() ?? [])
       const host = { redact, oauth, orphanReaper: start.orphanReaper }
@@ -139,7 +137,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
         stdout: recorder.stdout,
       }
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await orphanReaper[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true })
     },

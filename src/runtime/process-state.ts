@@ -52,7 +52,7 @@ import { createServerOAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import { Rejections } from './rejections.ts'
 import { ReloadHistory } from './reload.ts'
-import type { SharedServices } from './workers/worker.ts'
+import type { WorkerProcess } from './workers/worker.ts'
 
 /** Settings that a reload may change. They are read from the current generation. */
 export interface CurrentSettings {
@@ -70,7 +70,7 @@ export interface CurrentSettings {
 
 interface ProcessStateOptions extends Required<Pick<Readings, 'sessions' | 'tokens'>> {
   /** Stores shared by the workers on one machine; `stores.redis` takes precedence. */
-  readonly shared?: SharedServices | undefined
+  readonly shared?: WorkerProcess | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -187,10 +187,10 @@ async function openAuditTrail(
   open: AsyncDisposableStack,
 ) {
   const { stores } = config
-  const own: { audit?: AuditLog } = {}
+  let audit: AuditLog | undefined
   // Open the archive before the audit log, so that it is closed after the log and the last records are archived too.
-  const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
-  const audit = open.use(
+  const archive = open.use(await openArchive(config, { lane: () => audit?.status().lane, clock, log }))
+  audit = open.use(
     await openAuditLog({
       folder: config.audit.path,
       sync: config.audit.sync,
@@ -206,7 +206,6 @@ async function openAuditTrail(
       log,
     }),
   )
-  own.audit = audit
   return { archive, audit }
 }
 

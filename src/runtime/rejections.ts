@@ -21,13 +21,8 @@ const rejectionSliceMs = rejectionWindowMs / rejectionSlices
 const maxAddresses = 64
 const otherAddresses = 'other addresses'
 
-interface Slice {
-  readonly start: number
-  readonly addresses: Map<string, number>
-}
-
 interface RejectionAccount {
-  slices: Slice[]
+  slices: { readonly start: number; readonly addresses: Map<string, number> }[]
   example: string | undefined
   lastAt: number
 }

@@ -4,7 +4,6 @@ import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { memoize } from '../lib/memoize.ts'
 import { mayUseSome } from '../policy/decide.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
-import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
 import { UpstreamServer } from '../upstream/server.ts'
 import type { SharedParts } from './generations.ts'
@@ -13,15 +12,7 @@ import type { GenerationContext } from './process-state.ts'
 
 export interface ConfiguredServer {
   readonly server: UpstreamServer
-  readonly builtFrom: {
-    readonly config: ServerConfig
-    readonly timeoutMs: number
-    readonly maxTimeoutMs: number
-    readonly refreshMs: number
-    readonly discovery: Config['discovery']['mode']
-    readonly listLimits: ListLimits
-    readonly health: Config['health']
-  }
+  readonly builtFrom: ReturnType<typeof serverSettings>
 }
 
 export type ConfiguredServers = ReadonlyMap<string, ConfiguredServer>
@@ -50,11 +41,11 @@ export const buildServers = (
     }),
   )
 
-function serverSettings(config: ServerConfig, { defaults, discovery, health }: Config): ConfiguredServer['builtFrom'] {
+function serverSettings(config: ServerConfig, { defaults, discovery, health }: Config) {
   const { maxEntries, maxListSize } = discovery
   return {
     // Capturing happens in the pipeline: turning it on or off does not restart the server.
-    config: { ...config, capture: false },
+    config: { ...config, capture: false } satisfies ServerConfig,
     timeoutMs: defaults.timeout,
     maxTimeoutMs: defaults.maxTimeout,
     refreshMs: config.refresh ?? discovery.refresh,

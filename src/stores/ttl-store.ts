@@ -28,22 +28,23 @@ export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) 
   const taken = new Map<string, { readonly size: number; readonly until: number }>()
   let total = 0
 
-  const remove = (key: string): void => {
+  const leave = (key: string): void => {
     total -= taken.get(key)?.size ?? 0
     taken.delete(key)
   }
 
   return {
     take(key: string, size: number, ttlMs: number): void {
-      remove(key)
+      leave(key)
       taken.set(key, { size, until: clock.monotonic() + ttlMs })
       total += size
       for (const [oldest, { until }] of taken) {
         if (until > clock.monotonic() && total <= maxBytes) return
-        remove(oldest)
+        leave(oldest)
         evict(oldest)
       }
     },
+    leave,
     has: (key: string): boolean => (taken.get(key)?.until ?? 0) > clock.monotonic(),
   }
 }

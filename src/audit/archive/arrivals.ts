@@ -27,15 +27,15 @@ export interface FollowArrivals {
   readonly known: readonly ArchiveArrival[]
   readonly clock: Clock
   readonly signal: AbortSignal
-  readonly everyMs?: number
 }
 
 /** How long a replica may take to commit a record after it has reserved the record's position. */
 const settledMs = 5_000
+const arrivalsEveryMs = 1_000
 
 /** Yields new records. Rereads recent positions, because a record with an earlier position may become visible later. */
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {
-  const { archive, wanted, clock, signal, everyMs = 1_000 } = options
+  const { archive, wanted, clock, signal } = options
   let settled = options.from
   let recent = new Map(options.known.map(({ position }) => [position, clock.monotonic()]))
   while (!signal.aborted) {
@@ -53,6 +53,6 @@ export async function* followArrivals(options: FollowArrivals): AsyncGenerator<r
     const old = [...recent].filter(([, at]) => now - at >= settledMs).map(([position]) => position)
     settled = Math.max(settled, ...old)
     recent = new Map([...recent].filter(([position]) => position > settled))
-    await delay(everyMs, clock, signal)
+    await delay(arrivalsEveryMs, clock, signal)
   }
 }

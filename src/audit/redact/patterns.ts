@@ -73,20 +73,6 @@ for (const noun of nouns) for (const needle of inAnyCase(noun)) add(needle, afte
 const tokenNeedles: readonly string[] = [...examiners.keys()]
 const byNeedle = [...examiners.values()]
 
-function searchTokens(text: string) {
-  const runEnd = createRunEnd(text)
-  const spans: Span[] = []
-  return {
-    spans,
-    examine(needle: number, start: number, end: number): void {
-      for (const examine of byNeedle[needle] ?? []) {
-        const span = examine(text, start, end, runEnd)
-        if (span) spans.push(span, ...(isAccessKeyId(text, start) ? secretsBeside(text, span) : []))
-      }
-    },
-  }
-}
-
 function prefixed({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat, prefix: string): Examine {
   const strict = needs !== undefined || max !== undefined || shape !== undefined || prefix.length < 4
   const sticky = shape && new RegExp(`(?:${shape.source})(?![A-Za-z0-9])`, 'y')
@@ -240,20 +226,24 @@ const find = createFinder(
 /** Redacts everything that looks like a credential. Searches once for all kinds, because most strings contain none. */
 export function concealPatterns(text: string): string {
   if (text.length < minLength) return text
-  const tokens = searchTokens(text)
-  const hinted = new Set<number>()
-  find(text, (start, end, needle) => {
-    if (needle < tokenNeedles.length) tokens.examine(needle, start, end)
-    else hinted.add(needle - tokenNeedles.length)
-  })
+  const { spans, hinted } = searchNeedles(text)
   const clean = hinted.size === 0 ? text : concealShapes(text, hinted)
-  return clean === text ? concealSpans(text, tokens.spans) : concealTokens(clean)
+  return concealSpans(clean, clean === text ? spans : searchNeedles(clean).spans)
 }
 
-function concealTokens(text: string): string {
-  const tokens = searchTokens(text)
-  find(text, (start, end, needle) => tokens.examine(needle, start, end))
-  return concealSpans(text, tokens.spans)
+/** Finds tokens, and the hints for other credentials. */
+function searchNeedles(text: string): { readonly spans: Span[]; readonly hinted: ReadonlySet<number> } {
+  const runEnd = createRunEnd(text)
+  const spans: Span[] = []
+  const hinted = new Set<number>()
+  find(text, (start, end, needle) => {
+    if (needle >= tokenNeedles.length) hinted.add(needle - tokenNeedles.length)
+    for (const examine of byNeedle[needle] ?? []) {
+      const span = examine(text, start, end, runEnd)
+      if (span) spans.push(span, ...(isAccessKeyId(text, start) ? secretsBeside(text, span) : []))
+    }
+  })
+  return { spans, hinted }
 }
 
 /** Redacts credentials by their hints (indexes into `hints`; the one after the last stands for private keys). */

@@ -3,6 +3,7 @@ import type { CapturedText } from '../../core/history.ts'
 import type { Json } from '../../json/json.ts'
 import { maxDepth, repeatsKey } from '../../json/json-text.ts'
 import { ExactNumber, parseJson } from '../../json/parse-json.ts'
+import { memoizeByObject } from '../../lib/memoize.ts'
 import {
   concealAssignments,
   createKeyMatcher,
@@ -24,31 +25,13 @@ export interface RedactorOptions {
   readonly keys: readonly string[]
 }
 
-export interface Redactor {
-  /**
-   * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
-   * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deeply nested
-   * or too long are cut.
-   */
-  value(value: unknown): unknown
-  text(text: string): string
-  /** Like `value`, but without its limits on length: for values whose size the caller has bounded. */
-  whole(value: unknown): unknown
-  /** Like `text`, but cuts the text after `maxLength` characters instead of the limit for audit records. */
-  beginning(text: string, maxLength: number): string
-  /** Redacts only known secrets in a value. */
-  known(value: unknown): unknown
-  /** Like `known`, but complete: for a person who decides on the value and must see everything else in it. */
-  exceptKnown(value: unknown): unknown
-  /** Redacts only known secrets in a string, and does not truncate it. */
-  line(text: string): string
-}
+export type Redactor = ReturnType<typeof createRedactor>
 
-export function createRedactor({ secrets, tokens = () => noTokens, keys }: RedactorOptions): Redactor {
+export function createRedactor({ secrets, tokens = () => noTokens, keys }: RedactorOptions) {
   const concealSecrets = createConceal(secrets)
-  const concealTokens = concealThose(tokens)
+  const concealAll = memoizeByObject(createConceal)
   // Tokens first: one that contains a secret must not be left in part.
-  const conceal: Conceal = (text) => concealSecrets(concealTokens(text))
+  const conceal: Conceal = (text) => concealSecrets(concealAll(tokens())(text))
   const isSecretKey = createKeyMatcher(keys)
   const isAssigned = createNameMatcher(isSecretKey)
   const inNumbers = secrets.some((secret) => /^[\d.-]+$/.test(secret.trim()))
@@ -75,47 +58,51 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   const hides: Visit['hides'] = (name, value) =>
     isSecretArgument(name, value) || (isSecretKey(name) && !(typeof value === 'number' && isCount(name)))
 
-  const visit: Visit = {
+  /** Redacts everything that may be a secret. */
+  const visitAll = (bounds: Bounds): Visit => {
+    const visit: Visit = {
+      bounds,
+      key: (name) => shorten(name, bounds.name, (part) => concealPatterns(conceal(part))),
+      hides,
+      text: (text, depth) => shorten(text, bounds.text, (part) => cleanText(part, depth, visit)),
+      number: cleanNumber,
+    }
+    return visit
+  }
+  const visitRecord = visitAll(recordBounds)
+  const visitWhole = visitAll(wholeBounds)
+
+  /** Redacts only known secrets. */
+  const visitKnown = (bounds: Bounds, clean: Conceal, exactNumbers = false): Visit => ({
     bounds,
-    key: (name) => shorten(name, bounds.name, (part) => concealPatterns(conceal(part))),
-    hides,
-    text: (text, depth) => shorten(text, bounds.text, (part) => cleanText(part, depth, visit)),
-    number: cleanNumber,
-  }
-
-  const visitWhole: Visit = {
-    bounds: wholeBounds,
-    key: (name) => concealPatterns(conceal(name)),
-    hides,
-    text: (text, depth) => cleanText(text, depth, visitWhole),
-    number: cleanNumber,
-  }
-
-  const visitKnown: Visit = {
-    bounds,
-    key: (name) => shorten(name, bounds.name, conceal),
+    exactNumbers,
+    key: (name) => shorten(name, bounds.name, clean),
     hides: () => false,
-    text: (text) => shorten(text, bounds.fullText, conceal),
+    text: (text) => shorten(text, bounds.text, clean),
     number: cleanNumber,
-  }
-
-  const visitExceptKnown: Visit = {
-    bounds: { ...wholeBounds, depth: maxDepth },
-    exactNumbers: true,
-    key: (name) => orRedacted(() => conceal(name)),
-    hides: () => false,
-    text: (text) => orRedacted(() => conceal(text)),
-    number: cleanNumber,
-  }
+  })
+  const visitFull = visitKnown(fullBounds, conceal)
+  const visitForPerson = visitKnown(personBounds, (text) => orRedacted(() => conceal(text)), true)
 
   return {
-    value: (value) => undefinedIfDropped(walk(value, visit)),
-    whole: (value) => undefinedIfDropped(walk(value, visitWhole)),
-    known: (value) => undefinedIfDropped(walk(value, visitKnown)),
-    exceptKnown: (value) => undefinedIfDropped(walk(value, visitExceptKnown)),
+    /**
+     * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
+     * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deeply nested
+     * or too long are cut.
+     */
+    value: (value: unknown) => undefinedIfDropped(walk(value, visitRecord)),
+    text: (text: string) => orRedacted(() => visitRecord.text(text, 0)),
+    /** Like `value`, but without its limits on length: for values whose size the caller has bounded. */
+    whole: (value: unknown) => undefinedIfDropped(walk(value, visitWhole)),
+    /** Redacts only known secrets in a value. */
+    known: (value: unknown) => undefinedIfDropped(walk(value, visitFull)),
+    /** Like `known`, but complete: for a person who decides on the value and must see everything else in it. */
+    exceptKnown: (value: unknown) => undefinedIfDropped(walk(value, visitForPerson)),
+    /** Redacts only known secrets in a string, and does not truncate it. */
     line: conceal,
-    text: (text) => orRedacted(() => visit.text(text, 0)),
-    beginning: (text, maxLength) => orRedacted(() => cutAt(text, maxLength, (part) => cleanText(part, 0, visitWhole))),
+    /** Like `text`, but cuts the text after `maxLength` characters instead of the limit for audit records. */
+    beginning: (text: string, maxLength: number) =>
+      orRedacted(() => cutAt(text, maxLength, (part) => cleanText(part, 0, visitWhole))),
   }
 }
 
@@ -129,15 +116,6 @@ function orRedacted(clean: () => string): string {
 
 const noTokens: readonly string[] = []
 
-function concealThose(list: () => readonly string[]): Conceal {
-  let [known, conceal]: [readonly string[], Conceal] = [noTokens, (text) => text]
-  return (text) => {
-    const now = list()
-    if (now !== known) [known, conceal] = [now, createConceal(now)]
-    return conceal(text)
-  }
-}
-
 const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
 
 /** Redacts and truncates text. Redaction covers some text beyond the cut, to find a secret that crosses it. */
@@ -148,41 +126,49 @@ function shorten(text: string, maxLength: number, clean: Conceal): string {
 
 function cutAt(text: string, maxLength: number, clean: Conceal): string {
   if (text.length <= maxLength) return clean(text)
-  const part = text.slice(0, maxLength + bounds.beyond)
+  const part = text.slice(0, maxLength + searchedBeyond)
   const cleaned = clean(part)
   // Redaction may have made it shorter or longer, so count from the end.
   const beyond = part.length - maxLength
   return cleaned.slice(0, -beyond).toWellFormed()
 }
 
-/** Limits for one value. An audit record keeps 16 KiB of arguments, so processing much more would be wasted. */
-const bounds = {
-  /** Max nesting depth, deeper than any legitimate argument. */
-  depth: 32,
-  /** Max members and items in one value, across all levels. */
-  nodes: 5000,
-  name: 256,
-  /** Max characters per string, enough to recognise a file or a query. */
-  text: 4096,
-  /** Max characters per string for `known`. A record has no room for more. */
-  fullText: 16 * 1024,
-  /** Number of characters redacted beyond the cut. Ordinary secrets are shorter, even when encoded. */
-  beyond: 4096,
-  /** Max characters in all of a value's strings together. */
-  total: 64 * 1024,
-} as const
+/** Number of characters redacted beyond the cut. Ordinary secrets are shorter, even when encoded. */
+const searchedBeyond = 4096
 
+interface Bounds {
+  /** Max nesting depth. */
+  readonly depth: number
+  /** Max members and items in one value, across all levels. */
+  readonly nodes: number
+  /** Max characters per name. */
+  readonly name: number
+  /** Max characters per string. */
+  readonly text: number
+  /** Max characters in all of a value's strings together. */
+  readonly total: number
+}
+
+/**
+ * An audit record keeps 16 KiB of arguments, so processing much more would be wasted. No legitimate argument is nested
+ * deeper, and this much of a string is enough to recognise a file or a query.
+ */
+const recordBounds: Bounds = { depth: 32, nodes: 5000, name: 256, text: 4096, total: 64 * 1024 }
+const fullBounds: Bounds = { ...recordBounds, text: 16 * 1024 }
+
+const endless = Number.POSITIVE_INFINITY
 /** Limits for values whose size is already bounded: only the nesting and the time that they take. */
-const wholeBounds = { depth: 128, nodes: 200_000, total: Number.POSITIVE_INFINITY } as const
+const wholeBounds: Bounds = { depth: 128, nodes: 200_000, name: endless, text: endless, total: endless }
+const personBounds: Bounds = { ...wholeBounds, depth: maxDepth }
 
 interface Visit {
-  readonly bounds: { readonly depth: number; readonly nodes: number; readonly total: number }
+  readonly bounds: Bounds
   key(name: string): string
   hides(name: string, value: unknown): boolean
   text(text: string, depth: number): string
   number(value: number): unknown
   /** Keeps numbers that JSON parsers would round, instead of turning them into text. */
-  readonly exactNumbers?: true
+  readonly exactNumbers?: boolean
 }
 
 const dropped = Symbol('dropped')
@@ -281,14 +267,9 @@ function recordOf(members: readonly (readonly [string, unknown])[]): object {
   if (Object.keys(record).length === members.length) return record
   const names = new Set(members.map(([name]) => name))
   const used = new Set<string>()
-  const unused = (name: string): string => {
-    if (!used.has(name)) return name
-    let count = 2
-    while (names.has(`${name} (${count})`) || used.has(`${name} (${count})`)) count++
-    return `${name} (${count})`
-  }
   const distinct = members.map(([name, member]) => {
-    const own = unused(name)
+    let own = name
+    for (let count = 2; used.has(own) || (own !== name && names.has(own)); count++) own = `${name} (${count})`
     used.add(own)
     return [own, member] as const
   })
@@ -361,6 +342,3 @@ export function captureJson(redactor: Redactor, json: Json, maxBytes: number): C
 }
 
 const longNumber = /\d{15}/
-
-/** More than the longest ordinary secret, even when encoded. */
-const searchedBeyond = 4096

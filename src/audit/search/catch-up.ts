@@ -1,18 +1,20 @@
-import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type ArchiveName, archiveNames } from '../../core/audit-archive.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { inTransaction } from '../../lib/sqlite.ts'
 import {
   firstSeqOf,
   ifExists,
   listLanes,
   listSegments,
+  readPart,
   readRecords,
   type StoredRecord,
   segmentFileName,
+  storedRecord,
 } from '../log-files.ts'
-import { type AuditRecord, parseRecord } from '../record.ts'
+import type { AuditRecord } from '../record.ts'
 import { emptyIndex, hasWords, isGap, searchableText } from './index-file.ts'
 
 export interface CatchUpOptions {
@@ -107,13 +109,13 @@ const isBefore = (a: IndexPosition, b: IndexPosition): boolean => a.file < b.fil
 
 /** Whether each lane's last indexed record is still in place or was removed by retention. */
 function isConsistent(database: DatabaseSync, folder: string): boolean {
-  using segments = createSegmentReader(folder)
+  const readRecord = createSegmentReader(folder)
   const lanes = database.prepare('SELECT lane FROM lanes').all()
   return lanes.every(({ lane }) => {
     const { file, at, last, hash } = indexedLane(database, String(lane)) as IndexedLane
     const oldest = listSegments(folder, String(lane))[0]
     if (oldest === undefined || file < firstSeqOf(oldest)) return true
-    return segments.read({ lane: Number(lane), file, at: last, bytes: at - last })?.record.hash === hash
+    return readRecord({ lane: Number(lane), file, at: last, bytes: at - last })?.record.hash === hash
   })
 }
 
@@ -203,58 +205,29 @@ export interface IndexedPosition {
   readonly bytes: number
 }
 
-export interface SegmentReader extends Disposable {
-  /** Reads a record. Undefined if it was removed or replaced. */
-  read(place: IndexedPosition): StoredRecord | undefined
-}
+/** Bytes to read before and after a record. Adjacent records are usually read together, backwards as often as forwards. */
+const blockBytes = 32 * 1024
+const maxBlocks = 32
 
-/** Bytes to read at once, because adjacent records are usually read together. */
-const blockBytes = 64 * 1024
-const maxOpen = 32
+/** Creates a function that reads a record. It returns undefined if the record was removed or replaced. */
+export function createSegmentReader(folder: string) {
+  /** The part of each file that was read last. */
+  const blocks = new Map<string, { readonly start: number; readonly bytes: Buffer }>()
 
-interface OpenFile {
-  readonly fd: number
-  start: number
-  block: Buffer
-}
-
-export function createSegmentReader(folder: string): SegmentReader {
-  const files = new Map<string, OpenFile>()
-
-  const opened = (path: string): OpenFile => {
-    const known = files.get(path)
-    if (known) return known
-    const [oldest] = files
-    if (oldest && files.size >= maxOpen) {
-      closeSync(oldest[1].fd)
-      files.delete(oldest[0])
+  const bytesAt = (path: string, at: number, length: number): Buffer => {
+    let block = blocks.get(path)
+    if (!block || at < block.start || at + length > block.start + block.bytes.length) {
+      const start = Math.max(0, at - blockBytes)
+      block = { start, bytes: readPart(path, at + length + blockBytes - start, start).bytes }
+      setBounded(blocks, path, block, maxBlocks)
     }
-    const file = { fd: openSync(path, 'r'), start: 0, block: Buffer.alloc(0) }
-    files.set(path, file)
-    return file
+    return block.bytes.subarray(at - block.start, at - block.start + length)
   }
 
-  const bytesAt = (file: OpenFile, at: number, length: number): Buffer => {
-    if (at < file.start || at + length > file.start + file.block.length) {
-      // Read before and after the record, because readers go backwards as often as forwards.
-      file.start = Math.max(0, at - blockBytes / 2)
-      const buffer = Buffer.alloc(at + length - file.start + blockBytes / 2)
-      file.block = buffer.subarray(0, readSync(file.fd, buffer, 0, buffer.length, file.start))
-    }
-    return file.block.subarray(at - file.start, at - file.start + length)
-  }
-
-  return {
-    read({ lane, file: first, at, bytes }) {
-      const file = segmentFileName(first)
-      const line = ifExists(() => bytesAt(opened(join(folder, String(lane), file)), at, bytes))
-      const text = line?.toString('utf8', 0, line.length - 1) ?? ''
-      const record = line?.length === bytes && line[bytes - 1] === 10 ? parseRecord(text) : undefined
-      return record && { lane: String(lane), file, offset: at, bytes, text, record }
-    },
-    [Symbol.dispose]() {
-      for (const { fd } of files.values()) closeSync(fd)
-      files.clear()
-    },
+  return ({ lane, file: first, at, bytes }: IndexedPosition): StoredRecord | undefined => {
+    const file = segmentFileName(first)
+    const line = ifExists(() => bytesAt(join(folder, String(lane), file), at, bytes))
+    if (line?.length !== bytes || line.at(-1) !== 10) return undefined
+    return storedRecord(String(lane), file, { bytes: line.subarray(0, -1), offset: at, whole: true })
   }
 }

@@ -9,13 +9,7 @@ import {
 import { ToolwayError } from '../../core/errors.ts'
 import { listLanes, type StoredRecord } from '../log-files.ts'
 import { type AuditPageQuery, type AuditSearchPage, emptyPage } from '../reader.ts'
-import {
-  type CatchUpOptions,
-  catchUp,
-  createSegmentReader,
-  type IndexedPosition,
-  type SegmentReader,
-} from './catch-up.ts'
+import { type CatchUpOptions, catchUp, createSegmentReader, type IndexedPosition } from './catch-up.ts'
 import {
   hasWords,
   isIndexDamaged,
@@ -36,18 +30,16 @@ export interface AuditQuery extends AuditFilter {
   readonly open?: true
 }
 
-/** Searches a log's index. Call `catchUp` first, because records that have not been indexed yet are not found. */
-export interface AuditSearch extends Disposable {
-  catchUp(options?: CatchUpOptions): Promise<number>
-  query(query: AuditQuery): Generator<OperationRow>
-  records(query: AuditQuery): Generator<StoredRecord>
-}
+export type AuditSearch = ReturnType<typeof openSearch>
 
-/** Opens the search for a log. The folder must exist. Writes only to the index, never to the log itself. */
-export function openSearch({ folder }: { readonly folder: string }): AuditSearch {
+/**
+ * Opens the search in a log's index. The folder must exist. Writes only to the index, never to the log itself. Call
+ * `catchUp` first, because records that have not been indexed yet are not found.
+ */
+export function openSearch({ folder }: { readonly folder: string }) {
   let database = openIndex(folder)
   return {
-    async catchUp(options = {}) {
+    async catchUp(options: CatchUpOptions = {}): Promise<number> {
       try {
         return await catchUp(database, folder, options)
       } catch (error) {
@@ -58,8 +50,8 @@ export function openSearch({ folder }: { readonly folder: string }): AuditSearch
         return catchUp(database, folder, options)
       }
     },
-    query: (query) => find(database, folder, query, false, ({ row }) => row),
-    records: (query) => find(database, folder, query, true, ({ stored }) => stored),
+    query: (query: AuditQuery) => find(database, folder, query, false, ({ row }) => row),
+    records: (query: AuditQuery) => find(database, folder, query, true, ({ stored }) => stored),
     [Symbol.dispose]: () => database.close(),
   }
 }
@@ -80,14 +72,11 @@ export async function searchLog(
 }
 
 export async function openCurrentSearch(folder: string, options?: CatchUpOptions): Promise<AuditSearch> {
-  const search = openSearch({ folder })
-  try {
-    await search.catchUp(options)
-    return search
-  } catch (error) {
-    search[Symbol.dispose]()
-    throw error
-  }
+  using unfinished = new DisposableStack()
+  const search = unfinished.use(openSearch({ folder }))
+  await search.catchUp(options)
+  unfinished.move()
+  return search
 }
 
 interface Found {
@@ -114,11 +103,11 @@ function* find<T>(
      FROM records r LEFT JOIN records b ON b.id = r.begin WHERE ${where.sql}${open ? " AND r.phase = 'before'" : ''}
      ORDER BY r.time ${direction}, r.lane ${direction}, r.seq ${direction}`,
   )
-  using segments = createSegmentReader(folder)
+  const readRecord = createSegmentReader(folder)
   let count = 0
   try {
     for (const place of statement.iterate(...where.values)) {
-      const found = readRow(segments, place as unknown as Joined, raw)
+      const found = readRow(readRecord, place as unknown as Joined, raw)
       if (!found || (filter.text !== undefined && !matchesFilter(found.row, { text: filter.text }))) continue
       yield part(found)
       if (++count >= limit) return
@@ -137,13 +126,13 @@ interface Joined extends IndexedPosition {
   readonly b_bytes: number | null
 }
 
-function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | undefined {
+function readRow(readRecord: ReturnType<typeof createSegmentReader>, place: Joined, raw: boolean): Found | undefined {
   const { lane, b_file: file, b_at: at, b_bytes: bytes } = place
-  const stored = segments.read(place)
+  const stored = readRecord(place)
   // The record is undefined if retention removed the segment after it was indexed.
   if (!stored || !(raw || isListed(stored.record))) return undefined
   const begun = file !== null && at !== null && bytes !== null
-  const before = begun ? segments.read({ lane, file, at, bytes })?.record : undefined
+  const before = begun ? readRecord({ lane, file, at, bytes })?.record : undefined
   // A text search should match both records of an operation, so the end's row gets the beginning's arguments.
   return { row: rowOf(stored.lane, stored.record, before?.phase === 'before' ? before : undefined), stored }
 }

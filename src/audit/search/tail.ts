@@ -1,9 +1,17 @@
-import { open } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
-import { isMissing, listLanes, listSegments, type ReadPosition, readRecords, type StoredRecord } from '../log-files.ts'
-import { parseRecord } from '../record.ts'
+import {
+  isMissing,
+  listLanes,
+  listSegments,
+  type ReadPosition,
+  readLines,
+  readRecords,
+  type StoredRecord,
+  storedRecord,
+} from '../log-files.ts'
 
 export interface FollowOptions {
   readonly folder: string
@@ -11,19 +19,20 @@ export interface FollowOptions {
   readonly from: Readonly<Record<string, ReadPosition>>
   readonly clock: Clock
   readonly signal: AbortSignal
-  readonly everyMs?: number
 }
+
+const tailEveryMs = 200
 
 /** Yields new records from all processes; each batch is sorted by time. */
 export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
-  const { folder, clock, signal, everyMs = 200 } = options
+  const { folder, clock, signal } = options
   const positions: Record<string, ReadPosition> = { ...options.from }
   while (!signal.aborted) {
     const records: StoredRecord[] = []
     for await (const stored of readRecords(folder, { from: positions })) records.push(stored)
     for (const { lane, file, offset, bytes } of records) positions[lane] = { file, offset: offset + bytes }
     if (records.length > 0) yield mergeLanes(records)
-    await delay(everyMs, clock, signal)
+    await delay(tailEveryMs, clock, signal)
   }
 }
 
@@ -33,17 +42,15 @@ export const delay = (ms: number, clock: Clock, signal: AbortSignal): Promise<vo
 
 /** Merges the lanes by time. Records of one lane keep their order, even if the clock was set back. */
 export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
-  const lanes = [...Map.groupBy(records, ({ lane }) => lane).values()].map((own) => ({ own, next: 0 }))
-  return Array.from(records, () => {
-    let first: { readonly stored: StoredRecord; readonly lane: (typeof lanes)[number] } | undefined
-    for (const lane of lanes) {
-      const stored = lane.own[lane.next]
-      if (stored && (!first || stored.record.time < first.stored.record.time)) first = { stored, lane }
-    }
-    const { stored, lane } = first as NonNullable<typeof first>
-    lane.next++
-    return stored
+  const latest = new Map<string, string>()
+  const timed = records.map((stored) => {
+    const { lane, record } = stored
+    const before = latest.get(lane)
+    if (before === undefined || before < record.time) latest.set(lane, record.time)
+    return { time: latest.get(lane) as string, stored }
   })
+  timed.sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time))
+  return timed.map(({ stored }) => stored)
 }
 
 /** Reads at most `count` records from the end of each lane. `whole` is true if there are no earlier records. */
@@ -56,14 +63,13 @@ export async function readRecent(folder: string, count: number) {
     const found: StoredRecord[][] = []
     let missing = count
     for (const file of files.toReversed()) {
-      const last = missing > 0 ? await lastLines(folder, lane, file, missing) : undefined
+      const last = missing > 0 ? await lastRecords(folder, lane, file, missing).catch(undefinedIfMissing) : undefined
       // Stop if enough records were found, or if retention removed the segment after it was listed.
       if (!last) break
-      const { lines, end, complete } = last
-      positions[lane] ??= { file, offset: end }
-      found.unshift(lines)
-      missing -= lines.length
-      whole &&= complete
+      positions[lane] ??= { file, offset: last.end }
+      found.unshift(last.records)
+      missing -= last.records.length
+      whole &&= last.complete
     }
     whole &&= found.length === files.length
     records.push(...found.flat())
@@ -73,37 +79,25 @@ export async function readRecent(folder: string, count: number) {
 
 const blockBytes = 64 * 1024
 
-async function lastLines(folder: string, lane: string, file: string, count: number) {
-  await using handle = await open(join(folder, lane, file), 'r').catch((error): undefined => {
-    if (!isMissing(error)) throw error
-  })
-  if (!handle) return undefined
-  const { size } = await handle.stat()
+function undefinedIfMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error
+}
+
+async function lastRecords(folder: string, lane: string, file: string, count: number) {
+  const path = join(folder, lane, file)
+  const { size } = await stat(path)
   for (let length = blockBytes; ; length *= 4) {
     const start = Math.max(0, size - length)
-    const bytes = Buffer.alloc(size - start)
-    const { bytesRead } = await handle.read(bytes, 0, bytes.length, start)
-    const lines = wholeLines(bytes.subarray(0, bytesRead), start)
+    const read = (await Array.fromAsync(readLines(path, start))).flat().filter(({ whole }) => whole)
+    // Only the first line of the file is complete for certain.
+    const lines = start === 0 ? read : read.slice(1)
     if (start > 0 && lines.length < count) continue
     const kept = lines.slice(-count)
+    const last = lines.at(-1)
     return {
-      lines: kept.flatMap(({ offset, text }) => {
-        const record = parseRecord(text)
-        return record ? [{ lane, file, offset, bytes: Buffer.byteLength(text) + 1, text, record }] : []
-      }),
-      end: start + bytes.lastIndexOf(10) + 1,
+      records: kept.flatMap((line) => storedRecord(lane, file, line) ?? []),
+      end: last ? last.offset + last.bytes.length + 1 : start,
       complete: start === 0 && kept.length === lines.length,
     }
   }
-}
-
-/** The complete lines in part of a file. Skips text before the first newline, unless the file starts there. */
-function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
-  const lines: { offset: number; text: string }[] = []
-  let from = start === 0 ? 0 : bytes.indexOf(10) + 1
-  for (let end = bytes.indexOf(10, from); end !== -1; end = bytes.indexOf(10, from)) {
-    lines.push({ offset: start + from, text: bytes.toString('utf8', from, end) })
-    from = end + 1
-  }
-  return lines
 }

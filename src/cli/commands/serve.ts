@@ -29,7 +29,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   await using gateway = await openWatching(shell, options, {
     change: (config) => listeningOn(config, options),
     print: (text) => void shell.stdout.write(text),
-    shared: worker?.shared,
+    shared: worker,
   })
   // A worker may listen only when the primary process allows it. Stop waiting if the primary process exits.
   const listening = gateway.listen()
@@ -44,7 +44,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     void removeOldCompiled()
   }
   // Only now: it sets flags of V8, and code that was compiled for other flags, such as that of Node itself, is not used.
-  using _memory = limitMemory(systemClock, options.maxMemory && options.maxMemory / (worker?.shared.of ?? 1))
+  using _memory = limitMemory(systemClock, options.maxMemory && options.maxMemory / (worker?.identity.of ?? 1))
   const interrupted = worker ? AbortSignal.any([worker.interrupted, shell.interrupted]) : shell.interrupted
   await aborted(worker ? AbortSignal.any([worker.replaced, interrupted]) : interrupted)
   if (!worker) printStopping(shell, options)

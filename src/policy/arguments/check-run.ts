@@ -62,16 +62,10 @@ export function quietly<T>(check: () => T): T {
 export class BudgetSpent extends Error {}
 
 /**
- * The work that a check may still do. Schemas come from servers and arguments from callers, and a schema can make a
- * validator take exponential time. The budget guarantees that every check ends.
+ * The work that the running check may still do. Schemas come from servers and arguments from callers, and a schema can
+ * make a validator take exponential time. The budget guarantees that every check ends.
  */
-interface CheckBudget {
-  left: number
-  readonly spent: BudgetSpent
-}
-
-/** One budget is shared by all checks: they are synchronous, so only one runs at a time. */
-export const stepBudget: CheckBudget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
+export const stepBudget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
 
 /** The budget for one check. A step takes 5 to 30 ns, so a check blocks the event loop for about 50 ms at most. */
 export const stepsPerCheck = 2_000_000

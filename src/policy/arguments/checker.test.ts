@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { BudgetSpent } from './check-run.ts'
-import { SchemaChecker } from './checker.ts'
 import { prepareSchema } from './prepare.ts'
+import { SchemaChecker } from './validate.ts'
 import { formatTests } from './values.ts'
 
 type Fields = Record<string, unknown>

@@ -22,13 +22,6 @@ import { canonicalText, compare, type Digits, formatTests, isDigits, isMultiple,
 export const compileChecks = ({ schema, tracks }: PreparedSchema, compilePattern?: PatternCompiler): ValueCheck =>
   new SchemaCompiler(tracks, compilePattern).compile(schema)
 
-/** The order in which keywords are checked. What a caller should fix first comes first. */
-const keywordOrder =
-  `type multipleOf maximum minimum exclusiveMaximum exclusiveMinimum maxLength minLength pattern format $ref
-  $dynamicRef const enum not anyOf oneOf allOf if maxItems minItems uniqueItems contains prefixItems items maxProperties
-  minProperties required dependentRequired propertyNames dependencies properties dependentSchemas unevaluatedItems
-  unevaluatedProperties`.split(/\s+/)
-
 /** Turns each subschema into a function, once. */
 class SchemaCompiler {
   readonly #checks = new Map<object, ValueCheck>()
@@ -55,11 +48,10 @@ class SchemaCompiler {
 
   #compileFields(schema: Fields): ValueCheck {
     const keywords: (readonly [string, Keyword])[] = []
-    for (const name of keywordOrder) {
-      const make = keywordMakers[name]
+    for (const [name, make] of Object.entries(keywordMakers)) {
       // Members are checked together, as are items.
       const isPresent = [name, ...(companions[name] ?? [])].some((keyword) => schema[keyword] !== undefined)
-      if (make && isPresent) keywords.push([name, make(schema, this)])
+      if (isPresent) keywords.push([name, make(schema, this, name)])
     }
     const { steps, passes } = schemaCost(schema)
     const tracks = schema.unevaluatedProperties !== undefined || schema.unevaluatedItems !== undefined
@@ -157,18 +149,18 @@ const companions: Readonly<Record<string, readonly string[]>> = {
   properties: ['patternProperties', 'additionalProperties'],
 }
 
-type Maker = (schema: Fields, compiler: SchemaCompiler) => Keyword
+type Maker = (schema: Fields, compiler: SchemaCompiler, name: string) => Keyword
 
 const leafKeyword =
-  (name: string, test: (wanted: never) => (value: unknown) => boolean, param = 'limit'): Maker =>
-  (schema) => {
+  (test: (wanted: never) => (value: unknown) => boolean, param = 'limit'): Maker =>
+  (schema, _, name) => {
     const wanted = schema[name]
     return { check: test(wanted as never), params: () => ({ [param]: wanted }) }
   }
 
 const boundKeyword =
-  (name: string, comparison: string, fits: (order: number) => boolean): Maker =>
-  (schema) => {
+  (comparison: string, fits: (order: number) => boolean): Maker =>
+  (schema, _, name) => {
     const limit = schema[name] as Digits
     return {
       check: (value) => !isNumeric(value) || fits(compare(value, limit)),
@@ -176,8 +168,21 @@ const boundKeyword =
     }
   }
 
-/** Creates the check for each keyword. `prepare` has validated the values. */
-const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
+/** What members require if they are present: other members, or that a schema accepts the whole value. */
+const dependencyKeyword: Maker = (schema, compiler, keyword) =>
+  every(
+    Object.entries(schema[keyword] as Fields).map(([name, needed]): ValueCheck => {
+      if (Array.isArray(needed)) return requires(schema, 'dependentRequired', needed, name).check
+      const check = compiler.inPlace(needed)
+      return (value, evaluated) => !isObject(value) || !has(value, name) || check(value, evaluated)
+    }),
+  )
+
+/**
+ * Creates the check for each keyword. `prepare` has validated the values. Keywords are checked in this order: what a
+ * caller should fix first comes first.
+ */
+const keywordMakers: Readonly<Record<string, Maker>> = {
   type({ type, nullable }) {
     const names = [type, nullable === true ? 'null' : []].flat() as string[]
     const tests = names.map((name) => {
@@ -189,49 +194,24 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
       only && others.length === 0 ? only : (value) => tests.length === 0 || tests.some((test) => test(value))
     return { check, params: () => ({ type: names.length === 1 ? names[0] : names }) }
   },
-  enum: ({ enum: values }) => ({ check: isOneOf(values as unknown[]), params: () => ({ allowedValues: values }) }),
-  const: ({ const: value }) => ({ check: isOneOf([value]), params: () => ({ allowedValue: value }) }),
-  minimum: boundKeyword('minimum', '>=', (order) => order >= 0),
-  maximum: boundKeyword('maximum', '<=', (order) => order <= 0),
-  exclusiveMinimum: boundKeyword('exclusiveMinimum', '>', (order) => order > 0),
-  exclusiveMaximum: boundKeyword('exclusiveMaximum', '<', (order) => order < 0),
   multipleOf: leafKeyword(
-    'multipleOf',
     (step: Digits) => (value) => !isNumeric(value) || (isDigits(value) && isMultiple(value, step)),
     'multipleOf',
   ),
-  minLength: leafKeyword('minLength', (min: number) => (value) => typeof value !== 'string' || reaches(value, min)),
-  maxLength: leafKeyword(
-    'maxLength',
-    (max: number) => (value) => typeof value !== 'string' || !reaches(value, max + 1),
-  ),
+  maximum: boundKeyword('<=', (order) => order <= 0),
+  minimum: boundKeyword('>=', (order) => order >= 0),
+  exclusiveMaximum: boundKeyword('<', (order) => order < 0),
+  exclusiveMinimum: boundKeyword('>', (order) => order > 0),
+  maxLength: leafKeyword((max: number) => (value) => typeof value !== 'string' || !reaches(value, max + 1)),
+  minLength: leafKeyword((min: number) => (value) => typeof value !== 'string' || reaches(value, min)),
   pattern: ({ pattern }, compiler) => {
     const test = compiler.pattern(pattern as string)
     return { check: (value) => typeof value !== 'string' || test(value), params: () => ({ pattern }) }
   },
-  format: leafKeyword(
-    'format',
-    (name: string) => {
-      const test = Object.hasOwn(formatTests, name) ? formatTests[name] : undefined
-      return (value) => !test || typeof value !== 'string' || test(value)
-    },
-    'format',
-  ),
-  minItems: leafKeyword('minItems', (min: number) => (value) => !Array.isArray(value) || value.length >= min),
-  maxItems: leafKeyword('maxItems', (max: number) => (value) => !Array.isArray(value) || value.length <= max),
-  uniqueItems: leafKeyword('uniqueItems', (wanted: boolean) => (value) => {
-    return !wanted || !Array.isArray(value) || new Set(value.map(canonicalText)).size === value.length
-  }),
-  minProperties: leafKeyword(
-    'minProperties',
-    (min: number) => (value) => !isObject(value) || memberNames(value).length >= min,
-  ),
-  maxProperties: leafKeyword(
-    'maxProperties',
-    (max: number) => (value) => !isObject(value) || memberNames(value).length <= max,
-  ),
-  required: (schema) => requires(schema, 'required', schema.required as string[]),
-  dependentRequired: (schema, compiler) => dependsOn(schema, schema.dependentRequired as Fields, compiler),
+  format: leafKeyword((name: string) => {
+    const test = Object.hasOwn(formatTests, name) ? formatTests[name] : undefined
+    return (value) => !test || typeof value !== 'string' || test(value)
+  }, 'format'),
   $ref: ({ $ref }, compiler) => ({ check: compiler.inPlace($ref) }),
   $dynamicRef({ $dynamicRef }, compiler) {
     const target = compiler.compile($dynamicRef)
@@ -243,7 +223,12 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
       }),
     }
   },
-  allOf: ({ allOf }, compiler) => every(compiler.allInPlace(allOf)),
+  const: ({ const: value }) => ({ check: isOneOf([value]), params: () => ({ allowedValue: value }) }),
+  enum: ({ enum: values }) => ({ check: isOneOf(values as unknown[]), params: () => ({ allowedValues: values }) }),
+  not({ not }, compiler) {
+    const check = compiler.compile(not)
+    return { check: (value) => !quietly(() => check(value)), params: () => ({}) }
+  },
   anyOf({ anyOf }, compiler) {
     const checks = compiler.allInPlace(anyOf)
     return { check: (value, evaluated) => countMatches(checks, value, evaluated, 1) > 0, params: () => ({}) }
@@ -255,16 +240,30 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
       params: (value) => ({ passingSchemas: quietly(() => countMatches(checks, value, undefined, 2)) > 1 }),
     }
   },
-  not({ not }, compiler) {
-    const check = compiler.compile(not)
-    return { check: (value) => !quietly(() => check(value)), params: () => ({}) }
-  },
+  allOf: ({ allOf }, compiler) => every(compiler.allInPlace(allOf)),
   if(schema, compiler) {
     const condition = compiler.inPlace(schema.if)
     const then = compiler.inPlace(schema.then ?? true)
     const otherwise = compiler.inPlace(schema.else ?? true)
     return {
       check: (value, evaluated) => (quietly(() => condition(value, evaluated)) ? then : otherwise)(value, evaluated),
+    }
+  },
+  maxItems: leafKeyword((max: number) => (value) => !Array.isArray(value) || value.length <= max),
+  minItems: leafKeyword((min: number) => (value) => !Array.isArray(value) || value.length >= min),
+  uniqueItems: leafKeyword((wanted: boolean) => (value) => {
+    return !wanted || !Array.isArray(value) || new Set(value.map(canonicalText)).size === value.length
+  }),
+  contains({ contains, minContains = 1, maxContains = Number.POSITIVE_INFINITY }, compiler) {
+    const check = compiler.compile(contains)
+    return {
+      check(value, evaluated) {
+        if (!Array.isArray(value)) return true
+        const found = quietly(() => [...value.keys()].filter((index) => check(value[index])))
+        for (const index of found) evaluated?.add(index)
+        return found.length >= (minContains as number) && found.length <= (maxContains as number)
+      },
+      params: () => ({}),
     }
   },
   items({ items, prefixItems, additionalItems }, compiler) {
@@ -288,18 +287,21 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
       },
     }
   },
-  contains({ contains, minContains = 1, maxContains = Number.POSITIVE_INFINITY }, compiler) {
-    const check = compiler.compile(contains)
+  maxProperties: leafKeyword((max: number) => (value) => !isObject(value) || memberNames(value).length <= max),
+  minProperties: leafKeyword((min: number) => (value) => !isObject(value) || memberNames(value).length >= min),
+  required: (schema) => requires(schema, 'required', schema.required as string[]),
+  dependentRequired: dependencyKeyword,
+  propertyNames({ propertyNames }, compiler) {
+    const check = compiler.compile(propertyNames)
     return {
-      check(value, evaluated) {
-        if (!Array.isArray(value)) return true
-        const found = quietly(() => [...value.keys()].filter((index) => check(value[index])))
-        for (const index of found) evaluated?.add(index)
-        return found.length >= (minContains as number) && found.length <= (maxContains as number)
+      check(value) {
+        if (!isObject(value)) return true
+        const wrong = memberNames(value).find((name) => !check(name))
+        return wrong === undefined || noteProblem('propertyNames', { propertyName: wrong }, value, {})
       },
-      params: () => ({}),
     }
   },
+  dependencies: dependencyKeyword,
   properties({ properties, patternProperties, additionalProperties }, compiler) {
     const known = compiler.compileMap(properties)
     const patterns = [...compiler.compileMap(patternProperties)].map(
@@ -341,18 +343,7 @@ const keywordMakers: Readonly<Record<string, Maker | undefined>> = {
       },
     }
   },
-  propertyNames({ propertyNames }, compiler) {
-    const check = compiler.compile(propertyNames)
-    return {
-      check(value) {
-        if (!isObject(value)) return true
-        const wrong = memberNames(value).find((name) => !check(name))
-        return wrong === undefined || noteProblem('propertyNames', { propertyName: wrong }, value, {})
-      },
-    }
-  },
-  dependencies: (schema, compiler) => dependsOn(schema, schema.dependencies as Fields, compiler),
-  dependentSchemas: (schema, compiler) => dependsOn(schema, schema.dependentSchemas as Fields, compiler),
+  dependentSchemas: dependencyKeyword,
   unevaluatedItems({ unevaluatedItems }, compiler) {
     const check = compiler.compile(unevaluatedItems)
     return {
@@ -442,16 +433,6 @@ function requires(schema: Fields, keyword: string, names: readonly string[], pro
     },
   }
 }
-
-/** What members require if they are present: other members, or that a schema accepts the whole value. */
-const dependsOn = (schema: Fields, dependencies: Fields, compiler: SchemaCompiler): Keyword =>
-  every(
-    Object.entries(dependencies).map(([name, needed]): ValueCheck => {
-      if (Array.isArray(needed)) return requires(schema, 'dependentRequired', needed, name).check
-      const check = compiler.inPlace(needed)
-      return (value, evaluated) => !isObject(value) || !has(value, name) || check(value, evaluated)
-    }),
-  )
 
 const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name) && value[name] !== undefined
 

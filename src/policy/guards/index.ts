@@ -63,12 +63,7 @@ export function compileGuards(guards: readonly GuardConfig[], options: GuardOpti
   }
 }
 
-interface Compiled {
-  readonly collect: (...call: Parameters<CheckArguments>) => readonly GuardedValue[]
-  readonly guard: Guard
-}
-
-function compileGuard(config: GuardConfig, rule: string, options: GuardOptions): Compiled {
+function compileGuard(config: GuardConfig, rule: string, options: GuardOptions) {
   const refuse: RefuseArgument = (at, reason) =>
     new ToolwayError(codes[config.kind], `The argument "${at}" ${reason}.`, { server: options.server, rule })
   const selectors = config.arguments.map((text) => {
@@ -94,7 +89,7 @@ function compileGuard(config: GuardConfig, rule: string, options: GuardOptions):
     }
   }
   return {
-    collect(args, uri, definition) {
+    collect(...[args, uri, definition]: Parameters<CheckArguments>): readonly GuardedValue[] {
       if (uri !== undefined)
         return guardedParts(config.kind, uri).map((part) => ({ at: 'uri', text: sound('uri', part, refuse) }))
       const counted = countedWith(new Map())

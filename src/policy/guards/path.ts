@@ -2,10 +2,6 @@ import { lstat, realpath } from 'node:fs/promises'
 import { join, parse, posix, sep, win32 } from 'node:path'
 import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
 
-export interface PathGuardConfig {
-  readonly roots: readonly string[]
-}
-
 /** Max characters in a path. No file system accepts longer paths. */
 const maxPath = 4096
 /**
@@ -21,7 +17,7 @@ const controlCharacter = /[\0-\x1f\x7f-\x9f]/
  * uses it, so only trusted programs should be able to create links in the roots.
  */
 export function createPathGuard(
-  { roots }: PathGuardConfig,
+  { roots }: { readonly roots: readonly string[] },
   refuse: RefuseArgument,
   platform = process.platform,
 ): Guard {
@@ -105,15 +101,9 @@ class Untraceable extends Error {}
  * result uses the file system's letter case, so it can be compared directly on every platform.
  */
 async function realPath(path: string): Promise<string> {
-  return (await resolvePath(path)) ?? (await resolvedInPart(path))
-}
-
-/** The real location of a path that does not exist yet, derived from the nearest existing folder. */
-async function resolvedInPart(path: string): Promise<string> {
-  const { root, dir, base } = parse(path)
-  // The usual case is a new file in an existing folder.
-  const folder = await resolvePath(dir)
-  if (folder !== undefined) return await unlessLink(join(folder, base))
+  const whole = await resolvePath(path)
+  if (whole !== undefined) return whole
+  const { root } = parse(path)
   const names = path.slice(root.length).split(sep)
   let real = (await resolvePath(root)) ?? root
   // Start at the top, so that the search ends at the first missing folder, however long the path is.

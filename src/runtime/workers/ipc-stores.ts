@@ -20,7 +20,7 @@ import type { RpcPeer } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
-import { memoryTtlStore } from '../../stores/ttl-store.ts'
+import { createRoom, memoryTtlStore } from '../../stores/ttl-store.ts'
 
 // Stores that the primary holds for all workers. Each store has a fallback for when the primary is not responding.
 
@@ -189,12 +189,6 @@ export interface WorkerMember {
   readonly address: string
 }
 
-interface SessionRecord {
-  holder: string
-  record: string
-  readonly until: number
-}
-
 /** How long a session record is kept; longer than the maximum idle time of a session. */
 const sessionRecordMs = 2 * 3_600_000
 /** Maximum number of session records: up to 10,000 per worker, and those of workers that have exited. */
@@ -203,20 +197,12 @@ const maxSessions = 200_000
 /** The workers and their addresses, and the session records that let one worker continue another worker's session. */
 export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}) {
   const addresses = new Map<string, string>()
-  /** Session records, the least recently updated first. */
-  const sessions = new Map<string, SessionRecord>()
-
-  const evict = () => {
-    for (const [session, { until }] of sessions) {
-      if (until > clock.monotonic() && sessions.size <= max) return
-      sessions.delete(session)
-    }
-  }
+  const sessions = new Map<string, { readonly holder: string; readonly record: string }>()
+  const room = createRoom(max, clock, (session) => sessions.delete(session))
 
   const keep = (holder: string, session: string, record: string) => {
-    sessions.delete(session)
-    sessions.set(session, { holder, record, until: clock.monotonic() + sessionRecordMs })
-    evict()
+    sessions.set(session, { holder, record })
+    room.take(session, 1, sessionRecordMs)
   }
 
   return {
@@ -226,14 +212,17 @@ export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}) {
     leave: (name: string) => void addresses.delete(name),
     keep,
     takeOver(taker: string, session: string, unreachable: string): TakenOver {
-      const known = sessions.get(session)
-      if (known === undefined || known.until <= clock.monotonic()) return undefined
+      const known = room.has(session) ? sessions.get(session) : undefined
+      if (known === undefined) return undefined
       const { holder, record } = known
       const address = holder === taker || holder === unreachable ? undefined : addresses.get(holder)
       if (address !== undefined) return { heldBy: holder, address }
       keep(taker, session, record)
       return { record }
     },
-    forget: (session: string) => void sessions.delete(session),
+    forget(session: string): void {
+      sessions.delete(session)
+      room.leave(session)
+    },
   }
 }

@@ -163,19 +163,7 @@ class WorkerFleet {
   }
 }
 
-interface WorkerHandle {
-  readonly number: number
-  readonly name: string
-  readonly rpc: RpcPeer<WorkerMethods>
-  /** Resolves once the worker is listening, with the data that it reported. */
-  readonly listening: Promise<unknown>
-  readonly ended: Promise<WorkerExit>
-  /** Set if the worker must not be restarted when it exits. */
-  retired: boolean
-  /** Stops the worker gracefully, and kills it after the timeout. */
-  stop(timeoutMs: number, how?: { readonly replaced: boolean }): void
-  kill(): void
-}
+type WorkerHandle = ReturnType<typeof startWorker>
 
 interface WorkerExit {
   readonly code: number | null
@@ -217,7 +205,7 @@ export function detectHang(rpc: RpcPeer<Pick<WorkerMethods, 'ping'>>, clock: Clo
   }
 }
 
-function startWorker(options: WorkerHandleOptions): WorkerHandle {
+function startWorker(options: WorkerHandleOptions) {
   const { number, of, restarted = false, methods, bound, clock, log } = options
   const name = randomBytes(6).toString('base64url')
   const identity: WorkerIdentity = { name, number, of, restarted, port: options.port }
@@ -235,14 +223,9 @@ function startWorker(options: WorkerHandleOptions): WorkerHandle {
     onMessage: (listener) => void worker.on('message', listener),
   }
   const own: PrimaryMethods = { ...methods(name), listening: listening.resolve }
-  const timeoutMs = () => workerTimeoutMs
   const rpc = connectRpc<WorkerMethods>({
-    port: channel,
-    methods: own,
-    peer: `worker ${number}`,
-    timeoutMs,
-    clock,
-    log,
+    ...{ port: channel, methods: own, peer: `worker ${number}`, clock, log },
+    timeoutMs: () => workerTimeoutMs,
   })
   void listening.promise.then(() => {
     const detector = detectHang(rpc, clock, () => {
@@ -255,10 +238,13 @@ function startWorker(options: WorkerHandleOptions): WorkerHandle {
     number,
     name,
     rpc,
+    /** Resolves once the worker is listening, with the data that it reported. */
     listening: listening.promise,
     ended: ended.promise,
+    /** Set if the worker must not be restarted when it exits. */
     retired: false,
-    stop(timeoutMs, { replaced } = { replaced: false }) {
+    /** Stops the worker gracefully, and kills it after the timeout. */
+    stop(timeoutMs: number, { replaced } = { replaced: false }): void {
       // Wait until the worker is listening: before that, it does not handle messages.
       void listening.promise.then(() => rpc.notify('stop', replaced))
       const timer = clock.after(timeoutMs, kill)

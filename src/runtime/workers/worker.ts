@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Clock } from '../../core/clock.ts'
-import type { PubSub, TopicListeners } from '../../core/cluster.ts'
+import type { PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits } from '../../core/stores.ts'
 import { jsonValue } from '../../json/parse-json.ts'
@@ -28,14 +28,40 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   return new WorkerProcess(worker, jsonValue(identity) as WorkerIdentity)
 }
 
-class WorkerProcess {
-  readonly shared: SharedServices
+const toParent: RpcPort = {
+  send: (message) => process.connected && process.send?.(message),
+  onMessage: (listener) => void process.on('message', listener),
+}
+
+interface SharedStoresOptions {
+  /** Buckets to use while the primary is not responding. */
+  readonly local: Buckets
+  readonly limits: CacheLimits
+  /** The secret in the state folder, which all workers share. */
+  ownSecret(): Promise<string>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** This process as one of several workers, and what the primary process holds for all of them. */
+export class WorkerProcess {
+  readonly identity: WorkerIdentity
   readonly #interrupt = new AbortController()
   readonly #replace = new AbortController()
   readonly #gone = Promise.withResolvers<void>()
+  /** Aborted when the primary stops, or has exited. */
+  readonly interrupted: AbortSignal = this.#interrupt.signal
+  /** Aborted when another worker has replaced this one. */
+  readonly replaced: AbortSignal = this.#replace.signal
+  /** Resolves when the primary has exited. */
+  readonly gone: Promise<void> = this.#gone.promise
+  /** Undefined before `open` is called. */
+  membership: IpcMembership | undefined
+  #primary: RpcPeer<PrimaryMethods> | undefined
+  #page: ((accept?: string) => MetricsPage) | undefined
 
   constructor(worker: Worker, identity: WorkerIdentity) {
-    this.shared = new SharedServices(identity, (replaced) => (replaced ? this.#replace : this.#interrupt).abort())
+    this.identity = identity
     // Ignore channel errors: writing to a channel that has just closed emits an error, and `disconnect` follows.
     worker.on('error', () => {})
     const primaryExited = () => {
@@ -48,73 +74,19 @@ class WorkerProcess {
     if (!worker.isConnected()) primaryExited()
   }
 
-  /** Aborted when the primary stops, or has exited. */
-  get interrupted(): AbortSignal {
-    return this.#interrupt.signal
-  }
-
-  /** Aborted when another worker has replaced this one. */
-  get replaced(): AbortSignal {
-    return this.#replace.signal
-  }
-
-  /** Resolves when the primary has exited. */
-  get gone(): Promise<void> {
-    return this.#gone.promise
-  }
-
-  listening(facts: unknown): void {
-    this.shared.primary?.notify('listening', facts)
-  }
-}
-
-const toParent: RpcPort = {
-  send: (message) => process.connected && process.send?.(message),
-  onMessage: (listener) => void process.on('message', listener),
-}
-
-interface SharedServicesOptions {
-  /** Buckets to use while the primary is not responding. */
-  readonly local: Buckets
-  readonly limits: CacheLimits
-  /** The secret in the state folder, which all workers share. */
-  ownSecret(): Promise<string>
-  readonly clock: Clock
-  readonly log: Log
-}
-
-/** What the primary process holds for all workers of one gateway. */
-export class SharedServices {
-  /** This worker's number, counted from 1, and the total number of workers. */
-  readonly number: number
-  readonly of: number
-  /** Whether all workers had been running before this one was started. */
-  readonly restarted: boolean
   /** Where the first worker listened; undefined if this is the first. */
-  readonly port: number | undefined
-  /** These are undefined before `open` is called. */
-  primary: RpcPeer<PrimaryMethods> | undefined
-  membership: IpcMembership | undefined
-  readonly #name: string
-  readonly #stop: (replaced: boolean) => void
-  #topics: Pick<TopicListeners, 'deliver'> | undefined
-  #page: ((accept?: string) => MetricsPage) | undefined
-
-  constructor({ name, number, of, restarted = false, port }: WorkerIdentity, stop: (replaced: boolean) => void) {
-    this.number = number
-    this.of = of
-    this.restarted = restarted
-    this.port = port
-    this.#name = name
-    this.#stop = stop
+  get port(): number | undefined {
+    return this.identity.port
   }
 
-  async open({ local, limits, ownSecret, clock, log }: SharedServicesOptions) {
+  /** Connects to the primary process and opens the stores that it holds. */
+  async open({ local, limits, ownSecret, clock, log }: SharedStoresOptions) {
+    const { name } = this.identity
     const secret = await ownSecret()
     const methods: WorkerMethods = {
-      members: (members) => this.membership?.update(members),
-      stop: this.#stop,
-      hear: (topic, text) => this.#topics?.deliver(topic, text),
+      members: (members) => membership.update(members),
+      stop: (replaced) => (replaced ? this.#replace : this.#interrupt).abort(),
+      hear: (topic, text) => pubSub.deliver(topic, text),
       page: (accept) => this.#page?.(accept),
       ping() {},
     }
@@ -122,11 +94,10 @@ export class SharedServices {
       ...{ port: toParent, methods, peer: 'the primary process', clock, log },
       timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultRpcTimeoutMs),
     })
-    const membership = ipcMembership(primary, secret, this.#name)
+    const membership = ipcMembership(primary, secret, name)
     const pubSub = ipcPubSub(primary, log)
-    this.primary = primary
+    this.#primary = primary
     this.membership = membership
-    this.#topics = pubSub
     return {
       buckets: ipcBuckets(primary, local),
       cache: ipcCache(primary, limits),
@@ -134,7 +105,7 @@ export class SharedServices {
       pubSub: pubSub as PubSub,
       ttlStore: ipcTtlStore(primary),
       /** Seals cursors and other tokens that clients hold. */
-      seal: createSeal(secret, this.#name),
+      seal: createSeal(secret, name),
       get up() {
         return primary.up
       },
@@ -146,6 +117,11 @@ export class SharedServices {
     await this.membership?.join(address)
   }
 
+  /** Tells the primary process that this worker serves clients. */
+  listening(facts: unknown): void {
+    this.#primary?.notify('listening', facts)
+  }
+
   /** The address of the worker that serves the dashboard and its logins; undefined if that is this worker. */
   lead(): string | undefined {
     return this.membership?.lead()
@@ -155,8 +131,8 @@ export class SharedServices {
   pages(own: (accept?: string) => MetricsPage): (accept?: string) => Promise<MetricsPage> {
     this.#page = own
     return async (accept) => {
-      const others = (await this.primary?.request('pages', accept)) ?? []
-      const all: WorkerMetricsPage[] = [...others, { number: this.number, ...own(accept) }]
+      const others = (await this.#primary?.request('pages', accept)) ?? []
+      const all: WorkerMetricsPage[] = [...others, { number: this.identity.number, ...own(accept) }]
       return mergeMetrics(all.sort((a, b) => a.number - b.number))
     }
   }
