@@ -9,12 +9,16 @@ import { maySeeAllFigures, visibleServers, visibleTools } from '../tools/visibil
 import type { VisibleFigures } from './figures.ts'
 import * as schema from './schema.ts'
 
-export interface OverviewService extends Pick<VisibleFigures, 'series' | 'stats'> {
-  overview(caller: Caller): Overview
-}
+export type OverviewService = ReturnType<typeof createOverviewAdmin>
+
+export const createOverviewAdmin = (context: AdminContext, figures: VisibleFigures) => ({
+  overview: (caller: Caller) => overviewFor(caller, context, figures),
+  series: figures.series,
+  stats: figures.stats,
+})
 
 /** The gateway's state. Non-admins see only what concerns their own agent. */
-export function overviewFor(caller: Caller, context: AdminContext, figures: VisibleFigures): Overview {
+function overviewFor(caller: Caller, context: AdminContext, figures: VisibleFigures): Overview {
   const { current, breakers, version, startedAt, worker } = context
   const generation = current()
   const servers = visibleServers(caller, generation)
