@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
-import type { ErrorCode } from '../core/errors.ts'
+import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { LoginStore } from '../core/history.ts'
 import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import { fixedLimits } from '../core/limits/fixed-limits.ts'
@@ -73,10 +73,10 @@ export class AdminEndpoint implements HttpEndpoint {
   #draining = false
 
   constructor(options: AdminEndpointOptions) {
-    const { admin, config, hosts, budgets, version, clock, log } = options
+    const { admin, config, hosts, version, clock, log } = options
     this.#options = options
     this.#credentials = createCredentials(options)
-    this.#events = new LiveEvents(admin, { dashboards: budgets.dashboards, clock, log })
+    this.#events = new LiveEvents(admin, options)
     this.#pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
     const routes = adminRoutes({
       admin,
@@ -164,7 +164,9 @@ export class AdminEndpoint implements HttpEndpoint {
     if (who === 'guest' || admin) return user
     const detail = `${request.method} ${asked}`
     this.#options.access.rejected({ code: 'DENIED_BY_POLICY', principal, address, detail })
-    throw onlyForAdmins(path)
+    // Not an HttpError: those are audited without the principal.
+    const sentence = `${path} is for administrators: log in with the gateway's token, or with an API key that has admin rights (toolway keys create --admin).`
+    throw new ToolwayError('DENIED_BY_POLICY', sentence, { rule: 'admin' })
   }
 
   async #run(
@@ -208,7 +210,7 @@ export class AdminEndpoint implements HttpEndpoint {
   #recordRejection(request: IncomingMessage, refusal: HttpError, path: string): void {
     const { method, headers, socket } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
-    if (![401, 403, 429].includes(refusal.status) || isRecorded(refusal)) return
+    if (![401, 403, 429].includes(refusal.status)) return
     const code = apiCodeOf(refusal) as ErrorCode
     this.#options.access.rejected({ code, ...offendingHeader(request, refusal), address: socket.remoteAddress })
   }
@@ -224,19 +226,6 @@ const apiHeaders = {
 } as const
 
 const streamEventBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
-
-const forAdmins = 'admin'
-
-const onlyForAdmins = (path: string): HttpError =>
-  HttpError.of(
-    'DENIED_BY_POLICY',
-    `${path} is for administrators: log in with the gateway's token, or with an API key that has admin rights (toolway keys create --admin).`,
-    { rule: forAdmins },
-  )
-
-/** Whether the rejection is already audited: refused admin routes are recorded with the principal. */
-const isRecorded = ({ details: { data } }: HttpError): boolean =>
-  (data as { rule?: string } | undefined)?.rule === forAdmins
 
 /** Whether a caller may see metrics: admins, callers that may act as any agent, and anonymous callers may. */
 const maySeeMetrics = ({ authenticated, admin, agents }: AuthIdentity): boolean =>
