@@ -7,13 +7,12 @@ import { invalidArguments, ServerError, ToolwayError } from '../../core/errors.t
 import type { CapturedCall } from '../../core/history.ts'
 import { Json } from '../../json/json.ts'
 import { parseJson } from '../../json/parse-json.ts'
-import { ownAgents } from '../../serve/auth/identity.ts'
+import { actingAs, ownAgents } from '../../serve/auth/identity.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { callPosition, comparePositions } from '../../telemetry/calls/call-records.ts'
 import type { AuditQueries } from '../audit/audit.ts'
 import type { AdminContext } from '../context.ts'
 import type { CallChoicesView, CallDetail, CallPage, CallRange, CallsQuery, CallView, TryResult } from '../contract.ts'
-import { resolveAgent } from '../policy/agents.ts'
 import { adminRoute, type Route, userRoute } from '../router.ts'
 import { tryResult } from '../tools/schema.ts'
 import { invalidCursor } from '../tools/visibility.ts'
@@ -101,7 +100,7 @@ function createCallRuns(context: AdminContext) {
       if (captured === undefined) throw invalidArguments(notCaptured)
       const obstacle = obstacleToRerun(captured)
       if (obstacle !== undefined) throw invalidArguments(obstacle)
-      const acting = { ...caller, agent: resolveAgent(access, caller, captured.agent) }
+      const acting = actingAs(access, caller, captured.agent)
       const { entry } = await access.view(acting).find(captured.kind, captured.server, captured.name)
       const args = Json.parse(captured.arguments.text) as Json<Record<string, unknown>>
       const input = { arguments: args, meta: {}, ...(captured.uri !== undefined && { uri: captured.uri }) }
@@ -114,7 +113,7 @@ function createCallRuns(context: AdminContext) {
       { arguments: args, agent, timeoutMs }: TryToolInput,
       signal: AbortSignal,
     ): Promise<TryResult> {
-      const acting = { ...caller, agent: resolveAgent(access, caller, agent) }
+      const acting = actingAs(access, caller, agent)
       const { entry } = await access.view(acting).resolve('tool', name)
       const input = { arguments: args, meta: {} }
       const limit = { timeoutMs, timeoutKey: 'timeoutMs' }

@@ -22,10 +22,9 @@ import type {
   ToolView,
 } from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
-import { agentNames, asAgent } from '../policy/agents.ts'
 import { bodyArguments, type Route, userRoute } from '../router.ts'
 import * as schema from './schema.ts'
-import { selectTools, visibleServers, visibleTools } from './visibility.ts'
+import { agentNames, asAgent, selectTools, visibleServers, visibleTools } from './visibility.ts'
 
 export type ToolsService = ReturnType<typeof createToolsAdmin>
 
