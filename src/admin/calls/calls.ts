@@ -96,10 +96,7 @@ function createCallRuns(context: AdminContext) {
   return {
     /** Makes a captured call again, as an agent that the caller may act as. */
     async runAgain(caller: Caller, id: string, signal: AbortSignal): Promise<TryResult> {
-      const captured = await findCapture(context, id)
-      if (captured === undefined) throw invalidArguments(notCaptured)
-      const obstacle = obstacleToRerun(captured)
-      if (obstacle !== undefined) throw invalidArguments(obstacle)
+      const captured = requireRepeatable(await findCapture(context, id))
       const acting = actingAs(access, caller, captured.agent)
       const { entry } = await access.view(acting).find(captured.kind, captured.server, captured.name)
       const args = Json.parse(captured.arguments.text) as Json<Record<string, unknown>>
@@ -130,16 +127,15 @@ async function rerunOf(
   caller: Caller,
   captured: CapturedCall | undefined,
 ): Promise<CallDetail['rerun']> {
-  if (captured === undefined) return { possible: false, reason: notCaptured, write: true }
-  const reason = obstacleToRerun(captured)
-  if (reason !== undefined) return { possible: false, reason, write: true }
-  // Without the audited view: showing a call is not a lookup by a caller.
-  const served = await current()
-    .catalog.view({ ...caller, agent: captured.agent })
-    .find(captured.kind, captured.server, captured.name, { timeoutMs: 0 })
-    .catch((thrown: unknown) => ToolwayError.from(thrown))
-  if (served instanceof ToolwayError) return { possible: false, reason: served.message, write: true }
-  return { possible: true, reason: null, write: captured.kind === 'tool' && !served.entry.traits.readOnly }
+  try {
+    const { kind, server, name, agent } = requireRepeatable(captured)
+    // Without the audited view: showing a call is not a lookup by a caller.
+    const { catalog } = current()
+    const { entry } = await catalog.view({ ...caller, agent }).find(kind, server, name, { timeoutMs: 0 })
+    return { possible: true, reason: null, write: kind === 'tool' && !entry.traits.readOnly }
+  } catch (thrown) {
+    return { possible: false, reason: ToolwayError.from(thrown).message, write: true }
+  }
 }
 
 const visibleTo = (caller: Caller, filter: CallFilter): CallFilter =>
@@ -163,14 +159,17 @@ function readCursor(cursor: string): CallPosition {
 
 const noRecords: CallDetail['audit'] = { begin: null, end: null }
 
-const notCaptured =
-  'The arguments of this call were not captured, or are no longer kept: set `capture: true` on its server or agent.'
-
-/** Why a captured call cannot be made again; undefined if it can. Only the caller's own bytes are ever sent again. */
-function obstacleToRerun({ arguments: { truncated, redacted } }: CapturedCall): string | undefined {
-  if (redacted) return 'The arguments contained secrets, which were redacted.'
-  if (truncated) return 'The arguments were longer than what is captured of a call (`capture.maxBytesPerCall`).'
-  return undefined
+/** Throws if a captured call cannot be made again. Only the caller's own bytes are ever sent again. */
+function requireRepeatable(captured: CapturedCall | undefined): CapturedCall {
+  if (!captured) {
+    throw invalidArguments(
+      'The arguments of this call were not captured, or are no longer kept: set `capture: true` on its server or agent.',
+    )
+  }
+  const { truncated, redacted } = captured.arguments
+  if (redacted) throw invalidArguments('The arguments contained secrets, which were redacted.')
+  if (!truncated) return captured
+  throw invalidArguments('The arguments were longer than what is captured of a call (`capture.maxBytesPerCall`).')
 }
 
 function viewCapture(captured: CapturedCall | undefined): CallDetail['captured'] {
