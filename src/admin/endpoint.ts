@@ -19,7 +19,6 @@ import {
   recordMalformed,
   rpcCodes,
   sendHttpError,
-  toHttpError,
 } from '../serve/errors.ts'
 import { offendingHeader } from '../serve/http/hosts.ts'
 import { sendJson } from '../serve/http/response.ts'
@@ -37,6 +36,7 @@ import {
   type Route,
   type RouteContext,
   readQuery,
+  refusalOf,
   responseSent,
 } from './router.ts'
 import { adminRoutes } from './routes.ts'
@@ -126,7 +126,7 @@ export class AdminEndpoint implements HttpEndpoint {
       await work()
     }
     checked().catch((thrown: unknown) => {
-      const refusal = toHttpError(thrown, log)
+      const refusal = refusalOf(thrown, log)
       if (thrown instanceof HttpError || path === callbackPath) this.#recordRejection(request, refusal, path)
       sendHttpError(response, refusal, clock, apiErrorBody)
     })

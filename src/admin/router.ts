@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type * as z from 'zod'
 import type { Caller } from '../core/call.ts'
+import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { Json } from '../json/json.ts'
 import { extentOf, maxDepth } from '../json/json-text.ts'
@@ -114,8 +115,14 @@ export const adminRoute = routeFor<Authenticated>('admin')
 /** Returned by a route handler that has already sent the response. */
 export const responseSent = Symbol('answered')
 
+/** Converts what an operation threw. A conflict with a change by somebody else has a status of its own. */
+export function refusalOf(thrown: unknown, log: Log): HttpError {
+  const isConflict = thrown instanceof ToolwayError && thrown.details.auditReason === 'conflict'
+  return isConflict ? new HttpError(409, rpcCodes.request, thrown.message) : toHttpError(thrown, log)
+}
+
 export function failureEvent(thrown: unknown, log: Log) {
-  const refusal = toHttpError(thrown, log)
+  const refusal = refusalOf(thrown, log)
   return { kind: 'error', code: apiCodeOf(refusal), message: refusal.message } as const
 }
 

@@ -14,7 +14,6 @@ import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
 import type { ReloadAttempt } from '../../runtime/reload.ts'
-import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { type AdminContext, auditOperation } from '../context.ts'
 import type {
   AppliedEdit,
@@ -32,7 +31,7 @@ import { adminRoute, type Route } from '../router.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 import { type EditSummary, readClientFiles } from './add-servers.ts'
 import { redactConfig, reloadEventOf, serverTarget } from './config.ts'
-import { ConfigEditor, EditConflict, type Proposal } from './config-editor.ts'
+import { ConfigEditor, type Proposal } from './config-editor.ts'
 import { createEditHistory, type RecordedEdit } from './edit-history.ts'
 import { createRegistryClient } from './registry.ts'
 import * as schema from './schema.ts'
@@ -83,7 +82,6 @@ export class ConfigEdits implements AsyncDisposable {
   readonly #context: AdminContext
   /** Checks edits, so that a long check does not delay calls. */
   readonly #thread: ReturnType<typeof createThreadClient>
-  #editor: Promise<ConfigEditor> | undefined
 
   constructor(context: AdminContext) {
     this.#context = context
@@ -107,20 +105,18 @@ export class ConfigEdits implements AsyncDisposable {
     return { values: asRecord(values), hashAt }
   }
 
-  propose(edit: ConfigEdit): Promise<EditSummary & Proposal> {
+  async propose(edit: ConfigEdit): Promise<EditSummary & Proposal> {
     const { env, ...own } = this.#source
     const { loaded, secrets } = this.#context.current()
     const { audit, stores } = loaded.config
-    return asHttpConflict(async () =>
-      this.#thread.request('propose', {
-        // `process.env` cannot be copied to a thread.
-        source: { ...own, env: { ...env } },
-        edit,
-        redacted: { secrets, keys: audit.redact },
-        folder: stores.path,
-        key: await this.#context.auditKey(),
-      }),
-    )
+    return this.#thread.request('propose', {
+      // `process.env` cannot be copied to a thread.
+      source: { ...own, env: { ...env } },
+      edit,
+      redacted: { secrets, keys: audit.redact },
+      folder: stores.path,
+      key: await this.#context.auditKey(),
+    })
   }
 
   /** The configuration with an edit. Rejects if it would be invalid. */
@@ -138,10 +134,10 @@ export class ConfigEdits implements AsyncDisposable {
     const { file, paths } = proposal
     const operation = edit.undo === undefined ? 'edit_config' : 'undo_config'
     const action = { operation, arguments: { file: file.path, paths } } as const
-    const recorded = await asHttpConflict(() =>
-      auditOperation(audit, caller, action, () =>
-        withConflictCode(() => editor.apply(proposal, hash ?? proposal.hash, caller.principal)),
-      ),
+    const recorded = await auditOperation(audit, caller, action, () =>
+      editor.apply(proposal, hash ?? proposal.hash, caller.principal).catch((thrown: Error) => {
+        throw editFailure(thrown)
+      }),
     )
     const before = current().servers
     const reload = await this.#reloaded()
@@ -160,20 +156,15 @@ export class ConfigEdits implements AsyncDisposable {
     throw invalidArguments(notFromFile)
   }
 
-  #open(): Promise<ConfigEditor> {
+  async #open(): Promise<ConfigEditor> {
     const { current, auditKey, clock } = this.#context
-    const source = this.#source
-    this.#editor ??= auditKey().then(
-      (key) =>
-        new ConfigEditor({
-          source,
-          redactor: () => current().redactor,
-          history: createEditHistory(current().loaded.config.stores.path),
-          key,
-          now: () => clock.now(),
-        }),
-    )
-    return this.#editor
+    return new ConfigEditor({
+      source: this.#source,
+      redactor: () => current().redactor,
+      history: createEditHistory(current().loaded.config.stores.path),
+      key: await auditKey(),
+      now: () => clock.now(),
+    })
   }
 
   /** Reloads all processes. Returns this process's outcome. */
@@ -265,8 +256,11 @@ const foundViews = ({ client, path, content }: FoundFile, mask: SecretMask, know
     }
   })
 
-/** Recreates a conflict in the thread that prepares edits. */
-const editFailure = (cause: Error): Error => (cause.name === 'EditConflict' ? new EditConflict(cause.message) : cause)
+/** A conflict, in this thread or in the one that prepares edits. The audit log has it as an invalid request. */
+const editFailure = (cause: Error): Error =>
+  cause.name === 'EditConflict'
+    ? new ToolwayError('INVALID_ARGUMENTS', cause.message, { auditReason: 'conflict' })
+    : cause
 
 const timeLimit = {
   ms: 30_000,
@@ -294,23 +288,6 @@ const recordView = ({ id, at, by, file, paths, undoes, diff }: RecordedEdit): Co
   ...{ id, at, by, file, paths, undoes: undoes ?? null },
   diff: diff.map(lineView),
 })
-
-/** Reports a conflict with a code of its own in HTTP, and as an invalid request in the audit log. */
-const withConflictCode = <T>(work: () => Promise<T>): Promise<T> =>
-  work().catch((thrown: unknown) => {
-    if (!(thrown instanceof EditConflict)) throw thrown
-    throw new ToolwayError('INVALID_ARGUMENTS', thrown.message, { cause: thrown, auditReason: 'conflict' })
-  })
-
-async function asHttpConflict<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (thrown) {
-    const cause = thrown instanceof ToolwayError ? thrown.details.cause : thrown
-    if (cause instanceof EditConflict) throw new HttpError(409, rpcCodes.request, cause.message)
-    throw thrown
-  }
-}
 
 /** The error for an edit that cannot be loaded. If the edit causes no new problem, the file has one already. */
 function wouldBeInvalid([first]: readonly ConfigProblem[]): ToolwayError {
