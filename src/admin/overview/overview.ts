@@ -22,16 +22,7 @@ function overviewFor(caller: Caller, context: AdminContext, figures: VisibleFigu
   const { current, breakers, version, startedAt, worker } = context
   const generation = current()
   const servers = visibleServers(caller, generation)
-  const health: Record<ServerHealth, number> = {
-    healthy: 0,
-    degraded: 0,
-    unhealthy: 0,
-    'needs-auth': 0,
-    starting: 0,
-    stale: 0,
-    disabled: 0,
-  }
-  for (const { status } of servers) health[status.health]++
+  const countOf = (health: ServerHealth) => servers.filter(({ status }) => status.health === health).length
   const failing = servers.filter(({ status }) => status.breaker !== 'closed')
   return {
     version,
@@ -41,7 +32,9 @@ function overviewFor(caller: Caller, context: AdminContext, figures: VisibleFigu
     calls: figures.lately(caller),
     ...loadFor(caller, context),
     tokens: caller.admin ? tokenAccountOfAll(generation, caller.agent) : tokenAccount(generation.catalog.view(caller)),
-    servers: health,
+    servers: Object.fromEntries(
+      schema.health.options.map((health) => [health, countOf(health)]),
+    ) as Overview['servers'],
     unhealthy: servers.filter(({ status }) => isUnhealthy(status.health)).length,
     tools: visibleTools(caller, generation).length,
     breakers: failing.map(({ name, status }) => ({
