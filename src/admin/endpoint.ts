@@ -32,6 +32,7 @@ import {
   type AdminUser,
   createRouter,
   failureEvent,
+  jsonBytes,
   parseInput,
   type Route,
   type RouteContext,
@@ -91,8 +92,8 @@ export class AdminEndpoint implements HttpEndpoint {
       stream: (response, events) =>
         streamAnswer(events, {
           response,
-          encode: (event) => [streamEventBytes(event)],
-          failure: (thrown) => streamEventBytes(failureEvent(thrown, log)),
+          encode: (event) => [jsonBytes(event)],
+          failure: (thrown) => jsonBytes(failureEvent(thrown, log)),
           clock,
         }),
       watch: ({ identity, reauthenticate }, response) =>
@@ -224,8 +225,6 @@ const apiHeaders = {
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 } as const
-
-const streamEventBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 
 /** Whether a caller may see metrics: admins, callers that may act as any agent, and anonymous callers may. */
 const maySeeMetrics = ({ authenticated, admin, agents }: AuthIdentity): boolean =>

@@ -1,14 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
 import type { Budgets } from '../core/limits/budget.ts'
 import type { Log } from '../core/log.ts'
 import { setBounded } from '../lib/memoize.ts'
 import { ownAgents } from '../serve/auth/identity.ts'
-import { HttpError } from '../serve/errors.ts'
 import { dropWhenStalled } from '../serve/http/sse-stream.ts'
 import { eventBytes, keepAlive } from '../wire/sse.ts'
 import type { AdminEvents, CallView } from './contract.ts'
+import { jsonBytes } from './router.ts'
 import type { AdminService } from './service.ts'
 
 interface LiveOptions {
@@ -59,12 +60,15 @@ export class LiveEvents implements Disposable {
     const { clock } = this.#options
     const { dashboards } = this.#options.budgets
     // Reject non-admins while half of the streams are open, so that admins can still connect.
-    if (!caller.admin && this.#readers.size >= dashboards.limit / 2) throw tooManyReaders(this.#readers.size)
+    if (!caller.admin && this.#readers.size >= dashboards.limit / 2) {
+      const sentence = `${this.#readers.size} dashboards are already open: close one, or try again later.`
+      throw new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 5_000 })
+    }
     const reader: LiveReader = { caller, response, pending: new Map(), sent: new Map(), sentAt: clock.monotonic() }
     // Before the stream starts, compute everything that can fail.
-    const overview = liveEventBytes(this.#admin.overview(caller))
+    const overview = jsonBytes(this.#admin.overview(caller))
     const servers = this.#readServers(caller)
-    const calls = liveEventBytes(this.#admin.calls(caller, { limit: maxLiveCalls }).toReversed())
+    const calls = jsonBytes(this.#admin.calls(caller, { limit: maxLiveCalls }).toReversed())
     dashboards.claim(caller.principal)
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
@@ -80,7 +84,7 @@ export class LiveEvents implements Disposable {
     this.#send(reader, 'calls', calls)
     this.#sendApprovals(reader)
     const reload = caller.admin ? this.#admin.lastReload() : undefined
-    if (reload) this.#send(reader, 'reload', liveEventBytes(reload))
+    if (reload) this.#send(reader, 'reload', jsonBytes(reload))
     this.#sendInbox(reader)
   }
 
@@ -102,16 +106,16 @@ export class LiveEvents implements Disposable {
     stack.use(this.#admin.onApprovals(() => void this.#approvals++))
     stack.use(
       this.#admin.onReload((event) => {
-        for (const reader of this.#readers) if (reader.caller.admin) this.#send(reader, 'reload', liveEventBytes(event))
+        for (const reader of this.#readers) if (reader.caller.admin) this.#send(reader, 'reload', jsonBytes(event))
       }),
     )
     stack.use(
       this.#admin.onInbox((view) => {
-        this.#inbox = liveEventBytes(view)
+        this.#inbox = jsonBytes(view)
         for (const reader of this.#readers) this.#sendInbox(reader)
       }),
     )
-    this.#inbox = liveEventBytes(this.#admin.inbox())
+    this.#inbox = jsonBytes(this.#admin.inbox())
     this.#tickLater()
     stack.defer(() => this.#timer?.[Symbol.dispose]())
     return stack
@@ -141,12 +145,12 @@ export class LiveEvents implements Disposable {
   #tick(): void {
     const { clock } = this.#options
     const overview = ++this.#ticks % ticksPerOverview === 0
-    const overviewOf = sharedByRights((caller) => liveEventBytes(this.#admin.overview(caller)))
+    const overviewOf = sharedByRights((caller) => jsonBytes(this.#admin.overview(caller)))
     const serversOf = sharedByRights((caller) => this.#readServers(caller))
     for (const reader of this.#readers) {
       // Keep unsent calls while the reader is behind: a call shown as running must later be shown as ended.
       const { pending, response } = reader
-      if (pending.size > 0 && this.#send(reader, 'calls', liveEventBytes([...pending.values()]))) pending.clear()
+      if (pending.size > 0 && this.#send(reader, 'calls', jsonBytes([...pending.values()]))) pending.clear()
       this.#sendApprovals(reader)
       if (overview) {
         this.#send(reader, 'overview', overviewOf(reader))
@@ -164,7 +168,7 @@ export class LiveEvents implements Disposable {
 
   #readServers(caller: Caller): ServerState {
     const servers = this.#admin.servers(caller)
-    return { bytes: liveEventBytes(servers), state: JSON.stringify(servers, withoutRates) }
+    return { bytes: jsonBytes(servers), state: JSON.stringify(servers, withoutRates) }
   }
 
   #sendServers(reader: LiveReader, { bytes, state }: ServerState): void {
@@ -172,7 +176,7 @@ export class LiveEvents implements Disposable {
   }
 
   #sendApprovals(reader: LiveReader): void {
-    this.#sendIfNew(reader, 'approvals', this.#approvals, () => liveEventBytes(this.#admin.approvals(reader.caller)))
+    this.#sendIfNew(reader, 'approvals', this.#approvals, () => jsonBytes(this.#admin.approvals(reader.caller)))
   }
 
   #sendInbox(reader: LiveReader): void {
@@ -212,10 +216,3 @@ function sharedByRights<T>(make: (caller: Caller) => T): (reader: LiveReader) =>
 
 /** Leaves out rates, which change with the time even if nothing happens. */
 const withoutRates = (key: string, value: unknown): unknown => (key === 'perSecond' ? undefined : value)
-
-const liveEventBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
-
-const tooManyReaders = (open: number) =>
-  HttpError.of('OVERLOADED', `${open} dashboards are already open: close one, or try again later.`, {
-    retryAfterMs: 5_000,
-  })

@@ -121,6 +121,8 @@ export function refusalOf(thrown: unknown, log: Log): HttpError {
   return isConflict ? new HttpError(409, rpcCodes.request, thrown.message) : toHttpError(thrown, log)
 }
 
+export const jsonBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+
 export function failureEvent(thrown: unknown, log: Log) {
   const refusal = refusalOf(thrown, log)
   return { kind: 'error', code: apiCodeOf(refusal), message: refusal.message } as const

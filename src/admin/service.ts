@@ -45,7 +45,7 @@ export function createAdmin(context: AdminContext) {
   open.use(inbox.add(uncleanEnd(context, auditQueries)))
   const admin = {
     ...createOverviewAdmin(context, figures),
-    ...createSearch(context, figures.callsOf),
+    ...createSearch(context),
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
     ...createPinsAdmin(context),

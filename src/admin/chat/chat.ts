@@ -13,7 +13,7 @@ import { nonInteractivePeer } from '../../serve/calls/operations.ts'
 import { selectModel, streamAnswer } from '../../serve/openai/chat.ts'
 import { chatView } from '../calls/schema.ts'
 import type { ChatStreamEvent, ChatView } from '../contract.ts'
-import { failureEvent, type Route, responseSent, userRoute } from '../router.ts'
+import { failureEvent, jsonBytes, type Route, responseSent, userRoute } from '../router.ts'
 
 export type DashboardChat = ReturnType<typeof createDashboardChat>
 
@@ -60,8 +60,7 @@ const noVision = (model: string) =>
   )
 
 /** Encodes an event. Omits client-side tool calls: the dashboard offers no tools of its own. */
-const chatEventBytes = (event: ChatStreamEvent | ChatEvent): Buffer =>
-  Buffer.from(JSON.stringify({ ...event, handed: undefined }))
+const chatEventBytes = (event: ChatStreamEvent | ChatEvent): Buffer => jsonBytes({ ...event, handed: undefined })
 
 /** Maximum length of an image's data URL: 1 MiB of bytes. */
 const maxImage = 1_400_000

@@ -8,7 +8,7 @@ import { clientLabels } from '../../config/import/client-kind.ts'
 import { referenceText } from '../../config/interpolate.ts'
 import type { ConfigSource } from '../../config/locate.ts'
 import { type ConfigProblem, problemText } from '../../config/problems.ts'
-import type { Path } from '../../config/tree.ts'
+import { isWithin, keyPath, type Path } from '../../config/tree.ts'
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
@@ -299,13 +299,7 @@ function wouldBeInvalid([first]: readonly ConfigProblem[]): ToolwayError {
 function changedServers({ paths, loaded }: Pick<Proposal, 'paths' | 'loaded'>): string[] {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
   return names.filter((name) =>
-    paths.some((path) => {
-      const [section, server] = path.split(/[.[]/)
-      return (
-        section === 'mcpServers' &&
-        (server === undefined || server === name || server === JSON.stringify(name).concat(']'))
-      )
-    }),
+    paths.some((path) => path === 'mcpServers' || isWithin(path, keyPath(['mcpServers', name]))),
   )
 }
 

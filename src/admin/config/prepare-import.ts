@@ -66,10 +66,7 @@ export const resolveIn = (env: EnvVars) => {
 }
 
 /** Private files for secrets, in the user's configuration folder. */
-export function secretFiles(env: EnvVars): {
-  readonly files: ReturnType<typeof fileSecretStore>
-  readonly secretsFolder: string
-} {
+export function secretFiles(env: EnvVars) {
   const place = join(configHome(env), 'toolway', 'secrets')
   const secretsFolder = tildePath(place, homeOf(env))
   return { files: fileSecretStore(place, secretsFolder), secretsFolder }

@@ -26,7 +26,7 @@ import type {
   ResourceView,
   ToolsQuery,
 } from '../contract.ts'
-import { bodyArguments, failureEvent, type Route, responseSent, userRoute } from '../router.ts'
+import { bodyArguments, failureEvent, jsonBytes, type Route, responseSent, userRoute } from '../router.ts'
 import { selectTools } from '../tools/visibility.ts'
 import * as schema from './schema.ts'
 
@@ -243,7 +243,7 @@ async function streamOperation(
   const send = (event: PlaygroundEvent) => {
     if (response.destroyed) return
     stream ??= new SseStream(response, clock)
-    stream.send(Buffer.from(JSON.stringify(event)))
+    stream.send(jsonBytes(event))
   }
   try {
     await work(send)

@@ -153,7 +153,7 @@ const minIdLength = 4
 
 export type SearchService = ReturnType<typeof createSearch>
 
-export function createSearch({ current, calls }: AdminContext, mayList: CallsVisibleTo) {
+export function createSearch({ current, calls }: AdminContext) {
   return {
     search(caller: Caller, text: string): SearchResult {
       const generation = current()
@@ -168,7 +168,8 @@ export function createSearch({ current, calls }: AdminContext, mayList: CallsVis
       for (const agent of caller.admin ? agentNames(generation) : [caller.agent]) offer('agent', agent, '')
       const wanted = text.trim().toLowerCase()
       if (wanted.length >= minIdLength) {
-        for (const { id, server, name } of calls.list(mayList(caller), Number.MAX_SAFE_INTEGER))
+        const visible = caller.admin ? {} : { agent: caller.agent }
+        for (const { id, server, name } of calls.list(visible, Number.MAX_SAFE_INTEGER))
           if (id.toLowerCase().includes(wanted)) offer('call', id, `${server}.${name}`)
       }
       const hits = ranked.sort((a, b) => b.score - a.score).slice(0, maxHits)
@@ -176,8 +177,6 @@ export function createSearch({ current, calls }: AdminContext, mayList: CallsVis
     },
   }
 }
-
-type CallsVisibleTo = (caller: Caller) => { readonly agent?: string }
 
 export const searchRoutes = (admin: SearchService): readonly Route[] => [
   userRoute('GET', 'search', 'Finds servers, tools, agents and recent calls by name or id', {
