@@ -9,7 +9,7 @@ import { WorkTurns } from '../core/limits/turns.ts'
 import type { Log } from '../core/log.ts'
 import type { GatewayParts } from '../runtime/gateway.ts'
 import type { MetricsPages } from '../runtime/workers/protocol.ts'
-import { type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
+import { createCredentialWatch } from '../serve/auth/identity.ts'
 import {
   apiCodeOf,
   apiErrorBody,
@@ -195,7 +195,7 @@ export class AdminEndpoint implements HttpEndpoint {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
     const { identity } = await this.#credentials.admit(request)
     if (!metrics) throw new HttpError(404, rpcCodes.request, 'Metrics are disabled: telemetry.metrics is false.')
-    if (!maySeeMetrics(identity)) {
+    if (identity.authenticated && !identity.admin && identity.agents !== '*') {
       const sentence =
         'Metrics cover all agents: they require an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
       throw HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
@@ -225,7 +225,3 @@ const apiHeaders = {
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 } as const
-
-/** Whether a caller may see metrics: admins, callers that may act as any agent, and anonymous callers may. */
-const maySeeMetrics = ({ authenticated, admin, agents }: AuthIdentity): boolean =>
-  !authenticated || admin || agents === '*'

@@ -23,12 +23,9 @@ import { adminRoute, type Route, responseSent } from '../router.ts'
 import type { ThreadMethods } from '../thread/admin-thread.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 
-export interface AuditReplayOptions {
+type AuditReplayOptions = Parameters<typeof replayRecords>[2] & {
   /** In milliseconds since the epoch. */
   readonly since: number
-  readonly maxRecords: number
-  readonly signal: AbortSignal
-  progress(done: ReplayProgress): void
 }
 
 interface AuditQueriesOptions {

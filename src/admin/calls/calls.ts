@@ -181,12 +181,8 @@ function viewCapture(captured: CapturedCall | undefined): CallDetail['captured']
 /** A short id with 62 random bits. */
 export const shortCallId = (): string => randomUUID().slice(19)
 
-interface Performed extends Omit<Call, 'id'> {
-  readonly id?: string
-}
-
 /** Makes a call for the dashboard. Policy, limits and audit apply as they do to any other call. */
-export async function perform(access: Access, { id = shortCallId(), ...call }: Performed): Promise<TryResult> {
+export async function perform(access: Access, call: Omit<Call, 'id'>, id = shortCallId()): Promise<TryResult> {
   const start = performance.now()
   const trail: Trail = { steps: [] }
   const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({

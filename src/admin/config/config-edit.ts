@@ -13,7 +13,6 @@ import type { Caller } from '../../core/call.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
-import type { ReloadAttempt } from '../../runtime/reload.ts'
 import { type AdminContext, auditOperation } from '../context.ts'
 import type {
   AppliedEdit,
@@ -22,7 +21,6 @@ import type {
   ConfigFileView,
   EditProposal,
   FoundServerView,
-  ReloadEvent,
   ServerDefinitionView,
   ServerForm,
   ServerTest,
@@ -30,7 +28,7 @@ import type {
 import { adminRoute, type Route } from '../router.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 import { type EditSummary, readClientFiles } from './add-servers.ts'
-import { redactConfig, reloadEventOf, serverTarget } from './config.ts'
+import { redactConfig, reloadAll, serverTarget } from './config.ts'
 import { ConfigEditor, type Proposal } from './config-editor.ts'
 import { createEditHistory, type RecordedEdit } from './edit-history.ts'
 import { createRegistryClient } from './registry.ts'
@@ -51,17 +49,14 @@ export function createConfigEditAdmin(context: AdminContext, edits: ConfigEdits)
   const registryUrl = () => current().loaded.config.registry.url
   return {
     configFile: (): Promise<ConfigFileView> => edits.file(),
-    /** Says what an edit would change. Writes nothing. */
     previewEdit: async (edit: ConfigEdit): Promise<EditProposal> =>
       proposalView(await edits.propose(edit), current().redactor.text),
     /** Writes an edit and reloads. Rejects with a conflict if it would not write what the preview with `hash` showed. */
     applyEdit: (caller: Caller, edit: ConfigEdit, hash?: string): Promise<AppliedEdit> =>
       edits.apply(caller, edit, hash),
     configEdits: (): Promise<ConfigEditRecord[]> => edits.history(),
-    /** Starts the servers that an edit adds or changes, once, and says what they offer. */
     testServers: (caller: Caller, edit: ConfigEdit, signal: AbortSignal): Promise<readonly ServerTest[]> =>
       testEdit(context, edits, { caller, edit, signal }),
-    /** The servers in the files of the MCP clients on the gateway's machine. */
     async foundServers(): Promise<readonly FoundServerView[]> {
       if (!source) return []
       const known = new Set(Object.keys(current().loaded.config.mcpServers))
@@ -98,7 +93,6 @@ export class ConfigEdits implements AsyncDisposable {
     return { ...file, editable: editableOf(obstacle) }
   }
 
-  /** The content of the file without secrets, and the hash of what is at a path. */
   async content(): Promise<{ readonly values: Readonly<Record<string, unknown>>; hashAt(path: Path): string }> {
     if (!this.#context.source) return { values: {}, hashAt: () => '' }
     const { values, hashAt } = await (await this.#open()).content()
@@ -140,7 +134,7 @@ export class ConfigEdits implements AsyncDisposable {
       }),
     )
     const before = current().servers
-    const reload = await this.#reloaded()
+    const reload = await reloadAll(this.#context)
     // List the servers that were added: otherwise their tools stay unknown until a client lists them.
     const added = changedServers(proposal).filter((name) => !before.has(name))
     for (const name of added.slice(0, maxTestedServers)) void current().servers.get(name)?.server.refresh()
@@ -165,16 +159,6 @@ export class ConfigEdits implements AsyncDisposable {
       key: await auditKey(),
       now: () => clock.now(),
     })
-  }
-
-  /** Reloads all processes. Returns this process's outcome. */
-  async #reloaded(): Promise<ReloadEvent> {
-    const { current, cluster, reloads, clock } = this.#context
-    const attempts: ReloadAttempt[] = []
-    using _ = reloads.onAttempt((attempt) => attempts.push(attempt))
-    await cluster.reload()
-    const attempt = attempts.find(({ ok }) => !ok) ?? attempts.find(({ changes }) => changes.length > 0) ?? attempts[0]
-    return reloadEventOf(attempt ?? { at: clock.now(), ok: true, error: null, changes: [] }, current().redactor)
   }
 }
 

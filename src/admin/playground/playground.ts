@@ -137,7 +137,7 @@ export function createPlayground({ access, current }: AdminContext, questions: P
         (params) => stream.send({ kind: 'progress', ...progressValues(params) }),
       )
       const { entry } = served
-      const outcome = await perform(access, { id, caller: who, entry, input, signal: stream.signal, peer })
+      const outcome = await perform(access, { caller: who, entry, input, signal: stream.signal, peer }, id)
       stream.send({ kind: 'end', outcome })
     },
     /** Answers a request that a playground call of the same principal waits for. */

@@ -31,7 +31,7 @@ const maxStarts = 1_000
 export interface ReplayInput extends ReplayedPolicy {
   readonly folder: string
   readonly since: number
-  readonly maxRecords: number
+  readonly maxRecords?: number | undefined
 }
 
 const replays = new Map<number, AbortController>()
