@@ -17,7 +17,7 @@ import { publicRoute, type Route, responseSent, userRoute } from './router.ts'
 import { serversRoutes } from './servers/servers.ts'
 import type { AdminService } from './service.ts'
 import { type Credentials, sessionRoutes } from './session/credentials.ts'
-import { searchRoutes, toolsRoutes } from './tools/tools.ts'
+import { toolsRoutes } from './tools/tools.ts'
 
 export interface RouteParts {
   readonly admin: AdminService
@@ -55,7 +55,6 @@ export function adminRoutes({ admin, version, ...parts }: RouteParts): readonly 
     }),
     ...overviewRoutes(admin),
     ...inboxRoutes(admin),
-    ...searchRoutes(admin),
     ...serversRoutes(admin),
     ...toolsRoutes(admin),
     ...pinsRoutes(admin),

@@ -21,7 +21,7 @@ import type {
   ToolsQuery,
   ToolView,
 } from '../contract.ts'
-import type { VisibleFigures } from '../overview/figures.ts'
+import type { VisibleFigures } from '../overview/overview.ts'
 import { bodyArguments, type Route, userRoute } from '../router.ts'
 import * as schema from './schema.ts'
 import { agentNames, asAgent, selectTools, visibleServers, visibleTools } from './visibility.ts'
@@ -151,8 +151,6 @@ const maxHits = 20
 /** Shorter texts occur in the ids of too many calls. */
 const minIdLength = 4
 
-export type SearchService = ReturnType<typeof createSearch>
-
 export function createSearch({ current, calls }: AdminContext) {
   return {
     search(caller: Caller, text: string): SearchResult {
@@ -178,15 +176,14 @@ export function createSearch({ current, calls }: AdminContext) {
   }
 }
 
-export const searchRoutes = (admin: SearchService): readonly Route[] => [
+type ToolsAndSearch = ToolsService & ReturnType<typeof createSearch> & Pick<CallsService, 'tryTool'>
+
+export const toolsRoutes = (admin: ToolsAndSearch): readonly Route[] => [
   userRoute('GET', 'search', 'Finds servers, tools, agents and recent calls by name or id', {
     query: schema.searchQuery,
     answer: schema.searchResult,
     run: ({ caller, query }) => admin.search(caller, query.q),
   }),
-]
-
-export const toolsRoutes = (admin: ToolsService & Pick<CallsService, 'tryTool'>): readonly Route[] => [
   userRoute('GET', 'tools', 'The tools, in the order in which they are served', {
     query: toolsQuery,
     answer: schema.toolPage,
