@@ -112,12 +112,14 @@ function openApi(routes: readonly Route[], version: string): object {
 }
 
 function operation(route: Route): object {
-  const { method, path, summary, access, answer, body } = route
+  const { method, path, summary, access, answer, body, stream, mediaTypes = ['text/event-stream'] } = route
   const target = /\{(\w+)\}/.exec(path)?.[1]
   const parameters = [
     ...(target === undefined ? [] : [{ name: target, in: 'path', required: true, schema: { type: 'string' } }]),
     ...(route.query ? queryParameters(route.query) : []),
   ]
+  const streamed = stream && Object.fromEntries(mediaTypes.map((type) => [type, {}]))
+  const content = streamed ?? (answer && { [jsonMediaType]: { schema: schemaOf(answer) } })
   return {
     operationId: operationId(method, path),
     summary,
@@ -126,7 +128,7 @@ function operation(route: Route): object {
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: { [jsonMediaType]: { schema: schemaOf(body, 'input') } } } }),
     responses: {
-      ...success(route.stream ? streamContent(route) : answer && { [jsonMediaType]: { schema: schemaOf(answer) } }),
+      ...(content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }),
       default: {
         description: 'Error',
         content: { [jsonMediaType]: { schema: { $ref: '#/components/schemas/AdminError' } } },
@@ -134,12 +136,6 @@ function operation(route: Route): object {
     },
   }
 }
-
-const streamContent = ({ mediaTypes = ['text/event-stream'] }: Route) =>
-  Object.fromEntries(mediaTypes.map((type) => [type, {}]))
-
-const success = (content: object | undefined) =>
-  content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }
 
 /** A route's operation ID: `GET servers/{name}` becomes `getServersName`. */
 const operationId = (method: string, path: string): string =>

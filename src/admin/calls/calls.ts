@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
-import { type Call, type Caller, quietPeer, type Trail, waitedMs } from '../../core/call.ts'
+import { type Call, type Caller, type Input, quietPeer, type Trail, waitedMs } from '../../core/call.ts'
 import { type CallFilter, type CallOrder, type CallPosition, mapChoices } from '../../core/call-query.ts'
 import { invalidArguments, ServerError, ToolwayError } from '../../core/errors.ts'
 import type { CapturedCall } from '../../core/history.ts'
@@ -19,13 +19,6 @@ import { invalidCursor } from '../tools/visibility.ts'
 import * as schema from './schema.ts'
 
 export type CallsService = ReturnType<typeof createCallsAdmin>
-
-export interface TryToolInput {
-  /** The arguments with their original bytes. */
-  readonly arguments: Json<Record<string, unknown>>
-  readonly agent?: string | undefined
-  readonly timeoutMs?: number | undefined
-}
 
 /**
  * Calls in memory and in the history. Non-admins see only the calls of their own agents, and nothing that was captured:
@@ -107,13 +100,13 @@ function createCallRuns(context: AdminContext) {
     async tryTool(
       caller: Caller,
       name: string,
-      { arguments: args, agent, timeoutMs }: TryToolInput,
+      given: Pick<Call, 'timeoutMs'> & { readonly arguments: Input['arguments']; readonly agent?: string | undefined },
       signal: AbortSignal,
     ): Promise<TryResult> {
-      const acting = actingAs(access, caller, agent)
+      const acting = actingAs(access, caller, given.agent)
       const { entry } = await access.view(acting).resolve('tool', name)
-      const input = { arguments: args, meta: {} }
-      const limit = { timeoutMs, timeoutKey: 'timeoutMs' }
+      const input = { arguments: given.arguments, meta: {} }
+      const limit = { timeoutMs: given.timeoutMs, timeoutKey: 'timeoutMs' }
       return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive, ...limit })
     },
   }
