@@ -241,11 +241,10 @@ const reloadWarnings = (loaded: LoadedConfig | undefined): readonly string[] =>
 
 /** Names the files with secrets that only the old text refers to. They stay, because undoing the edit needs them. */
 function unusedSecrets(before: string, after: string, folder: string): string[] {
-  const used = new Set(filesIn(after))
-  const unused = filesIn(before).filter((path) => path.startsWith(`${folder}/`) && !used.has(path))
-  return unused.map(
-    (path) => `The secret in ${path} stays there, so that this can be undone. Delete it if it is not needed.`,
-  )
+  const unused = new Set(filesIn(before)).difference(new Set(filesIn(after)))
+  return [...unused]
+    .filter((path) => path.startsWith(`${folder}/`))
+    .map((path) => `The secret in ${path} stays there, so that this can be undone. Delete it if it is not needed.`)
 }
 
 /** What to do about a new secret if the file cannot be written here. */

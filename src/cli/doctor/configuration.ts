@@ -159,8 +159,7 @@ export async function pluginFindings(
 /** A redactor for the secrets in the configuration and for the generated token. */
 export async function redactorFor({ understood: config, secrets }: DoctorContext): Promise<Redactor> {
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
-  const path = join(config.stores.common, 'token')
-  const { text } = await privateFile({ path, shown: path, what: 'the token' })
+  const { text } = await privateFile(join(config.stores.common, 'token'), 'the token', { short: String })
   const known = secretsOf(config, secretSettings(config), [...secrets, text ?? ''])
   return createRedactor({ secrets: known, keys: config.audit.redact })
 }

@@ -72,17 +72,13 @@ export interface ProbedServer {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-interface PrivateFile {
-  readonly path: string
-  /** The path as shown to the user. */
-  readonly shown: string
-  /** What the file contains, such as `the token`. */
-  readonly what: string
-}
-
-/** The content of a private file and any problem with it; both are absent if there is no file. */
-export async function privateFile(file: PrivateFile): Promise<{ finding?: CheckFinding; text?: string }> {
-  const { path, shown, what } = file
+/** The content of a private file, such as `the token`, and any problem with it; both are absent if there is no file. */
+export async function privateFile(
+  path: string,
+  what: string,
+  { short }: Pick<CheckContext, 'short'>,
+): Promise<{ finding?: CheckFinding; text?: string }> {
+  const shown = short(path)
   try {
     const { mode, uid } = await stat(path)
     const text = (await readFile(path, 'utf8')).trim()
