@@ -133,7 +133,7 @@ describe('imports between folders', () => {
     const byDate = [
       'upstream/listing/server-listing.ts',
       'admin/calls/calls.ts',
-      'admin/overview/overview.ts',
+      'admin/overview/figures.ts',
       'admin/inbox/inbox.ts',
       'admin/policy/policy.ts',
       'admin/session/credentials.ts',

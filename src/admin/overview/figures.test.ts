@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { call } from '../views.fixture.ts'
-import { figuresOfCalls, seriesOfCalls, statsOfCalls } from './overview.ts'
+import { figuresOfCalls, seriesOfCalls, statsOfCalls } from './figures.ts'
 
 const calls = [
   call({ id: 'a', at: 1_000, ms: 10 }),

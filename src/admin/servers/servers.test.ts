@@ -4,7 +4,7 @@ import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { Cluster, type ClusterOptions } from '../../runtime/cluster.ts'
 import type { AdminContext } from '../context.ts'
-import type { VisibleFigures } from '../overview/overview.ts'
+import type { VisibleFigures } from '../overview/figures.ts'
 import { createServersAdmin } from './servers.ts'
 
 const operator = { ...callOf().caller, principal: 'token', admin: true }

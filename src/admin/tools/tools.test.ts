@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Access } from '../../core/access.ts'
 import { callOf, entryOf } from '../../core/call.fixture.ts'
 import type { AdminContext } from '../context.ts'
-import type { VisibleFigures } from '../overview/overview.ts'
+import type { VisibleFigures } from '../overview/figures.ts'
 import { createToolsAdmin } from './tools.ts'
 
 test('F11: looking up a tool that the policy denies leaves a record with the principal', async () => {

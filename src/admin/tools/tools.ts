@@ -21,7 +21,7 @@ import type {
   ToolsQuery,
   ToolView,
 } from '../contract.ts'
-import type { VisibleFigures } from '../overview/overview.ts'
+import type { VisibleFigures } from '../overview/figures.ts'
 import { bodyArguments, type Route, userRoute } from '../router.ts'
 import * as schema from './schema.ts'
 import { agentNames, asAgent, selectTools, visibleServers, visibleTools } from './visibility.ts'
