@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
-import type { ErrorCode } from '../core/errors.ts'
+import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { LoginStore } from '../core/history.ts'
 import { FairSemaphore } from '../core/limits/fair-semaphore.ts'
 import { fixedLimits } from '../core/limits/fixed-limits.ts'
@@ -9,7 +9,7 @@ import { WorkTurns } from '../core/limits/turns.ts'
 import type { Log } from '../core/log.ts'
 import type { GatewayParts } from '../runtime/gateway.ts'
 import type { MetricsPages } from '../runtime/workers/protocol.ts'
-import { type AuthIdentity, createCredentialWatch } from '../serve/auth/identity.ts'
+import { createCredentialWatch } from '../serve/auth/identity.ts'
 import {
   apiCodeOf,
   apiErrorBody,
@@ -19,7 +19,6 @@ import {
   recordMalformed,
   rpcCodes,
   sendHttpError,
-  toHttpError,
 } from '../serve/errors.ts'
 import { offendingHeader } from '../serve/http/hosts.ts'
 import { sendJson } from '../serve/http/response.ts'
@@ -33,10 +32,12 @@ import {
   type AdminUser,
   createRouter,
   failureEvent,
+  jsonBytes,
   parseInput,
   type Route,
   type RouteContext,
   readQuery,
+  refusalOf,
   responseSent,
 } from './router.ts'
 import { adminRoutes } from './routes.ts'
@@ -73,10 +74,10 @@ export class AdminEndpoint implements HttpEndpoint {
   #draining = false
 
   constructor(options: AdminEndpointOptions) {
-    const { admin, config, hosts, budgets, version, clock, log } = options
+    const { admin, config, hosts, version, clock, log } = options
     this.#options = options
     this.#credentials = createCredentials(options)
-    this.#events = new LiveEvents(admin, { dashboards: budgets.dashboards, clock, log })
+    this.#events = new LiveEvents(admin, options)
     this.#pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
     const routes = adminRoutes({
       admin,
@@ -91,8 +92,8 @@ export class AdminEndpoint implements HttpEndpoint {
       stream: (response, events) =>
         streamAnswer(events, {
           response,
-          encode: (event) => [streamEventBytes(event)],
-          failure: (thrown) => streamEventBytes(failureEvent(thrown, log)),
+          encode: (event) => [jsonBytes(event)],
+          failure: (thrown) => jsonBytes(failureEvent(thrown, log)),
           clock,
         }),
       watch: ({ identity, reauthenticate }, response) =>
@@ -126,7 +127,7 @@ export class AdminEndpoint implements HttpEndpoint {
       await work()
     }
     checked().catch((thrown: unknown) => {
-      const refusal = toHttpError(thrown, log)
+      const refusal = refusalOf(thrown, log)
       if (thrown instanceof HttpError || path === callbackPath) this.#recordRejection(request, refusal, path)
       sendHttpError(response, refusal, clock, apiErrorBody)
     })
@@ -164,7 +165,9 @@ export class AdminEndpoint implements HttpEndpoint {
     if (who === 'guest' || admin) return user
     const detail = `${request.method} ${asked}`
     this.#options.access.rejected({ code: 'DENIED_BY_POLICY', principal, address, detail })
-    throw onlyForAdmins(path)
+    // Not an HttpError: those are audited without the principal.
+    const sentence = `${path} is for administrators: log in with the gateway's token, or with an API key that has admin rights (toolway keys create --admin).`
+    throw new ToolwayError('DENIED_BY_POLICY', sentence, { rule: 'admin' })
   }
 
   async #run(
@@ -192,7 +195,7 @@ export class AdminEndpoint implements HttpEndpoint {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
     const { identity } = await this.#credentials.admit(request)
     if (!metrics) throw new HttpError(404, rpcCodes.request, 'Metrics are disabled: telemetry.metrics is false.')
-    if (!maySeeMetrics(identity)) {
+    if (identity.authenticated && !identity.admin && identity.agents !== '*') {
       const sentence =
         'Metrics cover all agents: they require an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
       throw HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
@@ -208,7 +211,7 @@ export class AdminEndpoint implements HttpEndpoint {
   #recordRejection(request: IncomingMessage, refusal: HttpError, path: string): void {
     const { method, headers, socket } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
-    if (![401, 403, 429].includes(refusal.status) || isRecorded(refusal)) return
+    if (![401, 403, 429].includes(refusal.status)) return
     const code = apiCodeOf(refusal) as ErrorCode
     this.#options.access.rejected({ code, ...offendingHeader(request, refusal), address: socket.remoteAddress })
   }
@@ -222,22 +225,3 @@ const apiHeaders = {
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 } as const
-
-const streamEventBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
-
-const forAdmins = 'admin'
-
-const onlyForAdmins = (path: string): HttpError =>
-  HttpError.of(
-    'DENIED_BY_POLICY',
-    `${path} is for administrators: log in with the gateway's token, or with an API key that has admin rights (toolway keys create --admin).`,
-    { rule: forAdmins },
-  )
-
-/** Whether the rejection is already audited: refused admin routes are recorded with the principal. */
-const isRecorded = ({ details: { data } }: HttpError): boolean =>
-  (data as { rule?: string } | undefined)?.rule === forAdmins
-
-/** Whether a caller may see metrics: admins, callers that may act as any agent, and anonymous callers may. */
-const maySeeMetrics = ({ authenticated, admin, agents }: AuthIdentity): boolean =>
-  !authenticated || admin || agents === '*'

@@ -1,38 +1,29 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Budget } from '../core/limits/budget.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Budgets } from '../core/limits/budget.ts'
 import type { Log } from '../core/log.ts'
 import { setBounded } from '../lib/memoize.ts'
 import { ownAgents } from '../serve/auth/identity.ts'
-import { HttpError } from '../serve/errors.ts'
 import { dropWhenStalled } from '../serve/http/sse-stream.ts'
 import { eventBytes, keepAlive } from '../wire/sse.ts'
 import type { AdminEvents, CallView } from './contract.ts'
+import { jsonBytes } from './router.ts'
 import type { AdminService } from './service.ts'
 
-type LiveSource = Pick<
-  AdminService,
-  | 'overview'
-  | 'servers'
-  | 'calls'
-  | 'approvals'
-  | 'inbox'
-  | 'onApprovals'
-  | 'onCalls'
-  | 'onInbox'
-  | 'onReload'
-  | 'lastReload'
->
+interface LiveOptions {
+  readonly budgets: Pick<Budgets, 'dashboards'>
+  readonly clock: Clock
+  readonly log: Log
+}
 
 interface LiveReader {
   readonly caller: Caller
   readonly response: ServerResponse
   readonly pending: Map<string, CallView>
-  /** The server list that was last sent to this reader, without rates. */
-  servers: string | undefined
-  approvalsChanged: boolean
-  inbox: Buffer | undefined
+  /** What was last sent of each event that is sent only when it has changed. */
+  readonly sent: Map<keyof AdminEvents, unknown>
   sentAt: number
 }
 
@@ -49,30 +40,35 @@ const maxSilenceMs = 15_000
 
 /** Sends events to all open dashboards. Does no work while there are no readers. */
 export class LiveEvents implements Disposable {
-  readonly #admin: LiveSource
-  readonly #options: { readonly dashboards: Budget; readonly clock: Clock; readonly log: Log }
+  readonly #admin: AdminService
+  readonly #options: LiveOptions
   readonly #readers = new Set<LiveReader>()
   #watching: DisposableStack | undefined
   #timer: Disposable | undefined
   #ticks = 0
+  /** How often the approvals have changed. */
+  #approvals = 0
   #inbox: Buffer | undefined
 
-  constructor(admin: LiveSource, options: { readonly dashboards: Budget; readonly clock: Clock; readonly log: Log }) {
+  constructor(admin: AdminService, options: LiveOptions) {
     this.#admin = admin
     this.#options = options
   }
 
   /** Turns the response into an event stream. Throws OVERLOADED if too many streams are open. */
   open(caller: Caller, response: ServerResponse): void {
-    const { dashboards, clock } = this.#options
+    const { clock } = this.#options
+    const { dashboards } = this.#options.budgets
     // Reject non-admins while half of the streams are open, so that admins can still connect.
-    if (!caller.admin && this.#readers.size >= dashboards.limit / 2) throw tooManyReaders(this.#readers.size)
-    const unsent = { pending: new Map(), servers: undefined, inbox: undefined, approvalsChanged: true }
-    const reader: LiveReader = { caller, response, ...unsent, sentAt: clock.monotonic() }
+    if (!caller.admin && this.#readers.size >= dashboards.limit / 2) {
+      const sentence = `${this.#readers.size} dashboards are already open: close one, or try again later.`
+      throw new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 5_000 })
+    }
+    const reader: LiveReader = { caller, response, pending: new Map(), sent: new Map(), sentAt: clock.monotonic() }
     // Before the stream starts, compute everything that can fail.
-    const overview = liveEventBytes(this.#admin.overview(caller))
+    const overview = jsonBytes(this.#admin.overview(caller))
     const servers = this.#readServers(caller)
-    const calls = liveEventBytes(this.#admin.calls(caller, { limit: maxLiveCalls }).toReversed())
+    const calls = jsonBytes(this.#admin.calls(caller, { limit: maxLiveCalls }).toReversed())
     dashboards.claim(caller.principal)
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
@@ -88,7 +84,7 @@ export class LiveEvents implements Disposable {
     this.#send(reader, 'calls', calls)
     this.#sendApprovals(reader)
     const reload = caller.admin ? this.#admin.lastReload() : undefined
-    if (reload) this.#send(reader, 'reload', liveEventBytes(reload))
+    if (reload) this.#send(reader, 'reload', jsonBytes(reload))
     this.#sendInbox(reader)
   }
 
@@ -98,7 +94,7 @@ export class LiveEvents implements Disposable {
   }
 
   #remove(reader: LiveReader): void {
-    if (this.#readers.delete(reader)) this.#options.dashboards.give(reader.caller.principal)
+    if (this.#readers.delete(reader)) this.#options.budgets.dashboards.give(reader.caller.principal)
     if (this.#readers.size > 0) return
     this.#watching?.[Symbol.dispose]()
     this.#watching = undefined
@@ -107,23 +103,19 @@ export class LiveEvents implements Disposable {
   #watch(): DisposableStack {
     const stack = new DisposableStack()
     stack.use(this.#admin.onCalls((calls) => this.#noteCalls(calls)))
-    stack.use(
-      this.#admin.onApprovals(() => {
-        for (const reader of this.#readers) reader.approvalsChanged = true
-      }),
-    )
+    stack.use(this.#admin.onApprovals(() => void this.#approvals++))
     stack.use(
       this.#admin.onReload((event) => {
-        for (const reader of this.#readers) if (reader.caller.admin) this.#send(reader, 'reload', liveEventBytes(event))
+        for (const reader of this.#readers) if (reader.caller.admin) this.#send(reader, 'reload', jsonBytes(event))
       }),
     )
     stack.use(
       this.#admin.onInbox((view) => {
-        this.#inbox = liveEventBytes(view)
+        this.#inbox = jsonBytes(view)
         for (const reader of this.#readers) this.#sendInbox(reader)
       }),
     )
-    this.#inbox = liveEventBytes(this.#admin.inbox())
+    this.#inbox = jsonBytes(this.#admin.inbox())
     this.#tickLater()
     stack.defer(() => this.#timer?.[Symbol.dispose]())
     return stack
@@ -153,13 +145,13 @@ export class LiveEvents implements Disposable {
   #tick(): void {
     const { clock } = this.#options
     const overview = ++this.#ticks % ticksPerOverview === 0
-    const overviewOf = sharedByRights((caller) => liveEventBytes(this.#admin.overview(caller)))
+    const overviewOf = sharedByRights((caller) => jsonBytes(this.#admin.overview(caller)))
     const serversOf = sharedByRights((caller) => this.#readServers(caller))
     for (const reader of this.#readers) {
       // Keep unsent calls while the reader is behind: a call shown as running must later be shown as ended.
       const { pending, response } = reader
-      if (pending.size > 0 && this.#send(reader, 'calls', liveEventBytes([...pending.values()]))) pending.clear()
-      if (reader.approvalsChanged) this.#sendApprovals(reader)
+      if (pending.size > 0 && this.#send(reader, 'calls', jsonBytes([...pending.values()]))) pending.clear()
+      this.#sendApprovals(reader)
       if (overview) {
         this.#send(reader, 'overview', overviewOf(reader))
         this.#sendServers(reader, serversOf(reader))
@@ -176,22 +168,25 @@ export class LiveEvents implements Disposable {
 
   #readServers(caller: Caller): ServerState {
     const servers = this.#admin.servers(caller)
-    return { bytes: liveEventBytes(servers), state: JSON.stringify(servers, withoutRates) }
+    return { bytes: jsonBytes(servers), state: JSON.stringify(servers, withoutRates) }
   }
 
   #sendServers(reader: LiveReader, { bytes, state }: ServerState): void {
-    if (reader.servers !== state && this.#send(reader, 'servers', bytes)) reader.servers = state
+    this.#sendIfNew(reader, 'servers', state, () => bytes)
   }
 
   #sendApprovals(reader: LiveReader): void {
-    const approvals = this.#admin.approvals(reader.caller)
-    if (this.#send(reader, 'approvals', liveEventBytes(approvals))) reader.approvalsChanged = false
+    this.#sendIfNew(reader, 'approvals', this.#approvals, () => jsonBytes(this.#admin.approvals(reader.caller)))
   }
 
   #sendInbox(reader: LiveReader): void {
     const inbox = this.#inbox
-    if (!inbox || reader.inbox === inbox || !reader.caller.admin) return
-    if (this.#send(reader, 'inbox', inbox)) reader.inbox = inbox
+    if (inbox && reader.caller.admin) this.#sendIfNew(reader, 'inbox', inbox, () => inbox)
+  }
+
+  /** Sends an event unless the reader has it. A reader that is too far behind gets it later. */
+  #sendIfNew(reader: LiveReader, event: keyof AdminEvents, state: unknown, data: () => Buffer): void {
+    if (reader.sent.get(event) !== state && this.#send(reader, event, data())) reader.sent.set(event, state)
   }
 
   /** Sends an event. Returns false if the reader is too far behind. */
@@ -221,10 +216,3 @@ function sharedByRights<T>(make: (caller: Caller) => T): (reader: LiveReader) =>
 
 /** Leaves out rates, which change with the time even if nothing happens. */
 const withoutRates = (key: string, value: unknown): unknown => (key === 'perSecond' ? undefined : value)
-
-const liveEventBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
-
-const tooManyReaders = (open: number) =>
-  HttpError.of('OVERLOADED', `${open} dashboards are already open: close one, or try again later.`, {
-    retryAfterMs: 5_000,
-  })

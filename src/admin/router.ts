@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type * as z from 'zod'
 import type { Caller } from '../core/call.ts'
+import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { Json } from '../json/json.ts'
 import { extentOf, maxDepth } from '../json/json-text.ts'
@@ -16,19 +17,21 @@ export interface AdminUser {
   reauthenticate(): Promise<AuthIdentity>
 }
 
-/** Finds routes by their path below `/admin/api/`. Literal segments take precedence over parameters. */
+/** Finds routes by their path below `/admin/api/`. Literal paths take precedence over those with a parameter. */
 export function createRouter(routes: readonly Route[]) {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
-    .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
-    .sort((a, b) => countPathParameters(a.parts) - countPathParameters(b.parts))
+    .sort(([a], [b]) => Number(a.includes('{')) - Number(b.includes('{')))
+    .map(([path, sharing]) => ({
+      pattern: new RegExp(`^${path.replace('.', '\\.').replace(/\{\w+\}/, '([^/]+)')}$`),
+      sharing,
+    }))
 
   return (method: string, path: string): { readonly route: Route; readonly target: string } => {
-    const segments = path.split('/').map(decodeSegment)
-    for (const { parts, sharing } of patterns) {
-      const target = matchPath(parts, segments)
-      if (target === undefined) continue
+    for (const { pattern, sharing } of patterns) {
+      const match = pattern.exec(path)
+      if (!match) continue
       const route = sharing.find((one) => one.method === method || (method === 'HEAD' && supportsHead(one)))
-      if (route) return { route, target }
+      if (route) return { route, target: decodeTarget(match[1]) }
       throw methodNotAllowed(method, sharing.map((one) => one.method).join(', '))
     }
     throw routeNotFound()
@@ -38,24 +41,10 @@ export function createRouter(routes: readonly Route[]) {
 /** Whether a route supports HEAD. Streams do not, because they would never end. */
 const supportsHead = ({ method, stream }: Route) => method === 'GET' && !stream
 
-const isPathParameter = (part: string) => part.startsWith('{')
-const countPathParameters = (parts: readonly string[]) => parts.filter(isPathParameter).length
-
-/** Returns the path parameter, '' if the route has none, or undefined if the path does not match. */
-function matchPath(parts: readonly string[], segments: readonly string[]): string | undefined {
-  if (parts.length !== segments.length) return undefined
-  let target = ''
-  for (const [index, part] of parts.entries()) {
-    const found = segments[index] as string
-    if (isPathParameter(part) && found !== '') target = found
-    else if (part !== found) return undefined
-  }
-  return target
-}
-
-function decodeSegment(part: string): string {
+/** The path parameter; empty if the route has none. */
+function decodeTarget(text = ''): string {
   try {
-    return decodeURIComponent(part)
+    return decodeURIComponent(text)
   } catch {
     throw routeNotFound()
   }
@@ -126,8 +115,16 @@ export const adminRoute = routeFor<Authenticated>('admin')
 /** Returned by a route handler that has already sent the response. */
 export const responseSent = Symbol('answered')
 
+/** Converts what an operation threw. A conflict with a change by somebody else has a status of its own. */
+export function refusalOf(thrown: unknown, log: Log): HttpError {
+  const isConflict = thrown instanceof ToolwayError && thrown.details.auditReason === 'conflict'
+  return isConflict ? new HttpError(409, rpcCodes.request, thrown.message) : toHttpError(thrown, log)
+}
+
+export const jsonBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+
 export function failureEvent(thrown: unknown, log: Log) {
-  const refusal = toHttpError(thrown, log)
+  const refusal = refusalOf(thrown, log)
   return { kind: 'error', code: apiCodeOf(refusal), message: refusal.message } as const
 }
 

@@ -17,7 +17,7 @@ import { publicRoute, type Route, responseSent, userRoute } from './router.ts'
 import { serversRoutes } from './servers/servers.ts'
 import type { AdminService } from './service.ts'
 import { type Credentials, sessionRoutes } from './session/credentials.ts'
-import { searchRoutes, toolsRoutes } from './tools/tools.ts'
+import { toolsRoutes } from './tools/tools.ts'
 
 export interface RouteParts {
   readonly admin: AdminService
@@ -55,7 +55,6 @@ export function adminRoutes({ admin, version, ...parts }: RouteParts): readonly 
     }),
     ...overviewRoutes(admin),
     ...inboxRoutes(admin),
-    ...searchRoutes(admin),
     ...serversRoutes(admin),
     ...toolsRoutes(admin),
     ...pinsRoutes(admin),
@@ -113,12 +112,14 @@ function openApi(routes: readonly Route[], version: string): object {
 }
 
 function operation(route: Route): object {
-  const { method, path, summary, access, answer, body } = route
+  const { method, path, summary, access, answer, body, stream, mediaTypes = ['text/event-stream'] } = route
   const target = /\{(\w+)\}/.exec(path)?.[1]
   const parameters = [
     ...(target === undefined ? [] : [{ name: target, in: 'path', required: true, schema: { type: 'string' } }]),
     ...(route.query ? queryParameters(route.query) : []),
   ]
+  const streamed = stream && Object.fromEntries(mediaTypes.map((type) => [type, {}]))
+  const content = streamed ?? (answer && { [jsonMediaType]: { schema: schemaOf(answer) } })
   return {
     operationId: operationId(method, path),
     summary,
@@ -127,7 +128,7 @@ function operation(route: Route): object {
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: { [jsonMediaType]: { schema: schemaOf(body, 'input') } } } }),
     responses: {
-      ...success(route.stream ? streamContent(route) : answer && { [jsonMediaType]: { schema: schemaOf(answer) } }),
+      ...(content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }),
       default: {
         description: 'Error',
         content: { [jsonMediaType]: { schema: { $ref: '#/components/schemas/AdminError' } } },
@@ -135,12 +136,6 @@ function operation(route: Route): object {
     },
   }
 }
-
-const streamContent = ({ mediaTypes = ['text/event-stream'] }: Route) =>
-  Object.fromEntries(mediaTypes.map((type) => [type, {}]))
-
-const success = (content: object | undefined) =>
-  content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }
 
 /** A route's operation ID: `GET servers/{name}` becomes `getServersName`. */
 const operationId = (method: string, path: string): string =>

@@ -23,12 +23,9 @@ import { adminRoute, type Route, responseSent } from '../router.ts'
 import type { ThreadMethods } from '../thread/admin-thread.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 
-export interface AuditReplayOptions {
+type AuditReplayOptions = Parameters<typeof replayRecords>[2] & {
   /** In milliseconds since the epoch. */
   readonly since: number
-  readonly maxRecords: number
-  readonly signal: AbortSignal
-  progress(done: ReplayProgress): void
 }
 
 interface AuditQueriesOptions {
@@ -215,8 +212,7 @@ export const brokenChain = ({ state, checkedAt, problems }: ChainView): readonly
 /** The inbox item after an unclean end: when it was, and which calls have no outcome. */
 export function uncleanEnd({ audit, log }: Pick<AdminContext, 'audit' | 'log'>, queries: AuditQueries): InboxSource {
   const { killed } = audit.status()
-  let asked = false
-  let items: readonly InboxEntry[] = []
+  let items: readonly InboxEntry[] | undefined
   const ask = async (found: KilledProcess) => {
     const calls = await queries.unended(found).catch((cause: unknown) => {
       log.warn({ err: cause }, 'cannot read which calls have no outcome')
@@ -226,8 +222,8 @@ export function uncleanEnd({ audit, log }: Pick<AdminContext, 'audit' | 'log'>, 
   }
   return {
     items() {
-      if (killed && !asked) void ask(killed)
-      asked = true
+      if (killed && !items) void ask(killed)
+      items ??= []
       return items
     },
   }

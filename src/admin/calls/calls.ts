@@ -1,32 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
-import { type Call, type Caller, quietPeer, type Trail, waitedMs } from '../../core/call.ts'
+import { type Call, type Caller, type Input, quietPeer, type Trail, waitedMs } from '../../core/call.ts'
 import { type CallFilter, type CallOrder, type CallPosition, mapChoices } from '../../core/call-query.ts'
 import { invalidArguments, ServerError, ToolwayError } from '../../core/errors.ts'
 import type { CapturedCall } from '../../core/history.ts'
 import { Json } from '../../json/json.ts'
 import { parseJson } from '../../json/parse-json.ts'
-import { ownAgents } from '../../serve/auth/identity.ts'
+import { actingAs, ownAgents } from '../../serve/auth/identity.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { callPosition, comparePositions } from '../../telemetry/calls/call-records.ts'
 import type { AuditQueries } from '../audit/audit.ts'
 import type { AdminContext } from '../context.ts'
 import type { CallChoicesView, CallDetail, CallPage, CallRange, CallsQuery, CallView, TryResult } from '../contract.ts'
-import { resolveAgent } from '../policy/agents.ts'
 import { adminRoute, type Route, userRoute } from '../router.ts'
 import { tryResult } from '../tools/schema.ts'
 import { invalidCursor } from '../tools/visibility.ts'
 import * as schema from './schema.ts'
 
 export type CallsService = ReturnType<typeof createCallsAdmin>
-
-export interface TryToolInput {
-  /** The arguments with their original bytes. */
-  readonly arguments: Json<Record<string, unknown>>
-  readonly agent?: string | undefined
-  readonly timeoutMs?: number | undefined
-}
 
 /**
  * Calls in memory and in the history. Non-admins see only the calls of their own agents, and nothing that was captured:
@@ -97,11 +89,8 @@ function createCallRuns(context: AdminContext) {
   return {
     /** Makes a captured call again, as an agent that the caller may act as. */
     async runAgain(caller: Caller, id: string, signal: AbortSignal): Promise<TryResult> {
-      const captured = await findCapture(context, id)
-      if (captured === undefined) throw invalidArguments(notCaptured)
-      const obstacle = obstacleToRerun(captured)
-      if (obstacle !== undefined) throw invalidArguments(obstacle)
-      const acting = { ...caller, agent: resolveAgent(access, caller, captured.agent) }
+      const captured = requireRepeatable(await findCapture(context, id))
+      const acting = actingAs(access, caller, captured.agent)
       const { entry } = await access.view(acting).find(captured.kind, captured.server, captured.name)
       const args = Json.parse(captured.arguments.text) as Json<Record<string, unknown>>
       const input = { arguments: args, meta: {}, ...(captured.uri !== undefined && { uri: captured.uri }) }
@@ -111,13 +100,13 @@ function createCallRuns(context: AdminContext) {
     async tryTool(
       caller: Caller,
       name: string,
-      { arguments: args, agent, timeoutMs }: TryToolInput,
+      given: Pick<Call, 'timeoutMs'> & { readonly arguments: Input['arguments']; readonly agent?: string | undefined },
       signal: AbortSignal,
     ): Promise<TryResult> {
-      const acting = { ...caller, agent: resolveAgent(access, caller, agent) }
+      const acting = actingAs(access, caller, given.agent)
       const { entry } = await access.view(acting).resolve('tool', name)
-      const input = { arguments: args, meta: {} }
-      const limit = { timeoutMs, timeoutKey: 'timeoutMs' }
+      const input = { arguments: given.arguments, meta: {} }
+      const limit = { timeoutMs: given.timeoutMs, timeoutKey: 'timeoutMs' }
       return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive, ...limit })
     },
   }
@@ -131,16 +120,15 @@ async function rerunOf(
   caller: Caller,
   captured: CapturedCall | undefined,
 ): Promise<CallDetail['rerun']> {
-  if (captured === undefined) return { possible: false, reason: notCaptured, write: true }
-  const reason = obstacleToRerun(captured)
-  if (reason !== undefined) return { possible: false, reason, write: true }
-  // Without the audited view: showing a call is not a lookup by a caller.
-  const served = await current()
-    .catalog.view({ ...caller, agent: captured.agent })
-    .find(captured.kind, captured.server, captured.name, { timeoutMs: 0 })
-    .catch((thrown: unknown) => ToolwayError.from(thrown))
-  if (served instanceof ToolwayError) return { possible: false, reason: served.message, write: true }
-  return { possible: true, reason: null, write: captured.kind === 'tool' && !served.entry.traits.readOnly }
+  try {
+    const { kind, server, name, agent } = requireRepeatable(captured)
+    // Without the audited view: showing a call is not a lookup by a caller.
+    const { catalog } = current()
+    const { entry } = await catalog.view({ ...caller, agent }).find(kind, server, name, { timeoutMs: 0 })
+    return { possible: true, reason: null, write: kind === 'tool' && !entry.traits.readOnly }
+  } catch (thrown) {
+    return { possible: false, reason: ToolwayError.from(thrown).message, write: true }
+  }
 }
 
 const visibleTo = (caller: Caller, filter: CallFilter): CallFilter =>
@@ -164,14 +152,17 @@ function readCursor(cursor: string): CallPosition {
 
 const noRecords: CallDetail['audit'] = { begin: null, end: null }
 
-const notCaptured =
-  'The arguments of this call were not captured, or are no longer kept: set `capture: true` on its server or agent.'
-
-/** Why a captured call cannot be made again; undefined if it can. Only the caller's own bytes are ever sent again. */
-function obstacleToRerun({ arguments: { truncated, redacted } }: CapturedCall): string | undefined {
-  if (redacted) return 'The arguments contained secrets, which were redacted.'
-  if (truncated) return 'The arguments were longer than what is captured of a call (`capture.maxBytesPerCall`).'
-  return undefined
+/** Throws if a captured call cannot be made again. Only the caller's own bytes are ever sent again. */
+function requireRepeatable(captured: CapturedCall | undefined): CapturedCall {
+  if (!captured) {
+    throw invalidArguments(
+      'The arguments of this call were not captured, or are no longer kept: set `capture: true` on its server or agent.',
+    )
+  }
+  const { truncated, redacted } = captured.arguments
+  if (redacted) throw invalidArguments('The arguments contained secrets, which were redacted.')
+  if (!truncated) return captured
+  throw invalidArguments('The arguments were longer than what is captured of a call (`capture.maxBytesPerCall`).')
 }
 
 function viewCapture(captured: CapturedCall | undefined): CallDetail['captured'] {
@@ -183,12 +174,8 @@ function viewCapture(captured: CapturedCall | undefined): CallDetail['captured']
 /** A short id with 62 random bits. */
 export const shortCallId = (): string => randomUUID().slice(19)
 
-interface Performed extends Omit<Call, 'id'> {
-  readonly id?: string
-}
-
 /** Makes a call for the dashboard. Policy, limits and audit apply as they do to any other call. */
-export async function perform(access: Access, { id = shortCallId(), ...call }: Performed): Promise<TryResult> {
+export async function perform(access: Access, call: Omit<Call, 'id'>, id = shortCallId()): Promise<TryResult> {
   const start = performance.now()
   const trail: Trail = { steps: [] }
   const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import type { Chat, ChatEvent, ChatMessage, ContentPart } from '../../core/chat.ts'
+import type { Chat, ChatEvent } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Budgets } from '../../core/limits/budget.ts'
@@ -13,7 +13,7 @@ import { nonInteractivePeer } from '../../serve/calls/operations.ts'
 import { selectModel, streamAnswer } from '../../serve/openai/chat.ts'
 import { chatView } from '../calls/schema.ts'
 import type { ChatStreamEvent, ChatView } from '../contract.ts'
-import { failureEvent, type Route, responseSent, userRoute } from '../router.ts'
+import { failureEvent, jsonBytes, type Route, responseSent, userRoute } from '../router.ts'
 
 export type DashboardChat = ReturnType<typeof createDashboardChat>
 
@@ -34,7 +34,7 @@ export function createDashboardChat(options: {
     ): Promise<void> {
       const chosen = selectModel(chat?.(), asked)
       const { model } = chosen
-      if (messages.some(hasImage) && !chosen.chat.visionModels().includes(model)) throw noVision(model)
+      if (countImages(messages) > 0 && !chosen.chat.visionModels().includes(model)) throw noVision(model)
       budgets.chat_answers.claim(caller.principal)
       response.once('close', () => budgets.chat_answers.give(caller.principal))
       const id = `chat-${randomUUID().slice(19)}`
@@ -45,7 +45,7 @@ export function createDashboardChat(options: {
       await streamAnswer(events, {
         response,
         opening: [chatEventBytes({ kind: 'start', id, model })],
-        encode: (event) => [chatEventBytes(streamEvent(event))],
+        encode: (event) => [chatEventBytes(event)],
         failure: (thrown) => chatEventBytes(failureEvent(thrown, log)),
         clock,
       })
@@ -53,23 +53,14 @@ export function createDashboardChat(options: {
   }
 }
 
-const hasImage = ({ content }: ChatMessage): boolean =>
-  Array.isArray(content) && content.some(({ type }: ContentPart) => type === 'image_url')
-
 const noVision = (model: string) =>
   new ToolwayError(
     'INVALID_ARGUMENTS',
     `The model ${model} is not configured to accept images. Remove them, choose another model, or set models.${model}.vision to true.`,
   )
 
-/** Converts an event for the dashboard. Omits client-side tool calls: the dashboard offers no tools of its own. */
-function streamEvent(event: ChatEvent): ChatStreamEvent {
-  if (event.kind !== 'end') return event
-  const { handed, ...rest } = event
-  return rest
-}
-
-const chatEventBytes = (event: ChatStreamEvent): Buffer => Buffer.from(JSON.stringify(event))
+/** Encodes an event. Omits client-side tool calls: the dashboard offers no tools of its own. */
+const chatEventBytes = (event: ChatStreamEvent | ChatEvent): Buffer => jsonBytes({ ...event, handed: undefined })
 
 /** Maximum length of an image's data URL: 1 MiB of bytes. */
 const maxImage = 1_400_000

@@ -1,12 +1,5 @@
 import { createRedactor } from '../../audit/redact/redactor.ts'
-import {
-  adaptServer,
-  called,
-  discover,
-  type FoundFile,
-  type FoundServer,
-  planImport,
-} from '../../clients/import-plan.ts'
+import { adaptServer, discover, type FoundFile, type FoundServer, planImport } from '../../clients/import-plan.ts'
 import { valueAt } from '../../config/edit/edit-text.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import type { ConfigSource } from '../../config/locate.ts'
@@ -21,7 +14,7 @@ import { type ConfigChange, ConfigEditor, type Proposal } from './config-editor.
 import { type Draft, openEditedFile } from './config-file.ts'
 import { createEditHistory } from './edit-history.ts'
 import { readPasted } from './pasted-servers.ts'
-import { type asWritten, disabledReason, missingIn, resolveIn } from './prepare-import.ts'
+import { commentOn, disabledReason, missingIn, resolveIn } from './prepare-import.ts'
 
 export interface ProposalRequest {
   readonly source: ConfigSource
@@ -96,7 +89,7 @@ export async function additionOf(
     throw invalidArguments(`There is already a server named ${pasted.name}.`)
   }
   const found = await readPasted(pasted, source, path)
-  const added = await additions(found.map(renameIfKnown(known)), known, source, () => undefined)
+  const added = await additions(found.map(renameIfKnown(known)), known, source, false)
   const auth = { type: 'oauth' }
   const changes = added.changes.map((change) =>
     oauth.includes(String(change.path[1])) ? { ...change, value: { ...asRecord(change.value), auth } } : change,
@@ -116,7 +109,7 @@ export async function importOf(choices: NonNullable<ConfigEdit['import']>, sourc
     if (problem) throw invalidArguments(`${name} cannot be imported: ${problem.message}.`)
     return adaptServer(server, from, path)
   })
-  return additions(found, known, source, (server) => `from ${[...new Set(server.origins.map(called))].join(', ')}`)
+  return additions(found, known, source, true)
 }
 
 export const readClientFiles = ({ env, cwd }: ConfigSource): Promise<FoundFile[]> =>
@@ -136,13 +129,11 @@ const renameIfKnown =
     return { ...server, name }
   }
 
-type Planned = Parameters<typeof asWritten>[0]
-
 async function additions(
   found: readonly FoundServer[],
   known: ReadonlyMap<string, ServerDefinition>,
   { env, copies }: AddSource,
-  origin: (server: Planned) => string | undefined,
+  isImport: boolean,
 ): Promise<Additions> {
   // Secrets stay inline here; the editor moves them to private files.
   const keep = async (secret: string) => secret
@@ -153,15 +144,13 @@ async function additions(
     missing: missingIn(env),
     resolve: resolveIn(env),
   })
-  const changes = plan.added.map((server): ConfigChange => {
-    const reason = server.waiting.length > 0 ? disabledReason(server.waiting) : undefined
-    const comment = [origin(server), reason].filter((part) => part !== undefined).join('; ')
-    return {
+  const changes = plan.added.map(
+    (server): ConfigChange => ({
       path: ['mcpServers', server.name],
       value: server.definition,
-      comment: comment === '' ? undefined : comment,
-    }
-  })
+      comment: commentOn(server, isImport),
+    }),
+  )
   const waiting = plan.added.filter((server) => server.waiting.length > 0)
   return {
     changes,

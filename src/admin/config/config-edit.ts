@@ -8,13 +8,11 @@ import { clientLabels } from '../../config/import/client-kind.ts'
 import { referenceText } from '../../config/interpolate.ts'
 import type { ConfigSource } from '../../config/locate.ts'
 import { type ConfigProblem, problemText } from '../../config/problems.ts'
-import type { Path } from '../../config/tree.ts'
+import { isWithin, keyPath, type Path } from '../../config/tree.ts'
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { quote } from '../../lib/message-text.ts'
-import type { ReloadAttempt } from '../../runtime/reload.ts'
-import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { type AdminContext, auditOperation } from '../context.ts'
 import type {
   AppliedEdit,
@@ -23,7 +21,6 @@ import type {
   ConfigFileView,
   EditProposal,
   FoundServerView,
-  ReloadEvent,
   ServerDefinitionView,
   ServerForm,
   ServerTest,
@@ -31,8 +28,8 @@ import type {
 import { adminRoute, type Route } from '../router.ts'
 import { createThreadClient } from '../thread/thread-client.ts'
 import { type EditSummary, readClientFiles } from './add-servers.ts'
-import { redactConfig, reloadEventOf, serverTarget } from './config.ts'
-import { ConfigEditor, EditConflict, type Proposal } from './config-editor.ts'
+import { redactConfig, reloadAll, serverTarget } from './config.ts'
+import { ConfigEditor, type Proposal } from './config-editor.ts'
 import { createEditHistory, type RecordedEdit } from './edit-history.ts'
 import { createRegistryClient } from './registry.ts'
 import * as schema from './schema.ts'
@@ -52,17 +49,14 @@ export function createConfigEditAdmin(context: AdminContext, edits: ConfigEdits)
   const registryUrl = () => current().loaded.config.registry.url
   return {
     configFile: (): Promise<ConfigFileView> => edits.file(),
-    /** Says what an edit would change. Writes nothing. */
     previewEdit: async (edit: ConfigEdit): Promise<EditProposal> =>
       proposalView(await edits.propose(edit), current().redactor.text),
     /** Writes an edit and reloads. Rejects with a conflict if it would not write what the preview with `hash` showed. */
     applyEdit: (caller: Caller, edit: ConfigEdit, hash?: string): Promise<AppliedEdit> =>
       edits.apply(caller, edit, hash),
     configEdits: (): Promise<ConfigEditRecord[]> => edits.history(),
-    /** Starts the servers that an edit adds or changes, once, and says what they offer. */
     testServers: (caller: Caller, edit: ConfigEdit, signal: AbortSignal): Promise<readonly ServerTest[]> =>
       testEdit(context, edits, { caller, edit, signal }),
-    /** The servers in the files of the MCP clients on the gateway's machine. */
     async foundServers(): Promise<readonly FoundServerView[]> {
       if (!source) return []
       const known = new Set(Object.keys(current().loaded.config.mcpServers))
@@ -83,7 +77,6 @@ export class ConfigEdits implements AsyncDisposable {
   readonly #context: AdminContext
   /** Checks edits, so that a long check does not delay calls. */
   readonly #thread: ReturnType<typeof createThreadClient>
-  #editor: Promise<ConfigEditor> | undefined
 
   constructor(context: AdminContext) {
     this.#context = context
@@ -100,27 +93,24 @@ export class ConfigEdits implements AsyncDisposable {
     return { ...file, editable: editableOf(obstacle) }
   }
 
-  /** The content of the file without secrets, and the hash of what is at a path. */
   async content(): Promise<{ readonly values: Readonly<Record<string, unknown>>; hashAt(path: Path): string }> {
     if (!this.#context.source) return { values: {}, hashAt: () => '' }
     const { values, hashAt } = await (await this.#open()).content()
     return { values: asRecord(values), hashAt }
   }
 
-  propose(edit: ConfigEdit): Promise<EditSummary & Proposal> {
+  async propose(edit: ConfigEdit): Promise<EditSummary & Proposal> {
     const { env, ...own } = this.#source
     const { loaded, secrets } = this.#context.current()
     const { audit, stores } = loaded.config
-    return asHttpConflict(async () =>
-      this.#thread.request('propose', {
-        // `process.env` cannot be copied to a thread.
-        source: { ...own, env: { ...env } },
-        edit,
-        redacted: { secrets, keys: audit.redact },
-        folder: stores.path,
-        key: await this.#context.auditKey(),
-      }),
-    )
+    return this.#thread.request('propose', {
+      // `process.env` cannot be copied to a thread.
+      source: { ...own, env: { ...env } },
+      edit,
+      redacted: { secrets, keys: audit.redact },
+      folder: stores.path,
+      key: await this.#context.auditKey(),
+    })
   }
 
   /** The configuration with an edit. Rejects if it would be invalid. */
@@ -138,13 +128,13 @@ export class ConfigEdits implements AsyncDisposable {
     const { file, paths } = proposal
     const operation = edit.undo === undefined ? 'edit_config' : 'undo_config'
     const action = { operation, arguments: { file: file.path, paths } } as const
-    const recorded = await asHttpConflict(() =>
-      auditOperation(audit, caller, action, () =>
-        withConflictCode(() => editor.apply(proposal, hash ?? proposal.hash, caller.principal)),
-      ),
+    const recorded = await auditOperation(audit, caller, action, () =>
+      editor.apply(proposal, hash ?? proposal.hash, caller.principal).catch((thrown: Error) => {
+        throw editFailure(thrown)
+      }),
     )
     const before = current().servers
-    const reload = await this.#reloaded()
+    const reload = await reloadAll(this.#context)
     // List the servers that were added: otherwise their tools stay unknown until a client lists them.
     const added = changedServers(proposal).filter((name) => !before.has(name))
     for (const name of added.slice(0, maxTestedServers)) void current().servers.get(name)?.server.refresh()
@@ -160,30 +150,15 @@ export class ConfigEdits implements AsyncDisposable {
     throw invalidArguments(notFromFile)
   }
 
-  #open(): Promise<ConfigEditor> {
+  async #open(): Promise<ConfigEditor> {
     const { current, auditKey, clock } = this.#context
-    const source = this.#source
-    this.#editor ??= auditKey().then(
-      (key) =>
-        new ConfigEditor({
-          source,
-          redactor: () => current().redactor,
-          history: createEditHistory(current().loaded.config.stores.path),
-          key,
-          now: () => clock.now(),
-        }),
-    )
-    return this.#editor
-  }
-
-  /** Reloads all processes. Returns this process's outcome. */
-  async #reloaded(): Promise<ReloadEvent> {
-    const { current, cluster, reloads, clock } = this.#context
-    const attempts: ReloadAttempt[] = []
-    using _ = reloads.onAttempt((attempt) => attempts.push(attempt))
-    await cluster.reload()
-    const attempt = attempts.find(({ ok }) => !ok) ?? attempts.find(({ changes }) => changes.length > 0) ?? attempts[0]
-    return reloadEventOf(attempt ?? { at: clock.now(), ok: true, error: null, changes: [] }, current().redactor)
+    return new ConfigEditor({
+      source: this.#source,
+      redactor: () => current().redactor,
+      history: createEditHistory(current().loaded.config.stores.path),
+      key: await auditKey(),
+      now: () => clock.now(),
+    })
   }
 }
 
@@ -265,8 +240,11 @@ const foundViews = ({ client, path, content }: FoundFile, mask: SecretMask, know
     }
   })
 
-/** Recreates a conflict in the thread that prepares edits. */
-const editFailure = (cause: Error): Error => (cause.name === 'EditConflict' ? new EditConflict(cause.message) : cause)
+/** A conflict, in this thread or in the one that prepares edits. The audit log has it as an invalid request. */
+const editFailure = (cause: Error): Error =>
+  cause.name === 'EditConflict'
+    ? new ToolwayError('INVALID_ARGUMENTS', cause.message, { auditReason: 'conflict' })
+    : cause
 
 const timeLimit = {
   ms: 30_000,
@@ -295,23 +273,6 @@ const recordView = ({ id, at, by, file, paths, undoes, diff }: RecordedEdit): Co
   diff: diff.map(lineView),
 })
 
-/** Reports a conflict with a code of its own in HTTP, and as an invalid request in the audit log. */
-const withConflictCode = <T>(work: () => Promise<T>): Promise<T> =>
-  work().catch((thrown: unknown) => {
-    if (!(thrown instanceof EditConflict)) throw thrown
-    throw new ToolwayError('INVALID_ARGUMENTS', thrown.message, { cause: thrown, auditReason: 'conflict' })
-  })
-
-async function asHttpConflict<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (thrown) {
-    const cause = thrown instanceof ToolwayError ? thrown.details.cause : thrown
-    if (cause instanceof EditConflict) throw new HttpError(409, rpcCodes.request, cause.message)
-    throw thrown
-  }
-}
-
 /** The error for an edit that cannot be loaded. If the edit causes no new problem, the file has one already. */
 function wouldBeInvalid([first]: readonly ConfigProblem[]): ToolwayError {
   if (first) return invalidArguments(`The configuration would be invalid: ${problemText(first)}.`)
@@ -322,13 +283,7 @@ function wouldBeInvalid([first]: readonly ConfigProblem[]): ToolwayError {
 function changedServers({ paths, loaded }: Pick<Proposal, 'paths' | 'loaded'>): string[] {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
   return names.filter((name) =>
-    paths.some((path) => {
-      const [section, server] = path.split(/[.[]/)
-      return (
-        section === 'mcpServers' &&
-        (server === undefined || server === name || server === JSON.stringify(name).concat(']'))
-      )
-    }),
+    paths.some((path) => path === 'mcpServers' || isWithin(path, keyPath(['mcpServers', name]))),
   )
 }
 

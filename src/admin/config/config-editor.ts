@@ -131,15 +131,20 @@ export class ConfigEditor {
 
   /** Writes a proposal, unless it differs from the one that `hash` identifies. Secrets are written first. */
   async apply(proposal: Proposal, hash: string, by: string): Promise<RecordedEdit> {
-    const { history, now } = this.#options
-    const { file, after, problems, paths } = proposal
+    const { file, problems } = proposal
     if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
     if (proposal.hash !== hash) throw changedMeanwhile(file.path)
     if (problems.length > 0) throw invalidArguments(problems.map(problemText).join('; '))
-    await using _lock = await inFile(file.path, async () => lockForEdit(await readSnapshot(file.path)))
-    const before = await inFile(file.path, () => readSnapshot(file.path, 0o644))
+    return await inFile(file.path, () => this.#write(proposal, by))
+  }
+
+  async #write(proposal: Proposal, by: string): Promise<RecordedEdit> {
+    const { history, now } = this.#options
+    const { file, after, paths } = proposal
+    await using _lock = await lockForEdit(await readSnapshot(file.path))
+    const before = await readSnapshot(file.path, 0o644)
     if (this.#hashOf(before) !== proposal.was) throw changedMeanwhile(file.path)
-    await inFile(file.path, () => writeSecrets(proposal.secretFiles))
+    await writeSecrets(proposal.secretFiles)
     const edit = {
       at: now(),
       by,
@@ -151,9 +156,9 @@ export class ConfigEditor {
       after: before.mark + after,
     }
     // Record the edit first: if that fails, the file is unchanged.
-    const recorded = await inFile(file.path, () => history.add(edit))
+    const recorded = await history.add(edit)
     try {
-      await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
+      await replaceFile(before, Buffer.from(edit.after))
     } catch (thrown) {
       await history.remove(recorded.id)
       throw thrown
@@ -236,11 +241,10 @@ const reloadWarnings = (loaded: LoadedConfig | undefined): readonly string[] =>
 
 /** Names the files with secrets that only the old text refers to. They stay, because undoing the edit needs them. */
 function unusedSecrets(before: string, after: string, folder: string): string[] {
-  const used = new Set(filesIn(after))
-  const unused = filesIn(before).filter((path) => path.startsWith(`${folder}/`) && !used.has(path))
-  return unused.map(
-    (path) => `The secret in ${path} stays there, so that this can be undone. Delete it if it is not needed.`,
-  )
+  const unused = new Set(filesIn(before)).difference(new Set(filesIn(after)))
+  return [...unused]
+    .filter((path) => path.startsWith(`${folder}/`))
+    .map((path) => `The secret in ${path} stays there, so that this can be undone. Delete it if it is not needed.`)
 }
 
 /** What to do about a new secret if the file cannot be written here. */

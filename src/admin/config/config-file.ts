@@ -62,15 +62,14 @@ async function obstacleTo({ path, target, bytes }: FileSnapshot, env: EnvVars): 
     }
   }
   // The file is replaced by a new one, so its folder must be writable too.
-  const fault = await Promise.all([
-    ...(bytes ? [access(target, constants.W_OK)] : []),
-    access(dirname(target), constants.W_OK),
-  ]).then(
-    () => undefined,
-    (thrown: NodeJS.ErrnoException) => thrown.code ?? 'unknown',
-  )
-  if (fault === undefined) return undefined
-  return `${path} cannot be written (${fault}): it is read-only or managed elsewhere. Edit it at its source.`
+  try {
+    if (bytes) await access(target, constants.W_OK)
+    await access(dirname(target), constants.W_OK)
+    return undefined
+  } catch (thrown) {
+    const { code = 'unknown' } = thrown as NodeJS.ErrnoException
+    return `${path} cannot be written (${code}): it is read-only or managed elsewhere. Edit it at its source.`
+  }
 }
 
 export interface Draft {

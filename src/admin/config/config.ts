@@ -18,11 +18,9 @@ import { adminRoute, type Route } from '../router.ts'
 export type ConfigService = ReturnType<typeof createConfigAdmin>
 
 export function createConfigAdmin(context: AdminContext) {
-  const { current, cluster, reloads, audit, clock } = context
+  const { current, reloads, audit } = context
 
   const shown = (attempt: ReloadAttempt): ReloadEvent => reloadEventOf(attempt, current().redactor)
-
-  const lastReload = (): ReloadEvent | undefined => reloads.attempts[0] && shown(reloads.attempts[0])
 
   return {
     config(): ConfigView {
@@ -35,21 +33,30 @@ export function createConfigAdmin(context: AdminContext) {
         history: reloads.attempts.map(shown),
       }
     },
-    lastReload,
-    async reload(caller: Caller): Promise<ReloadEvent> {
-      await auditOperation(audit, caller, { operation: 'reload_config' }, () => cluster.reload())
-      return lastReload() ?? { at: clock.now(), ok: true, error: null, changes: [] }
-    },
+    lastReload: (): ReloadEvent | undefined => reloads.attempts[0] && shown(reloads.attempts[0]),
+    reload: (caller: Caller): Promise<ReloadEvent> =>
+      auditOperation(audit, caller, { operation: 'reload_config' }, () => reloadAll(context)),
     onReload: (listener: (event: ReloadEvent) => void): Disposable =>
       reloads.onAttempt((attempt) => listener(shown(attempt))),
   }
 }
 
+/** Reloads all processes. Returns this process's outcome. */
+export async function reloadAll({ current, cluster, reloads, clock }: AdminContext): Promise<ReloadEvent> {
+  const attempts: ReloadAttempt[] = []
+  using _ = reloads.onAttempt((attempt) => attempts.push(attempt))
+  await cluster.reload()
+  const attempt = attempts.find(({ ok }) => !ok) ?? attempts.find(({ changes }) => changes.length > 0) ?? attempts[0]
+  return reloadEventOf(attempt ?? { at: clock.now(), ok: true, error: null, changes: [] }, current().redactor)
+}
+
 /** A reload attempt without secrets: error messages may quote the file. */
-export const reloadEventOf = (
-  { at, ok, error, changes }: ReloadAttempt,
-  { text }: Pick<Redactor, 'text'>,
-): ReloadEvent => ({ at, ok, error: error === null ? null : text(error), changes: changes.map(text) })
+const reloadEventOf = ({ at, ok, error, changes }: ReloadAttempt, { text }: Pick<Redactor, 'text'>): ReloadEvent => ({
+  at,
+  ok,
+  error: error === null ? null : text(error),
+  changes: changes.map(text),
+})
 
 /** Special values of `token`, which are not secret. */
 const tokenKeywords: ReadonlySet<unknown> = new Set(['generated', 'none'])

@@ -29,21 +29,25 @@ const maxHistoryBytes = 16 * 1024 * 1024
  */
 export function createEditHistory(state: string) {
   const folder = join(state, 'config-history')
-  const names = async (): Promise<string[]> => {
+  const fileOf = (id: string): string => join(folder, `${id}.json`)
+  const newestIds = async (): Promise<string[]> => {
     const found = await readdir(folder).catch(() => [])
-    return found.filter((name) => /^\d+-[0-9a-f]+\.json$/.test(name)).sort()
+    return found
+      .flatMap((name) => /^(\d+-[0-9a-f]+)\.json$/.exec(name)?.[1] ?? [])
+      .sort()
+      .reverse()
   }
   const read = async (id: string): Promise<RecordedEdit | undefined> => {
     if (!/^\d+-[0-9a-f]+$/.test(id)) return undefined
-    const text = await readFile(join(folder, `${id}.json`), 'utf8').catch(() => undefined)
+    const text = await readFile(fileOf(id), 'utf8').catch(() => undefined)
     return text === undefined ? undefined : (parseJson(text) as RecordedEdit | undefined)
   }
 
   const trim = async (): Promise<void> => {
     let bytes = 0
-    for (const [index, name] of (await names()).toReversed().entries()) {
-      bytes += (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0
-      if (index > 0 && (index >= maxEdits || bytes > maxHistoryBytes)) await rm(join(folder, name), { force: true })
+    for (const [index, id] of (await newestIds()).entries()) {
+      bytes += (await stat(fileOf(id)).catch(() => undefined))?.size ?? 0
+      if (index > 0 && (index >= maxEdits || bytes > maxHistoryBytes)) await rm(fileOf(id), { force: true })
     }
   }
 
@@ -52,16 +56,16 @@ export function createEditHistory(state: string) {
       const id = `${String(edit.at).padStart(14, '0')}-${randomBytes(4).toString('hex')}`
       const recorded = { id, ...edit }
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      await writeAtomic(join(folder, `${id}.json`), JSON.stringify(recorded))
+      await writeAtomic(fileOf(id), JSON.stringify(recorded))
       await trim()
       return recorded
     },
     /** Removes the record of an edit that was not made. */
-    remove: (id: string): Promise<void> => rm(join(folder, `${id}.json`), { force: true }),
+    remove: (id: string): Promise<void> => rm(fileOf(id), { force: true }),
     find: read,
     /** Newest first. */
     async list(): Promise<RecordedEdit[]> {
-      const all = await Promise.all((await names()).toReversed().map((name) => read(name.slice(0, -5))))
+      const all = await Promise.all((await newestIds()).map(read))
       return all.filter((edit) => edit !== undefined)
     },
   }

@@ -14,12 +14,12 @@ import { quote } from '../../lib/message-text.ts'
 import type { ConfigEdit } from '../contract.ts'
 import { secretTexts } from './find-secrets.ts'
 
-/** A command line, a URL, or the JSON, TOML or YAML of any MCP client, and a name, if it is not to be made from it. */
-export type Pasted = Pick<NonNullable<ConfigEdit['add']>, 'input' | 'name'>
-
-/** Reads servers from a text that somebody has pasted. `into` is the configuration file that they are added to. */
+/**
+ * Reads servers from a text that somebody has pasted: a command line, a URL, or the JSON, TOML or YAML of any MCP client.
+ * `into` is the configuration file that they are added to.
+ */
 export async function readPasted(
-  { input, name }: Pasted,
+  { input, name }: NonNullable<ConfigEdit['add']>,
   { env, cwd }: Omit<ConfigSource, 'paths'>,
   into: string,
 ): Promise<readonly FoundServer[]> {

@@ -66,10 +66,7 @@ export const resolveIn = (env: EnvVars) => {
 }
 
 /** Private files for secrets, in the user's configuration folder. */
-export function secretFiles(env: EnvVars): {
-  readonly files: ReturnType<typeof fileSecretStore>
-  readonly secretsFolder: string
-} {
+export function secretFiles(env: EnvVars) {
   const place = join(configHome(env), 'toolway', 'secrets')
   const secretsFolder = tildePath(place, homeOf(env))
   return { files: fileSecretStore(place, secretsFolder), secretsFolder }
@@ -90,13 +87,16 @@ function missingFiles(definition: ServerDefinition, env: EnvVars): string[] {
 }
 
 /** A server as it will be written, with a comment on where it comes from and why it is disabled. */
-export const asWritten = ({ name, definition, origins, waiting }: PlannedServer): NewServer => ({
-  name,
-  definition,
-  comment: [
-    `from ${[...new Set(origins.map(called))].join(', ')}`,
-    ...(waiting.length > 0 ? [disabledReason(waiting)] : []),
-  ].join('; '),
+export const asWritten = (server: PlannedServer): NewServer => ({
+  name: server.name,
+  definition: server.definition,
+  comment: commentOn(server, true),
 })
+
+export function commentOn({ origins, waiting }: PlannedServer, isImport: boolean): string | undefined {
+  const origin = isImport ? [`from ${[...new Set(origins.map(called))].join(', ')}`] : []
+  const reason = waiting.length > 0 ? [disabledReason(waiting)] : []
+  return [...origin, ...reason].join('; ') || undefined
+}
 
 export const disabledReason = (waiting: readonly string[]): string => `disabled because it needs ${waiting.join(', ')}`

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { parseJson } from '../../json/parse-json.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { failureReason } from '../../lib/message-text.ts'
 import { basicAuthOf } from '../../lib/url.ts'
 import type { RegistryServerView } from '../contract.ts'
@@ -48,7 +49,7 @@ function registryAddress(base: string, text: string): URL {
   return address
 }
 
-async function fetchList(address: URL, clock: Clock, signal: AbortSignal): Promise<unknown> {
+async function fetchList(address: URL, clock: Clock, signal: AbortSignal) {
   const failure = (why: string) =>
     new ToolwayError('SERVER_UNAVAILABLE', `The registry ${address.origin} ${why} (registry.url).`)
   using limit = deadline(
@@ -68,9 +69,8 @@ async function fetchList(address: URL, clock: Clock, signal: AbortSignal): Promi
   await using client = createHttpClient(address, { connections: 1 })
   const path = address.pathname + address.search
   const request = { method: 'GET', path, headers, signal: limit.signal } as const
-  const accepts = (status: number) => status === 200
   const { status, text } = await client
-    .fetchText(request, { maxBytes: maxRegistryBytes, tooLarge, accepts })
+    .fetchText(request, { maxBytes: maxRegistryBytes, tooLarge, accepts: (status) => status === 200 })
     .catch((thrown) => {
       signal.throwIfAborted()
       if (thrown instanceof ToolwayError) throw thrown
@@ -93,7 +93,10 @@ const registryInput = z.object({
   isRequired: z.boolean().optional(),
 })
 type RegistryInput = z.output<typeof registryInput>
-const registryInputs = z.array(registryInput).max(100).optional()
+const registryInputs = z.array(registryInput).max(100).default([])
+
+/** A list in which an entry in another format becomes undefined. */
+const listOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema.optional().catch(undefined))
 
 const packageEntry = z.object({
   registryType: registryText,
@@ -107,21 +110,20 @@ const packageEntry = z.object({
 const remoteEntry = z.object({ type: registryText, url: registryText, headers: registryInputs })
 const serverEntry = z.object({
   name: registryText,
-  description: registryText.optional(),
-  version: registryText.optional(),
-  packages: z.array(z.unknown()).optional(),
-  remotes: z.array(z.unknown()).optional(),
+  description: registryText.default(''),
+  version: registryText.default(''),
+  packages: listOf(packageEntry).default([]),
+  remotes: listOf(remoteEntry).default([]),
 })
-const registryList = z.object({ servers: z.array(z.unknown()) })
+const listEntry = z.preprocess((entry) => asRecord(entry).server ?? entry, serverEntry)
+const registryList = z.object({ servers: listOf(listEntry) })
 
 /** The servers of a list. Entries in another format are left out. */
-function readRegistryServers(list: unknown): RegistryServerView[] {
+function readRegistryServers(list: z.output<typeof registryList>['servers']): RegistryServerView[] {
   const servers = new Map<string, RegistryServerView>()
-  for (const entry of list as readonly unknown[]) {
-    const wrapped = z.object({ server: z.unknown() }).safeParse(entry)
-    const parsed = serverEntry.safeParse(wrapped.data?.server ?? entry)
-    if (!parsed.success || servers.has(parsed.data.name)) continue
-    const { name, description = '', version = '', packages = [], remotes = [] } = parsed.data
+  for (const entry of list) {
+    if (!entry || servers.has(entry.name)) continue
+    const { name, description, version, packages, remotes } = entry
     const short = name.replace(/^.*\//, '')
     const id = plainName(short) ?? (short === '' ? 'server' : short)
     const choices = [...remotes.map(remoteChoice), ...packages.map(packageChoice)]
@@ -136,8 +138,7 @@ function readRegistryServers(list: unknown): RegistryServerView[] {
 
 type UnnamedChoice = Omit<RegistryChoice, 'name'>
 
-function remoteChoice(entry: unknown): UnnamedChoice | undefined {
-  const { data } = remoteEntry.safeParse(entry)
+function remoteChoice(data: z.output<typeof remoteEntry> | undefined): UnnamedChoice | undefined {
   if (!data || !/^https?:\/\//.test(data.url) || !URL.canParse(data.url)) return undefined
   const { values, missing } = readVariables(data.headers)
   const headers = Object.keys(values).length > 0 ? { headers: values } : {}
@@ -172,8 +173,7 @@ interface Package {
   name(separator: string): string
 }
 
-function packageChoice(entry: unknown): UnnamedChoice | undefined {
-  const { data } = packageEntry.safeParse(entry)
+function packageChoice(data: z.output<typeof packageEntry> | undefined): UnnamedChoice | undefined {
   if (!data || (data.transport && data.transport.type !== 'stdio')) return undefined
   const { registryType, identifier, version } = data
   const runner = Object.hasOwn(packageRunners, registryType) ? packageRunners[registryType] : undefined
@@ -203,7 +203,7 @@ const describeInput = (name: string, { description }: RegistryInput): string =>
   description === undefined ? name : `${name}: ${description.slice(0, 200)}`
 
 /** Environment variables or headers that are required or have a value. */
-function readVariables(list: readonly RegistryInput[] = []) {
+function readVariables(list: readonly RegistryInput[]) {
   const values: Record<string, string> = {}
   const missing: string[] = []
   for (const one of list) {
@@ -216,7 +216,7 @@ function readVariables(list: readonly RegistryInput[] = []) {
 }
 
 /** Arguments that are required or have a value. */
-function packageArguments(list: readonly RegistryInput[] = []) {
+function packageArguments(list: readonly RegistryInput[]) {
   const found: string[] = []
   const missing: string[] = []
   for (const one of list) {

@@ -5,7 +5,6 @@ import { awaitsReview, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
 import { findingText } from '../../catalog/scan/finding.ts'
 import { isFlag } from '../../catalog/scan/scan.ts'
-import type { ApprovalDecision } from '../../core/approval.ts'
 import { isUnhealthy } from '../../core/source-status.ts'
 import { dayMs } from '../../lib/duration.ts'
 import type { SharedApprovals } from '../../runtime/approvals.ts'
@@ -41,17 +40,12 @@ export const inboxSources = (context: InboxContext): readonly InboxSource[] => [
 
 const itemPage = (name: string, item: string) => `/${name}/${encodeURIComponent(item)}`
 
-const postAction = (name: string, path: string, more: Partial<InboxAction> = {}): InboxAction => ({
-  name,
-  path,
-  ...more,
+const turnOff = (server: string): InboxAction => ({
+  name: 'Turn the server off',
+  path: `servers/${encodeURIComponent(server)}/disable`,
+  danger: true,
+  confirm: `All tools of ${server} disappear, and calls to them are refused, until you turn it on again or Toolway restarts.`,
 })
-
-const turnOff = (server: string): InboxAction =>
-  postAction('Turn the server off', `servers/${encodeURIComponent(server)}/disable`, {
-    danger: true,
-    confirm: `All tools of ${server} disappear, and calls to them are refused, until you turn it on again or Toolway restarts.`,
-  })
 
 /**
  * Calls that wait for a person, in all workers and replicas. The arguments are left out, because items are also posted to
@@ -60,8 +54,7 @@ const turnOff = (server: string): InboxAction =>
 const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource => ({
   items: () =>
     sharedApprovals.list().map(({ id, agent, principal, server, tool, rule, askedAt, until }) => {
-      const answer = (name: string, decision: ApprovalDecision, more: Partial<InboxAction> = {}) =>
-        postAction(name, `approvals/${encodeURIComponent(id)}`, { body: { decision }, ...more })
+      const path = `approvals/${encodeURIComponent(id)}`
       return {
         id: approvalItemId(id),
         kind: 'approval',
@@ -73,9 +66,9 @@ const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource
         revision: '',
         link: '/approvals',
         actions: [
-          answer('Allow once', 'once'),
-          answer('Allow for this session', 'session'),
-          answer('Deny', 'deny', { danger: true }),
+          { name: 'Allow once', path, body: { decision: 'once' } },
+          { name: 'Allow for this session', path, body: { decision: 'session' } },
+          { name: 'Deny', path, body: { decision: 'deny' }, danger: true },
         ],
       }
     }),
@@ -147,7 +140,7 @@ function definitionItem({ state, ...pin }: PinState, pins: Pick<Pins, 'findingsO
     since: seenAt,
     revision: `${hash} ${quarantined} ${flags.join()}`,
     link: itemPage('pins', label),
-    actions: [postAction(quarantined ? 'Keep blocked' : 'Block', `${path}/block`, { body: { hash } }), turnOff(server)],
+    actions: [{ name: quarantined ? 'Keep blocked' : 'Block', path: `${path}/block`, body: { hash } }, turnOff(server)],
   }
 }
 
@@ -211,7 +204,7 @@ function serverItems({ catalog }: Pick<Generation, 'catalog'>): InboxEntry[] {
     const item = { id: serverId(name), since, link: itemPage('servers', name), revision: `${health} ${breaker}` }
     const path = `servers/${encodeURIComponent(name)}`
     if (health === 'needs-auth') {
-      const actions = [postAction('Sign in', `${path}/sign-in`)]
+      const actions = [{ name: 'Sign in', path: `${path}/sign-in` }]
       return [
         { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
       ]
@@ -219,7 +212,7 @@ function serverItems({ catalog }: Pick<Generation, 'catalog'>): InboxEntry[] {
     const title = `${name} ${health === 'degraded' ? 'is degraded' : 'is not working'}`
     const effect = breaker === 'open' ? ' Calls fail immediately while its circuit breaker is open.' : ''
     const detail = `${reason || (lastError ?? '')}${effect}`.trim()
-    const actions = transport === 'in-process' ? [] : [postAction('Restart', `${path}/restart`), turnOff(name)]
+    const actions = transport === 'in-process' ? [] : [{ name: 'Restart', path: `${path}/restart` }, turnOff(name)]
     const severity = health === 'degraded' ? 'info' : 'warning'
     return [{ ...item, kind: 'server', severity, title, detail, actions }]
   })
@@ -244,7 +237,7 @@ function auditItems({ audit }: InboxContext): InboxEntry[] {
       title: 'The audit log was modified while Toolway was not running',
       detail: `Problems found at the start: ${changedBeforeStart}.`,
       revision: String(changedBeforeStart),
-      actions: [postAction('Verify', 'audit/chain/verify')],
+      actions: [{ name: 'Verify', path: 'audit/chain/verify' }],
     })
   return items
 }
@@ -295,7 +288,7 @@ function reloadSource({ history }: InboxContext): InboxSource {
           since: last.at,
           revision: last.error ?? '',
           link: '/config',
-          actions: [postAction('Reload', 'config/reload')],
+          actions: [{ name: 'Reload', path: 'config/reload' }],
         },
       ]
     },
@@ -348,11 +341,12 @@ function keyItems({ current, clock }: InboxContext): InboxEntry[] {
   })
 }
 
-const revoke = (key: string): InboxAction =>
-  postAction('Revoke', `keys/${encodeURIComponent(key)}/revoke`, {
-    danger: true,
-    confirm: `Requests with the key ${key} are refused from now on. This cannot be undone.`,
-  })
+const revoke = (key: string): InboxAction => ({
+  name: 'Revoke',
+  path: `keys/${encodeURIComponent(key)}/revoke`,
+  danger: true,
+  confirm: `Requests with the key ${key} are refused from now on. This cannot be undone.`,
+})
 
 const storeNames: Readonly<Record<string, string>> = {
   redis: 'Redis',
@@ -387,24 +381,18 @@ const historyItem = (problem = 'unknown'): InboxEntry => ({
 const minFreeBytes = 256 * 1_048_576
 const diskLookMs = 30_000
 
-async function freeDiskBytes(path: string): Promise<number> {
-  const { bavail, bsize } = await statfs(path)
-  return bavail * bsize
-}
+const freeDiskBytes = (path: string) => statfs(path).then(({ bavail, bsize }) => bavail * bsize)
 
 /** The free space of the state folder and of the audit log's folder, read in the background. */
 function diskSource({ current, clock, freeBytes = freeDiskBytes }: InboxContext): InboxSource {
   let lookedAt = Number.NEGATIVE_INFINITY
-  let full = new Map<string, number>()
+  let free: { readonly path: string; readonly bytes: number }[] = []
 
   const look = async () => {
     const { stores, audit } = current().loaded.config
-    const found = new Map<string, number>()
-    for (const path of new Set([stores.path, audit.path])) {
-      const bytes = await freeBytes(path).catch(() => undefined)
-      if (bytes !== undefined && bytes < minFreeBytes) found.set(path, bytes)
-    }
-    full = found
+    const paths = [...new Set([stores.path, audit.path])]
+    const bytesIn = (path: string) => freeBytes(path).catch(() => Number.POSITIVE_INFINITY)
+    free = await Promise.all(paths.map(async (path) => ({ path, bytes: await bytesIn(path) })))
   }
 
   return {
@@ -413,7 +401,8 @@ function diskSource({ current, clock, freeBytes = freeDiskBytes }: InboxContext)
         lookedAt = clock.monotonic()
         void look()
       }
-      return [...full].map(([path, bytes]) => ({
+      const full = free.filter(({ bytes }) => bytes < minFreeBytes)
+      return full.map(({ path, bytes }) => ({
         id: `disk:${path}`,
         kind: 'store',
         severity: 'critical',

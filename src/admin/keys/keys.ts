@@ -1,6 +1,4 @@
 import type { Caller } from '../../core/call.ts'
-import { ToolwayError } from '../../core/errors.ts'
-import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { createApiKey, type IssuedKey, listApiKeys, revokeApiKey, rotateApiKey } from '../../stores/api-keys.ts'
 import { keyFile } from '../../stores/key-file.ts'
 import { type AdminContext, auditOperation } from '../context.ts'
@@ -48,13 +46,7 @@ export function createKeysAdmin({ cluster, current, keyUsage, audit, clock }: Ad
     },
     async rotateKey(caller: Caller, id: string, { keepOldMs, created }: RotateKey): Promise<IssuedKeyView> {
       const action = { operation: 'rotate_key', arguments: { id, keepOldMs } }
-      const rotated = change(caller, action, () => rotateApiKey(keyContext(), id, keepOldMs, created))
-      return issued(
-        await rotated.catch((thrown: unknown) => {
-          const isConflict = thrown instanceof ToolwayError && thrown.details.auditReason === 'conflict'
-          throw isConflict ? new HttpError(409, rpcCodes.request, thrown.message) : thrown
-        }),
-      )
+      return issued(await change(caller, action, () => rotateApiKey(keyContext(), id, keepOldMs, created)))
     },
     async revokeKey(caller: Caller, id: string): Promise<KeysView> {
       await change(caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(keyContext(), id))

@@ -49,8 +49,6 @@ export function createFigures(context: AdminContext) {
     /** The start of the period that `of` covers. */
     since: (caller: Caller): number =>
       all(caller) ? stats.table('operation').since : (own(caller).at(-1)?.at ?? clock.now()),
-    /** The filter for the calls that a caller may see. */
-    callsOf: (caller: Caller): { readonly agent?: string } => (caller.admin ? {} : { agent: caller.agent }),
     async series(
       caller: Caller,
       { to = clock.now(), from = to - hourMs, server, tool: name }: SeriesQuery,

@@ -9,25 +9,20 @@ import { maySeeAllFigures, visibleServers, visibleTools } from '../tools/visibil
 import type { VisibleFigures } from './figures.ts'
 import * as schema from './schema.ts'
 
-export interface OverviewService extends Pick<VisibleFigures, 'series' | 'stats'> {
-  overview(caller: Caller): Overview
-}
+export type OverviewService = ReturnType<typeof createOverviewAdmin>
+
+export const createOverviewAdmin = (context: AdminContext, figures: VisibleFigures) => ({
+  overview: (caller: Caller) => overviewFor(caller, context, figures),
+  series: figures.series,
+  stats: figures.stats,
+})
 
 /** The gateway's state. Non-admins see only what concerns their own agent. */
-export function overviewFor(caller: Caller, context: AdminContext, figures: VisibleFigures): Overview {
+function overviewFor(caller: Caller, context: AdminContext, figures: VisibleFigures): Overview {
   const { current, breakers, version, startedAt, worker } = context
   const generation = current()
   const servers = visibleServers(caller, generation)
-  const health: Record<ServerHealth, number> = {
-    healthy: 0,
-    degraded: 0,
-    unhealthy: 0,
-    'needs-auth': 0,
-    starting: 0,
-    stale: 0,
-    disabled: 0,
-  }
-  for (const { status } of servers) health[status.health]++
+  const countOf = (health: ServerHealth) => servers.filter(({ status }) => status.health === health).length
   const failing = servers.filter(({ status }) => status.breaker !== 'closed')
   return {
     version,
@@ -37,7 +32,9 @@ export function overviewFor(caller: Caller, context: AdminContext, figures: Visi
     calls: figures.lately(caller),
     ...loadFor(caller, context),
     tokens: caller.admin ? tokenAccountOfAll(generation, caller.agent) : tokenAccount(generation.catalog.view(caller)),
-    servers: health,
+    servers: Object.fromEntries(
+      schema.health.options.map((health) => [health, countOf(health)]),
+    ) as Overview['servers'],
     unhealthy: servers.filter(({ status }) => isUnhealthy(status.health)).length,
     tools: visibleTools(caller, generation).length,
     breakers: failing.map(({ name, status }) => ({

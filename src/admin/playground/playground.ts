@@ -9,6 +9,7 @@ import type { Log } from '../../core/log.ts'
 import { progressValues } from '../../core/waiting.ts'
 import { Json } from '../../json/json.ts'
 import { jsonValue } from '../../json/parse-json.ts'
+import { actingAs } from '../../serve/auth/identity.ts'
 import { SseStream } from '../../serve/http/sse-stream.ts'
 import { askable, nonInteractive, perform, shortCallId } from '../calls/calls.ts'
 import { toolsQuery } from '../calls/schema.ts'
@@ -25,8 +26,7 @@ import type {
   ResourceView,
   ToolsQuery,
 } from '../contract.ts'
-import { resolveAgent } from '../policy/agents.ts'
-import { bodyArguments, failureEvent, type Route, responseSent, userRoute } from '../router.ts'
+import { bodyArguments, failureEvent, jsonBytes, type Route, responseSent, userRoute } from '../router.ts'
 import { selectTools } from '../tools/visibility.ts'
 import * as schema from './schema.ts'
 
@@ -119,11 +119,6 @@ export class PlaygroundQuestions implements Disposable {
 
 /** Runs operations for the dashboard's playground: trying out what the gateway serves. */
 export function createPlayground({ access, current }: AdminContext, questions: PlaygroundQuestions) {
-  const actAs = (caller: Caller, agent: string | undefined): Caller => ({
-    ...caller,
-    agent: resolveAgent(access, caller, agent),
-  })
-
   /** Admins see everything that the catalog has; others see what their agent may use. */
   const listServed = (caller: Caller, kind: 'resource' | 'template' | 'prompt'): readonly Served[] => {
     const { catalog } = current()
@@ -133,7 +128,7 @@ export function createPlayground({ access, current }: AdminContext, questions: P
   return {
     /** Runs an operation and reports what happens. The last event is `end`; rejects before the first one, or if it fails. */
     async playground(caller: Caller, given: PlaygroundInput, stream: PlaygroundStream): Promise<void> {
-      const who = { ...actAs(caller, given.agent), capabilities: askable }
+      const who = { ...actingAs(access, caller, given.agent), capabilities: askable }
       const { served, input } = await resolveOperation(access.view(who), given)
       const id = shortCallId()
       stream.send({ kind: 'start', call: id })
@@ -142,7 +137,7 @@ export function createPlayground({ access, current }: AdminContext, questions: P
         (params) => stream.send({ kind: 'progress', ...progressValues(params) }),
       )
       const { entry } = served
-      const outcome = await perform(access, { id, caller: who, entry, input, signal: stream.signal, peer })
+      const outcome = await perform(access, { caller: who, entry, input, signal: stream.signal, peer }, id)
       stream.send({ kind: 'end', outcome })
     },
     /** Answers a request that a playground call of the same principal waits for. */
@@ -157,7 +152,7 @@ export function createPlayground({ access, current }: AdminContext, questions: P
       { kind, name, argument, context: filled, agent }: CompletionInput,
       signal: AbortSignal,
     ): Promise<CompletionView> {
-      const who = actAs(caller, agent)
+      const who = actingAs(access, caller, agent)
       const served = await access.view(who).resolve(kind, name, { operation: 'complete' })
       const args = filled === undefined ? { argument } : { argument, context: { arguments: filled } }
       const input = { arguments: Json.of<Record<string, unknown>>(args), uri: served.uri, meta: {} }
@@ -248,7 +243,7 @@ async function streamOperation(
   const send = (event: PlaygroundEvent) => {
     if (response.destroyed) return
     stream ??= new SseStream(response, clock)
-    stream.send(Buffer.from(JSON.stringify(event)))
+    stream.send(jsonBytes(event))
   }
   try {
     await work(send)

@@ -1,35 +1,43 @@
+import { EventEmitter, on } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
 import * as z from 'zod'
 import { formSchema } from '../../config/editor-schema.ts'
 import type { Path } from '../../config/tree.ts'
+import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
+import type { Entry } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { tokenAccount } from '../../core/tokens.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { asRecord } from '../../lib/is-record.ts'
+import { defaultAgent, lineage } from '../../policy/agents.ts'
 import { Policy } from '../../policy/decide.ts'
 import type { PolicyChange } from '../../policy/replay.ts'
 import type { ReplayProgress } from '../../runtime/policy-replay.ts'
+import { actingAs } from '../../serve/auth/identity.ts'
 import type { AuditQueries } from '../audit/audit.ts'
 import { toolsQuery, whyQuery } from '../calls/schema.ts'
 import type { ConfigEdits } from '../config/config-edit.ts'
 import { configEdit } from '../config/schema.ts'
 import type { AdminContext } from '../context.ts'
 import type {
+  AgentView,
   ConfigEdit,
+  Matrix,
   PolicyPart,
   PolicyPreview,
   PolicySettings,
   ReplayStreamEvent,
   ToolsQuery,
   WhyParams,
+  WhyView,
 } from '../contract.ts'
 import { adminRoute, type Route, responseSent, userRoute } from '../router.ts'
 import * as catalog from '../tools/schema.ts'
 import type { ToolsService } from '../tools/tools.ts'
-import { withoutMetaTools } from '../tools/visibility.ts'
-import { agentNames, agentViews, asAgent, matrixOf, whyFor } from './agents.ts'
+import { agentNames, asAgent, selectTools, withoutMetaTools } from '../tools/visibility.ts'
 import * as schema from './schema.ts'
 
 export type PolicyService = ReturnType<typeof createPolicyAdmin>
@@ -59,31 +67,19 @@ export function createPolicyAdmin(
       const { agents, policy, defaults, mcpServers } = (await edits.loadedWith(edit)).config
       const serversProposed = !isDeepStrictEqual(mcpServers, current().loaded.config.mcpServers)
       const since = clock.now() - days * dayMs
-      let latest: ReplayProgress | undefined
-      let finished = false
-      let wake = Promise.withResolvers<void>()
+      const events = new EventEmitter<{ progress: [ReplayProgress]; end: [] }>()
       const result = auditQueries
         .replay(
           { config: { agents, policy, defaults, mcpServers }, serversProposed },
           {
             ...{ since, maxRecords: maxReplayRecords, signal },
-            progress(done) {
-              latest = done
-              wake.resolve()
-            },
+            progress: (done) => events.emit('progress', done),
           },
         )
-        .finally(() => {
-          finished = true
-          wake.resolve()
-        })
+        .finally(() => events.emit('end'))
       // A failure is thrown below.
       result.catch(() => {})
-      while (!finished) {
-        await wake.promise
-        wake = Promise.withResolvers()
-        if (!finished && latest) yield { kind: 'progress', records: latest.records }
-      }
+      for await (const [{ records }] of on(events, 'progress', { close: ['end'] })) yield { kind: 'progress', records }
       const { calls, complete, denied, allowed, gone } = await result
       const groups = { denied: groupOf(denied), allowed: groupOf(allowed), gone: groupOf(gone) }
       yield { kind: 'end', replay: { since, calls, complete, ...groups } }
@@ -108,18 +104,69 @@ export function createPolicyAdmin(
       const quarantined = config.policy.pins === 'quarantine' ? pins.denialOf : undefined
       const policy = new Policy({ config, quarantined })
       const tools = withoutMetaTools(generation.catalog.everything('tool'))
-      const compare = comparison(generation.policy, policy, agentNames(generation), agentNames({ policy }))
-      if (isDeepStrictEqual(config, loaded.config)) return compare.result()
-      let started = performance.now()
-      for (const { entry } of tools) {
-        compare.add(entry)
-        if (performance.now() - started < comparisonSliceMs) continue
-        await setImmediate()
-        started = performance.now()
-      }
-      return compare.result()
+      return comparePolicies(generation.policy, policy, isDeepStrictEqual(config, loaded.config) ? [] : tools)
     },
     replayPolicy,
+  }
+}
+
+function agentViews({ current, stats }: AdminContext): readonly AgentView[] {
+  const generation = current()
+  const { policy, catalog, concurrencyOf, loaded } = generation
+  const { agents, defaults, limits } = loaded.config
+  const fallback = defaults.agent ?? (defaults.denyOnMissingAgent ? undefined : defaultAgent)
+  return agentNames(generation).map((name) => {
+    const family = lineage(name, policy.agents)
+    const view = catalog.view(asAgent(name))
+    const perMinute = family.map((one) => agents[one]?.perMinute).find((limit) => limit !== undefined)
+    return {
+      name,
+      inherits: family[1] ?? null,
+      expose: policy.exposureOf(name),
+      isDefault: policy.agents.size === 0 || name === fallback,
+      tools: withoutMetaTools(view.list('tool')).length,
+      tokens: tokenAccount(view),
+      perMinute: perMinute ?? limits.perMinute ?? null,
+      concurrency: concurrencyOf.agent(name) ?? null,
+      limitsPer: limits.per,
+      calls: stats.of('agent', name),
+    }
+  })
+}
+
+function matrixOf({ current }: AdminContext, query: ToolsQuery): Matrix {
+  const generation = current()
+  const agents = agentNames(generation)
+  const callers = agents.map(asAgent)
+  const { tools, ...page } = selectTools(withoutMetaTools(generation.catalog.everything('tool')), query)
+  const rows = tools.map(({ entry }) => ({
+    server: entry.server,
+    tool: entry.name,
+    allowed: callers.map((caller) => generation.policy.decide(caller, entry).allowed),
+  }))
+  return { agents, rows, ...page }
+}
+
+/** Explains a policy decision. Non-admins may ask only about agents that they may act as. */
+async function whyFor({ access, why }: AdminContext, caller: Caller, params: WhyParams): Promise<WhyView> {
+  const acting = caller.admin
+    ? { ...caller, agent: params.agent ?? caller.agent }
+    : actingAs(access, caller, params.agent)
+  // Non-admins find a tool as for a call: failures are counted and audited, and hidden denials stay hidden.
+  const lookUp = () => access.view(acting).resolve('tool', params.tool, { operation: 'find' })
+  const meant = caller.admin ? params.tool : (await lookUp()).name
+  const authenticated = caller.admin ? params.anonymous === undefined : caller.authenticated
+  const { server, tool, decision, considered, ...found } = await why(acting.agent, meant, { authenticated })
+  const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}: ${decision.rule}.` : decision.reason
+  return {
+    agent: found.agent,
+    server,
+    tool,
+    allowed: decision.allowed,
+    rule: decision.rule,
+    sentence,
+    decision: { ...decision },
+    considered: considered.map((one) => ({ ...one, text: `${one.step}: ${one.note} (${one.outcome})` })),
   }
 }
 
@@ -132,43 +179,34 @@ const groupOf = (changes: readonly PolicyChange[]) => ({
   omitted: Math.max(0, changes.length - maxGroups),
 })
 
-function comparison(before: Policy, after: Policy, oldAgents: readonly string[], newAgents: readonly string[]) {
-  const agents = [...new Set([...oldAgents, ...newAgents])]
+async function comparePolicies(before: Policy, after: Policy, tools: readonly Served[]): Promise<PolicyPreview> {
+  const [old, next] = [new Set(agentNames({ policy: before })), new Set(agentNames({ policy: after }))]
+  const agents = [...old.union(next)]
   const callers = agents.map(asAgent)
-  const old = new Set(oldAgents)
-  const next = new Set(newAgents)
+  const cells = (policy: Policy, known: ReadonlySet<string>, entry: Entry) =>
+    callers.map((caller) => (known.has(caller.agent) ? policy.decide(caller, entry).allowed : null))
   const touched = new Set<number>()
-  const rows: { server: string; tool: string; before: (boolean | null)[]; after: (boolean | null)[] }[] = []
-  let [changed, total, omitted] = [0, 0, 0]
+  const rows: PolicyPreview['rows'][number][] = []
+  let [changed, omitted] = [0, 0]
+  let started = performance.now()
+  for (const { entry } of tools) {
+    const { server, name: tool } = entry
+    const row = { server, tool, before: cells(before, old, entry), after: cells(after, next, entry) }
+    const differing = [...agents.keys()].filter((index) => row.before[index] !== row.after[index])
+    for (const index of differing) touched.add(index)
+    changed += differing.length
+    if (differing.length > 0 && rows.length < maxRows) rows.push(row)
+    else if (differing.length > 0) omitted++
+    if (performance.now() - started < comparisonSliceMs) continue
+    await setImmediate()
+    started = performance.now()
+  }
+  // Only the agents for which something changes.
+  const only = <T>(cells: readonly T[]) => cells.filter((_, index) => touched.has(index))
   return {
-    add(entry: Parameters<Policy['decide']>[1]): void {
-      const row = { server: entry.server, tool: entry.name, before: [], after: [] } as (typeof rows)[number]
-      let differs = false
-      for (const [index, caller] of callers.entries()) {
-        const was = old.has(caller.agent) ? before.decide(caller, entry).allowed : null
-        const is = next.has(caller.agent) ? after.decide(caller, entry).allowed : null
-        row.before.push(was)
-        row.after.push(is)
-        if (was === is) continue
-        changed++
-        differs = true
-        touched.add(index)
-      }
-      total += callers.length
-      if (!differs) return
-      if (rows.length < maxRows) rows.push(row)
-      else omitted++
-    },
-    /** Only the agents for which something changes. */
-    result(): PolicyPreview {
-      const shown = agents.flatMap((_, index) => (touched.has(index) ? [index] : []))
-      const only = (cells: readonly (boolean | null)[]) => shown.map((index) => cells[index] ?? null)
-      return {
-        agents: shown.map((index) => agents[index] as string),
-        rows: rows.map((row) => ({ ...row, before: only(row.before), after: only(row.after) })),
-        ...{ changed, total, omitted },
-      }
-    },
+    agents: only(agents),
+    rows: rows.map((row) => ({ ...row, before: only(row.before), after: only(row.after) })),
+    ...{ changed, total: agents.length * tools.length, omitted },
   }
 }
 

@@ -31,7 +31,8 @@ export async function answerCallback(
       server === undefined
         ? { href: '/servers', text: 'Back to servers' }
         : { href: serverPage(server), text: `Back to ${server}` }
-    sendPage(response, code === 'INTERNAL' ? 500 : 400, plainPage(`Sign-in failed. ${message}`, link))
+    const { headers, body } = plainPage(`Sign-in failed. ${message}`, link)
+    response.writeHead(code === 'INTERNAL' ? 500 : 400, headers).end(body)
   }
 }
 
@@ -43,8 +44,4 @@ const isDenial = (cause: unknown): boolean => (cause as { code?: unknown } | und
 /** Leaves this address, which contains an authorization code, for a page of the dashboard. */
 const redirectTo = (response: ServerResponse, location: string): void => {
   response.writeHead(303, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end()
-}
-
-const sendPage = (response: ServerResponse, status: number, { headers, body }: ReturnType<typeof plainPage>): void => {
-  response.writeHead(status, headers).end(body)
 }

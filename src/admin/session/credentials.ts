@@ -101,12 +101,8 @@ const over = () => HttpError.of('AUTH_REQUIRED', 'Your login has expired: log in
 const cookieName = (port: number): string => `toolway_admin_${port}`
 
 function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {
-  const name = cookieName(port)
-  for (const pair of (headers.cookie ?? '').split(';')) {
-    const [key = '', value = ''] = pair.split('=').map((part) => part.trim())
-    if (key === name && value !== '') return value
-  }
-  return undefined
+  const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.split('=').map((part) => part.trim()))
+  return pairs.find(([key, value]) => key === cookieName(port) && value)?.[1]
 }
 
 /** The Set-Cookie header for a login. Without a login, returns the header that deletes the cookie. */

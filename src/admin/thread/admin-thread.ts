@@ -5,7 +5,7 @@ import { openCurrentSearch, searchLog } from '../../audit/search/search.ts'
 import { verifyAudit } from '../../audit/verify/verify.ts'
 import type { KilledProcess } from '../../audit/write/recover.ts'
 import { systemClock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import type { ToolwayError } from '../../core/errors.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
 import type { ReplayedPolicy, ReplayProgress } from '../../runtime/policy-replay.ts'
 import type { ProposalRequest } from '../config/add-servers.ts'
@@ -28,10 +28,10 @@ const maxUnended = 1_000
 /** A start of each process; each lane has its own. */
 const maxStarts = 1_000
 
-export interface ReplayInput extends ReplayedPolicy {
+interface ReplayInput extends ReplayedPolicy {
   readonly folder: string
   readonly since: number
-  readonly maxRecords: number
+  readonly maxRecords?: number | undefined
 }
 
 const replays = new Map<number, AbortController>()
@@ -86,9 +86,9 @@ const owner =
     methods: threadMethods,
     clock: systemClock,
     errors: {
-      encode: (thrown): ThreadError => {
-        const { name, message } = thrown as Error
-        return { name, message, ...(thrown instanceof ToolwayError && { code: thrown.code }) }
+      encode(thrown): ThreadError {
+        const { name, message, code } = thrown as ToolwayError
+        return { name, message, code }
       },
       decode: () => new Error(),
     },

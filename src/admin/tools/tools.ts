@@ -22,10 +22,9 @@ import type {
   ToolView,
 } from '../contract.ts'
 import type { VisibleFigures } from '../overview/figures.ts'
-import { agentNames, asAgent } from '../policy/agents.ts'
 import { bodyArguments, type Route, userRoute } from '../router.ts'
 import * as schema from './schema.ts'
-import { selectTools, visibleServers, visibleTools } from './visibility.ts'
+import { agentNames, asAgent, selectTools, visibleServers, visibleTools } from './visibility.ts'
 
 export type ToolsService = ReturnType<typeof createToolsAdmin>
 
@@ -152,9 +151,7 @@ const maxHits = 20
 /** Shorter texts occur in the ids of too many calls. */
 const minIdLength = 4
 
-export type SearchService = ReturnType<typeof createSearch>
-
-export function createSearch({ current, calls }: AdminContext, mayList: CallsVisibleTo) {
+export function createSearch({ current, calls }: AdminContext) {
   return {
     search(caller: Caller, text: string): SearchResult {
       const generation = current()
@@ -169,7 +166,8 @@ export function createSearch({ current, calls }: AdminContext, mayList: CallsVis
       for (const agent of caller.admin ? agentNames(generation) : [caller.agent]) offer('agent', agent, '')
       const wanted = text.trim().toLowerCase()
       if (wanted.length >= minIdLength) {
-        for (const { id, server, name } of calls.list(mayList(caller), Number.MAX_SAFE_INTEGER))
+        const visible = caller.admin ? {} : { agent: caller.agent }
+        for (const { id, server, name } of calls.list(visible, Number.MAX_SAFE_INTEGER))
           if (id.toLowerCase().includes(wanted)) offer('call', id, `${server}.${name}`)
       }
       const hits = ranked.sort((a, b) => b.score - a.score).slice(0, maxHits)
@@ -178,17 +176,14 @@ export function createSearch({ current, calls }: AdminContext, mayList: CallsVis
   }
 }
 
-type CallsVisibleTo = (caller: Caller) => { readonly agent?: string }
+type ToolsAndSearch = ToolsService & ReturnType<typeof createSearch> & Pick<CallsService, 'tryTool'>
 
-export const searchRoutes = (admin: SearchService): readonly Route[] => [
+export const toolsRoutes = (admin: ToolsAndSearch): readonly Route[] => [
   userRoute('GET', 'search', 'Finds servers, tools, agents and recent calls by name or id', {
     query: schema.searchQuery,
     answer: schema.searchResult,
     run: ({ caller, query }) => admin.search(caller, query.q),
   }),
-]
-
-export const toolsRoutes = (admin: ToolsService & Pick<CallsService, 'tryTool'>): readonly Route[] => [
   userRoute('GET', 'tools', 'The tools, in the order in which they are served', {
     query: toolsQuery,
     answer: schema.toolPage,

@@ -4,6 +4,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { metaSource } from '../../core/source.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
+import { defaultAgent } from '../../policy/agents.ts'
 import type { Generation } from '../../runtime/generation.ts'
 import type { ToolsQuery } from '../contract.ts'
 
@@ -18,6 +19,20 @@ export const visibleTools = (caller: Caller, { catalog }: Generation): readonly 
 /** Whether a caller may see all agents' figures. Without configured agents, everyone may: all act as the same agent. */
 export const maySeeAllFigures = (caller: Caller, { policy }: Generation): boolean =>
   caller.admin || policy.agents.size === 0
+
+/** All configured agents, or only the default agent if none are configured. */
+export const agentNames = ({ policy }: Pick<Generation, 'policy'>): readonly string[] =>
+  policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
+
+export const asAgent = (agent: string): Caller => ({
+  agent,
+  agents: [agent],
+  principal: 'admin',
+  authenticated: true,
+  admin: false,
+  session: 'admin',
+  capabilities: {},
+})
 
 /** Removes meta-tools. Memoized, because dashboards poll every second and there may be thousands of tools. */
 export const withoutMetaTools = memoizeByObject((all: readonly Served[]): readonly Served[] =>

@@ -45,7 +45,7 @@ export interface DoctorContext {
 /** Reads the configuration. If it is invalid, the other checks still run. */
 export async function readContext(shell: Shell, options: CommonOptions): Promise<DoctorContext> {
   const outcome = await read(shell, options)
-  const usable = outcome.loaded ? outcome : await withValidServers(shell, options, (config) => read(shell, { config }))
+  const usable = outcome.loaded ? outcome : await readValidServers(shell, options)
   return {
     ...outcome,
     understood: usable?.loaded?.config,
@@ -85,11 +85,8 @@ const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
   /^the variable (\w+) is not set/.exec(message)?.[1]
 
 /** Writes an invalid configuration's valid servers to a temporary file, and reads that; undefined if there are none. */
-async function withValidServers<T>(
-  { env, cwd }: Shell,
-  { config = [] }: CommonOptions,
-  read: (paths: readonly string[]) => Promise<T>,
-): Promise<T | undefined> {
+async function readValidServers(shell: Shell, { config = [] }: CommonOptions) {
+  const { env, cwd } = shell
   const home = homeOf(env)
   const { paths } = await locate(config, env, cwd)
   const files = await Promise.all(paths.map((path) => readServers(path, home)))
@@ -108,7 +105,7 @@ async function withValidServers<T>(
   await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-doctor-'))
   const path = join(folder.path, 'toolway.json')
   await writeFile(path, JSON.stringify({ mcpServers }), { mode: 0o600 })
-  return await read([path])
+  return await read(shell, { config: [path] })
 }
 
 /** How many problems are listed; further ones are only counted. */
@@ -162,8 +159,7 @@ export async function pluginFindings(
 /** A redactor for the secrets in the configuration and for the generated token. */
 export async function redactorFor({ understood: config, secrets }: DoctorContext): Promise<Redactor> {
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
-  const path = join(config.stores.common, 'token')
-  const { text } = await privateFile({ path, shown: path, what: 'the token' })
+  const { text } = await privateFile(join(config.stores.common, 'token'), 'the token', { short: String })
   const known = secretsOf(config, secretSettings(config), [...secrets, text ?? ''])
   return createRedactor({ secrets: known, keys: config.audit.redact })
 }

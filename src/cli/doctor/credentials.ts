@@ -23,10 +23,10 @@ import {
 } from './finding.ts'
 
 /** Checks the token that callers need: it must be stored, private, and required if other machines can connect. */
-export async function tokenFinding(config: Config, { short }: CheckContext): Promise<CheckFinding> {
+export async function tokenFinding(config: Config, context: CheckContext): Promise<CheckFinding> {
   const { token } = config.auth
   if (token === 'none') return openFinding(config)
-  if (token === 'generated') return keptFinding(config, short)
+  if (token === 'generated') return keptFinding(config, context)
   if (!hasShortToken(config)) return ok('set in the configuration')
   return warning(`has fewer than ${minTokenLength} characters and could be guessed`, 'auth.token: generated')
 }
@@ -39,9 +39,10 @@ function openFinding({ auth, server: { host } }: Config): CheckFinding {
   return identified ? warning(`${message} the default agent's tools`, remedy) : problem(`${message} every tool`, remedy)
 }
 
-async function keptFinding({ stores }: Config, short: (path: string) => string): Promise<CheckFinding> {
+async function keptFinding({ stores }: Config, context: CheckContext): Promise<CheckFinding> {
+  const { short } = context
   const path = join(stores.common, 'token')
-  const { finding, text } = await privateFile({ path, shown: short(path), what: 'the token' })
+  const { finding, text } = await privateFile(path, 'the token', context)
   if (finding) return finding
   if (text === undefined) return ok('will be generated at the first start')
   if (text.length >= minTokenLength) return ok(`stored in ${short(path)}, readable only by its owner`)
@@ -91,17 +92,15 @@ const renewal = ({ id, agents, admin }: StoredKey, command: string): string =>
   `${command} ${commandLine(['keys', 'create', id, ...agents.flatMap((agent) => ['--agent', agent]), ...(admin ? ['--admin'] : []), '--expires', '90d'])}`
 
 /** Checks that other secret files, and configuration files that contain secrets, are private. */
-export async function secretFileFindings({ config, files }: LoadedConfig, { short }: CheckContext): Promise<Findings> {
+export async function secretFileFindings({ config, files }: LoadedConfig, context: CheckContext): Promise<Findings> {
   const { path: folder } = config.stores
-  const secretFiles = [
-    { name: 'seal', what: 'the key that encrypts call state' },
-    { name: 'audit-key', what: "the audit log's signing key" },
-  ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
-  const secrets = secretsOf(config, secretSettings(config))
-  const found = await Promise.all([
-    ...secretFiles.map(async (file) => (await privateFile(file)).finding),
-    ...files.map(({ path }) => readableSecrets(path, short(path), secrets)),
+  const privateFiles = await Promise.all([
+    privateFile(join(folder, 'seal'), 'the key that encrypts call state', context),
+    privateFile(join(folder, 'audit-key'), "the audit log's signing key", context),
   ])
+  const secrets = secretsOf(config, secretSettings(config))
+  const readable = await Promise.all(files.map(({ path }) => readableSecrets(path, context.short(path), secrets)))
+  const found = [...privateFiles.map(({ finding }) => finding), ...readable]
   return findingsOr(found, ok('secrets are readable only by their owner'))
 }
 

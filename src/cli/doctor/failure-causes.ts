@@ -1,8 +1,36 @@
 import { statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import type { ServerConfig } from '../../config/schema.ts'
 import { commandLine, shellQuote } from '../../lib/message-text.ts'
 import { findProgram, isExecutable, isExistingFile } from '../../process/programs.ts'
-import type { FailedProbe, RecogniseCause, RemoteServer, StdioServer } from './finding.ts'
+import type { ProbeFailure } from '../../runtime/probe-server.ts'
+import type { ProbedServer } from './finding.ts'
+
+type StdioServer = Extract<ServerConfig, { transport: 'stdio' }>
+type RemoteServer = Exclude<ServerConfig, { transport: 'stdio' }>
+
+interface FailedProbe<Config extends ServerConfig> extends ProbedServer {
+  readonly config: Config
+  readonly failure: ProbeFailure
+}
+
+interface Diagnosis {
+  readonly message: string
+  readonly remedy: string
+}
+
+/** Recognises one cause of a failure; undefined if the failure has another cause. */
+type RecogniseCause<Config extends ServerConfig> = (failed: FailedProbe<Config>) => Diagnosis | undefined
+
+/** Returns the diagnosis from the first cause that matches. */
+export function diagnose(server: ProbedServer, failure: ProbeFailure): Diagnosis {
+  const { config } = server
+  const diagnoses =
+    config.transport === 'stdio'
+      ? stdioCauses.map((recognise) => recognise({ ...server, config, failure }))
+      : httpCauses.map((recognise) => recognise({ ...server, config, failure }))
+  return diagnoses.find((known) => known !== undefined) as Diagnosis
+}
 
 /** Programs that download a package before they run it, each with a command that downloads the package beforehand. */
 const runners: Readonly<Record<string, (wanted: string) => string>> = {
@@ -174,7 +202,7 @@ function byHand({ command, args, cwd }: StdioServer): string {
 }
 
 /** Most specific causes first; the last one matches every failure. */
-export const stdioCauses: readonly RecogniseCause<StdioServer>[] = [
+const stdioCauses: readonly RecogniseCause<StdioServer>[] = [
   folderMissing,
   commandMissing,
   notExecutable,
@@ -315,7 +343,7 @@ const anyHttpFailure: RecogniseCause<RemoteServer> = ({ failure, config }) => ({
 })
 
 /** Most specific causes first; the last one matches every failure. */
-export const httpCauses: readonly RecogniseCause<RemoteServer>[] = [
+const httpCauses: readonly RecogniseCause<RemoteServer>[] = [
   proxy,
   unreachable,
   encryption,

@@ -3,7 +3,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
 import { shellQuote } from '../../lib/message-text.ts'
-import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
+import type { ProbeResult } from '../../runtime/probe-server.ts'
 
 export type CheckStatus = 'ok' | 'warning' | 'problem'
 
@@ -72,45 +72,13 @@ export interface ProbedServer {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-export interface FailedProbe<Config extends ServerConfig = ServerConfig> extends ProbedServer {
-  readonly config: Config
-  readonly failure: ProbeFailure
-}
-
-export interface Diagnosis {
-  readonly message: string
-  readonly remedy: string
-}
-
-export type StdioServer = Extract<ServerConfig, { transport: 'stdio' }>
-export type RemoteServer = Exclude<ServerConfig, { transport: 'stdio' }>
-
-/** Recognises one cause of a failure; undefined if the failure has another cause. */
-export type RecogniseCause<Config extends ServerConfig> = (failed: FailedProbe<Config>) => Diagnosis | undefined
-
-/** Returns the diagnosis from the first cause that matches. The last cause in each list matches every failure. */
-export function diagnose<Config extends ServerConfig>(
-  causes: readonly RecogniseCause<Config>[],
-  failed: FailedProbe<Config>,
-): Diagnosis {
-  for (const recognise of causes) {
-    const known = recognise(failed)
-    if (known) return known
-  }
-  throw new Error(`unknown failure of ${failed.name}`)
-}
-
-interface PrivateFile {
-  readonly path: string
-  /** The path as shown to the user. */
-  readonly shown: string
-  /** What the file contains, such as `the token`. */
-  readonly what: string
-}
-
-/** The content of a private file and any problem with it; both are absent if there is no file. */
-export async function privateFile(file: PrivateFile): Promise<{ finding?: CheckFinding; text?: string }> {
-  const { path, shown, what } = file
+/** The content of a private file, such as `the token`, and any problem with it; both are absent if there is no file. */
+export async function privateFile(
+  path: string,
+  what: string,
+  { short }: Pick<CheckContext, 'short'>,
+): Promise<{ finding?: CheckFinding; text?: string }> {
+  const shown = short(path)
   try {
     const { mode, uid } = await stat(path)
     const text = (await readFile(path, 'utf8')).trim()

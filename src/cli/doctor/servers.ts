@@ -9,12 +9,11 @@ import { isThisGateway } from '../../runtime/upstream-servers.ts'
 import type { RunningGateway } from '../running-gateway.ts'
 import { took } from '../table.ts'
 import type { DoctorContext } from './configuration.ts'
-import { httpCauses, stdioCauses } from './failure-causes.ts'
+import { diagnose } from './failure-causes.ts'
 import {
   type CheckContext,
   type CheckFinding,
   type DoctorChecks,
-  diagnose,
   type Findings,
   ok,
   type ProbedServer,
@@ -86,14 +85,11 @@ const maxDetails = 8
 
 /** Describes the result of probing a server in one sentence, with the likely cause of a failure. */
 export function serverFinding(server: ProbedServer): CheckFinding {
-  const { config, result } = server
+  const { result } = server
   const { failure, stderr, findings = [] } = result
   const found = findings.length > 0 ? { findings } : {}
   if (failure) {
-    const { message, remedy } =
-      config.transport === 'stdio'
-        ? diagnose(stdioCauses, { ...server, config, failure })
-        : diagnose(httpCauses, { ...server, config, failure })
+    const { message, remedy } = diagnose(server, failure)
     const details = stderr.filter((line) => !isStackLine.test(line)).slice(-maxDetails)
     return { ...problem(message, remedy, details.length > 0 ? details : undefined), ...found }
   }

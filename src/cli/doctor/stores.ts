@@ -38,15 +38,10 @@ export async function storeFolderFindings(
   return findingsOr(different, ok(`${short(stores.path)} is writable`))
 }
 
-interface StateFolder {
-  readonly path: string
-  readonly shown: string
-  /** The setting that names it. */
-  readonly setting: string
-}
-
-async function folderProblem(folder: StateFolder, tryWrite: typeof createAndRemove): Promise<CheckFinding | undefined> {
-  const { path, shown, setting } = folder
+async function folderProblem(
+  { path, shown, setting }: Readonly<Record<'path' | 'shown' | 'setting', string>>,
+  tryWrite: typeof createAndRemove,
+): Promise<CheckFinding | undefined> {
   const elsewhere = `${setting}: /a/folder/that/can/be/written`
   const there = await nearest(path)
   if (!there.isFolder) return problem(`${shown} cannot be a folder: ${there.path} is a file`, elsewhere)
@@ -56,7 +51,7 @@ async function folderProblem(folder: StateFolder, tryWrite: typeof createAndRemo
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     const why = exists ? '' : `, and it cannot be created in ${there.path}`
-    const remedy = await (exists || there.isHidden ? existingRemedy(there, code) : missingRemedy(path, there, code))
+    const remedy = isDenied(code) ? await deniedRemedy(path, there) : spaceRemedy(there.path, code)
     return problem(`${shown} is not writable (${code})${why}`, remedy ?? elsewhere)
   }
   if (!exists) return undefined
@@ -75,17 +70,12 @@ async function folderProblem(folder: StateFolder, tryWrite: typeof createAndRemo
 /** Creates a folder, because file modes do not reveal a read-only file system or an exhausted quota. */
 const createAndRemove = async (path: string): Promise<void> => rmdir(await mkdtemp(join(path, '.toolway-doctor-')))
 
-async function existingRemedy({ path, uid }: NearestFolder, code: string): Promise<string | undefined> {
-  if (!isDenied(code)) return spaceRemedy(path, code)
+async function deniedRemedy(wanted: string, { path, uid, isHidden }: NearestFolder): Promise<string | undefined> {
+  // Create the folder itself; its parents belong to others.
+  if (path !== wanted && !isHidden) return `sudo mkdir -p ${shellQuote(wanted)} && ${chownCommand(wanted)}`
   const writable = `chmod u+rwx ${shellQuote(path)}`
   if (uid === process.getuid?.()) return writable
   return (await isToolwayFolder(path)) ? `${chownCommand(path, '-R')} && ${writable}` : undefined
-}
-
-/** Creates the folder itself; its parents belong to others. */
-function missingRemedy(path: string, parent: NearestFolder, code: string): string | undefined {
-  if (!isDenied(code)) return spaceRemedy(parent.path, code)
-  return `sudo mkdir -p ${shellQuote(path)} && ${chownCommand(path)}`
 }
 
 const isDenied = (code: string): boolean => code === 'EACCES' || code === 'EPERM'
