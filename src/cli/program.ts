@@ -32,7 +32,7 @@ const code: Readonly<Record<string, () => Promise<Run>>> = {
   'audit tail': async () => (await import('./commands/audit/tail.ts')).tailAudit,
   'audit query': async () => (await import('./commands/audit/query.ts')).queryAudit,
   'audit verify': async () => (await import('./commands/audit/verify.ts')).verifyLog,
-  'audit export': async () => (await import('./commands/audit/export.ts')).exportAudit,
+  'audit export': async () => (await import('./commands/audit/query.ts')).exportAudit,
   why: async () => (await import('./commands/why.ts')).why,
   'pins list': async () => (await import('./commands/pins.ts')).listPins,
   'pins show': async () => (await import('./commands/pins.ts')).showPin,
