@@ -152,17 +152,17 @@ export type ProgressLine = ReturnType<typeof createProgress>
 
 /** A line on stderr that shows what the command is waiting for, if it can be erased again; removed on disposal. */
 export function createProgress({ stderr, env }: Pick<Shell, 'stderr' | 'env'>) {
-  const erases = canErase(stderr, env)
   let shown = ''
   return {
     show(text: string) {
-      if (!erases) return
+      if (!canErase(stderr, env)) return
       const line = cut(oneLine(text), columnsOf(stderr) - 1)
       if (line !== shown) stderr.write('\r\x1b[2K' + line)
       shown = line
     },
     [Symbol.dispose]() {
-      if (erases) stderr.write('\r\x1b[2K')
+      if (shown !== '') stderr.write('\r\x1b[2K')
+      shown = ''
     },
   }
 }
