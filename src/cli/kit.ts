@@ -61,6 +61,16 @@ export class UsageError extends CommandError {
   }
 }
 
+/** Reports invalid arguments as wrong usage. */
+export async function invalidAsUsage<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (thrown) {
+    const isUsage = thrown instanceof ToolwayError && thrown.code === 'INVALID_ARGUMENTS'
+    throw isUsage ? new UsageError(thrown.message) : thrown
+  }
+}
+
 // Scripts may retry after exit code 3, because nothing was done. A failure with an unknown outcome gets exit code 1.
 const exitCodes: Partial<Record<ErrorCode, ExitCode>> = {
   TOOL_NOT_FOUND: exit.usage,
