@@ -122,26 +122,20 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
 /** The name of Toolway's entry in clients' files. */
 export const ownName = 'toolway'
 
-type Section = Readonly<Record<string, unknown>>
+export type ClientText = ReturnType<typeof clientText>
 
 /** A client's file as text. Edits change only the servers section. */
-export interface ClientText {
-  readonly servers: Section
-  /** Path of the section that lists the servers. */
-  readonly path: readonly string[]
-  /** Sets or removes Toolway's entry, and removes the servers in `without`. */
-  edited(entry: object | undefined, without?: readonly string[]): string
-}
-
-export function clientText(client: ClientKind, file: string, text: string): ClientText {
+export function clientText(client: ClientKind, file: string, text: string) {
   const whole = contentOf(file, text)
   const path = serversPath(client, whole)
   const section = valueAt(whole, path)
   const servers = asRecord(section)
   return {
     servers,
+    /** Path of the section that lists the servers. */
     path,
-    edited(entry, without = []) {
+    /** Sets or removes Toolway's entry, and removes the servers in `without`. */
+    edited(entry: object | undefined, without: readonly string[] = []): string {
       if (!isRecord(section ?? {})) {
         throw new FileProblem(`${path.join('.')} in it is not a section`, 'Fix it, then try again.')
       }

@@ -98,5 +98,5 @@ function print(loaded: LoadedConfig, { print, section, paint, width }: Output, {
     Next: files.length === 0 ? [`${command} init`] : [],
   }
   print(`${paint('green', '✓')} ${found}`)
-  for (const [title, lines] of Object.entries(sections)) if (lines.length > 0) section(title, lines)
+  for (const [title, lines] of Object.entries(sections)) section(title, lines)
 }
