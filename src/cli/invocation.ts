@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { commandLine } from '../lib/message-text.ts'
 import { findProgram } from '../process/programs.ts'
 import { moduleFile, packageFile, version } from '../runtime/package-paths.ts'
+import type { Shell } from './kit.ts'
 
 /** How Toolway can be started again in the way in which it was started. */
 export interface Invocation {
@@ -13,9 +14,7 @@ export interface Invocation {
   readonly program: readonly string[]
 }
 
-interface Process {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly cwd: string
+interface Process extends Pick<Shell, 'env' | 'cwd'> {
   /** The program's main file. */
   readonly main?: string
 }

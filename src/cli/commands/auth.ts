@@ -21,17 +21,11 @@ export async function auth(shell: Shell, name: string | undefined, options: Auth
   if (options.list) await printGrants(oauth, loaded.config, name, output)
   else if (name === undefined) throw unnamed(loaded)
   else if (options.logout) await signOut(oauth, name, options, output)
-  else await signInTo(oauth, name, serverOf(loaded, name), shell, options, output)
+  else await signInTo(oauth, name, serverOf(loaded, name), shell, options)
 }
 
-async function signInTo(
-  oauth: OAuth,
-  server: string,
-  config: ServerConfig,
-  shell: Shell,
-  options: AuthOptions,
-  output: Output,
-) {
+async function signInTo(oauth: OAuth, server: string, config: ServerConfig, shell: Shell, options: AuthOptions) {
+  const output = createOutput(shell, options.json)
   if (config.transport === 'stdio') {
     const hint = `Put the credentials that it needs into mcpServers.${server}.env; see its documentation.`
     throw new UsageError(`${server} is a program that Toolway starts; it does not sign in with OAuth.`, hint)

@@ -62,7 +62,7 @@ export async function init(shell: Shell, options: OptionsOf<'init'>): Promise<Ex
   const stateNote = await writeConfig({ before: { ...before, mark: '' } }, text, shell)
   if (json) output.value(asJson(path, found, prepared))
   else {
-    printNextSteps(file, found, prepared, output, shell.command)
+    printNextSteps(file, found, prepared, shell)
     if (stateNote !== undefined) output.note(stateNote)
     if (prepared.added.length > 0) noteOf(prepared, output, options.secrets)
   }
@@ -91,13 +91,9 @@ const usable = (found: readonly FoundFile[], into: string) =>
       .map((server) => adaptServer(server, { client, path, scope }, into)),
   )
 
-function printNextSteps(
-  file: string,
-  found: readonly FoundFile[],
-  { added }: PreparedImport,
-  { print }: Output,
-  command: string,
-): void {
+function printNextSteps(file: string, found: readonly FoundFile[], { added }: PreparedImport, shell: Shell): void {
+  const { print } = createOutput(shell)
+  const { command } = shell
   const config = file === 'toolway.yaml' ? '' : ` --config ${file}`
   if (added.length === 0) {
     print(`Wrote ${file}. Next:\n  1. add your servers to mcpServers in this file`)

@@ -64,10 +64,7 @@ export async function queryAudit(shell: Shell, options: OptionsOf<'audit query'>
 }
 
 /** The archive as a source. If it is unreachable, a note says that only the local log is searched. */
-function fromArchive(
-  archive: ConfiguredArchive | undefined,
-  output: Output,
-): Pick<AuditSources, 'archive' | 'unavailable'> {
+function fromArchive(archive: ConfiguredArchive | undefined, output: Output): Omit<AuditSources, 'local'> {
   let reason = ''
   return {
     archive:
