@@ -2,24 +2,8 @@ import { type Command, CommanderError } from 'commander'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { nearMisses } from '../lib/similar-text.ts'
-import { columnsOf, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
+import { createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
-
-/** Makes commander and all its subcommands use the given shell instead of the process. */
-function bind(command: Command, shell: Shell): void {
-  const { paint } = createOutput(shell)
-  command
-    .exitOverride()
-    .configureHelp({ showGlobalOptions: true, styleTitle: (title) => paint('bold', title) })
-    .configureOutput({
-      writeOut: (text) => shell.stdout.write(text),
-      writeErr: (text) => shell.stderr.write(text),
-      outputError: () => {},
-      getOutHelpWidth: () => columnsOf(shell.stdout, 100),
-      getErrHelpWidth: () => columnsOf(shell.stderr, 100),
-    })
-  for (const subcommand of command.commands) bind(subcommand, shell)
-}
 
 /** The words that select a command, such as `keys create`, and the one after them that should, as in `tools nope`. */
 function selectedCommand(program: Command) {
@@ -60,7 +44,6 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
   const program = createProgram(shell, (answer) => {
     code = answer
   })
-  bind(program, shell)
   try {
     await program.parseAsync(words, { from: 'user' })
     return code

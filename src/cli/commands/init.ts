@@ -125,6 +125,11 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImp
   ...more,
 })
 
+function problemCount({ content }: FoundFile): string {
+  const { length } = allProblems(content)
+  return length === 0 ? '' : pluralize(length, 'problem')
+}
+
 function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
   const { print, note, warn, paint } = output
   if (found.length === 0) {
@@ -135,14 +140,7 @@ function printFound(found: readonly FoundFile[], prepared: PreparedImport, outpu
     { title: 'CLIENT', value: ({ client }) => clientLabels[client], whole: true },
     { title: 'FILE', value: ({ path }) => shortPath(path, shell), style: (cell) => paint('dim', cell) },
     { title: 'SERVERS', value: ({ content }) => content.servers.map(({ name }) => name).join(', ') },
-    {
-      title: 'PROBLEMS',
-      value: ({ content }) => {
-        const number = allProblems(content).length
-        return number === 0 ? '' : pluralize(number, 'problem')
-      },
-      style: (cell) => paint('yellow', cell),
-    },
+    { title: 'PROBLEMS', value: problemCount, style: (cell) => paint('yellow', cell) },
   ])
   print('')
   for (const { client, content } of found) {
