@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import { commandLine } from '../lib/message-text.ts'
 import { findProgram } from '../process/programs.ts'
 import { moduleFile, packageFile, version } from '../runtime/package-paths.ts'
-import type { Shell } from './kit.ts'
 
 /** How Toolway can be started again in the way in which it was started. */
 export interface Invocation {
@@ -14,7 +13,9 @@ export interface Invocation {
   readonly program: readonly string[]
 }
 
-interface Process extends Pick<Shell, 'env' | 'cwd'> {
+interface Process {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
   /** The program's main file. */
   readonly main?: string
 }
